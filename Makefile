@@ -1,0 +1,52 @@
+# Everything runs in an environment of its own, .venv, made with nothing but `python3 -m venv`.
+
+PYTHON ?= python3
+VENV   ?= .venv
+JOBS   ?= 2
+
+bin    := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types unit bench format clean
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo ## Check the examples and the standard library, then train a model on real data.
+	$(bin)/pscdsl check examples stdlib
+	$(bin)/python examples/logistic_regression.py
+
+test: lint types unit ## Everything that must pass before a change is merged.
+
+lint: $(VENV)/.test ## Style and formatting.
+	$(bin)/ruff check
+	$(bin)/ruff format --check
+
+types: $(VENV)/.test ## Both type checkers, in their strict modes.
+	$(bin)/mypy
+	$(bin)/pyright --pythonpath $(bin)/python
+
+unit: $(VENV)/.test ## The test suite.
+	$(bin)/python -m pytest -q -n $(JOBS)
+
+bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
+	$(bin)/python tests/benchmarks
+
+format: $(VENV)/.test ## Rewrite the sources in the project's format.
+	$(bin)/ruff check --fix
+	$(bin)/ruff format
+
+clean: ## Remove the environment and everything built.
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# A stamp a set of extras: installed once, and again when the requirements change.
+$(VENV)/.demo: extras := examples
+$(VENV)/.test: extras := examples,test
+$(VENV)/.bench: extras := examples,test,bench
+$(VENV)/.demo $(VENV)/.test $(VENV)/.bench: pyproject.toml | $(VENV)/pyvenv.cfg
+	$(bin)/python -m pip install -q -e '.[$(extras)]'
+	@touch $@
+
+$(VENV)/pyvenv.cfg:
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -1,0 +1,28 @@
+"""Print the StableHLO of a kernel for given sizes, or the HLO that XLA optimised it to."""
+
+from __future__ import annotations
+
+import argparse
+
+from pscdsl.cli.target import add_dims, add_target, dims, kernels, reporting
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_target(parser)
+    add_dims(parser)
+    parser.add_argument(
+        "--optimized", action="store_true", help="print what XLA compiles for this machine"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the module."""
+    sizes = dims(arguments.dims)
+
+    def work() -> None:
+        for kernel in kernels(arguments.target):
+            lowered = kernel.lower(**sizes)
+            print(lowered.compile().text() if arguments.optimized else lowered.text())
+
+    return reporting(work)

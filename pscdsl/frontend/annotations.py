@@ -1,0 +1,243 @@
+"""Annotations as specifications: `f32["n d"]`, `tuple[A, ...]`, records, `psc.Static[int]`."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import Any
+
+from pscdsl.frontend.expressions import evaluate
+from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.records import RecordClass
+from pscdsl.frontend.values import POISON, Marker, Poisoned, describe
+from pscdsl.typing.codes.language import BadAnnotation
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, Size, substitute
+from pscdsl.typing.dtypes import CLASSES, KEY, DType, dtype, is_dtype_name
+from pscdsl.typing.notation import ShapeSyntaxError, parse_shape
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    MapSpec,
+    NoneSpec,
+    RecordSpec,
+    RepeatedSpec,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+)
+from pscdsl.typing.spans import Span
+
+_JAXTYPING = {
+    "Bool": "bool",
+    "Float": "Float",
+    "Int": "Int",
+    "UInt": "UInt",
+    "Integer": "Integer",
+    "Complex": "Complex",
+    "Inexact": "Inexact",
+    "Num": "Num",
+    "Shaped": "Shaped",
+    "BFloat16": "bf16",
+    "Key": "key",
+    **{f"Float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{f"Int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+    "Complex64": "c64",
+    "Complex128": "c128",
+}
+
+
+def spec_of(frame: Frame, node: ast.expr, label: str) -> Spec:
+    """What an annotation says; a Failure with its place if it has no meaning here."""
+    try:
+        return _spec(frame, node, label)
+    except Failure as failure:
+        raise failure.at(frame.span(node)) from None
+
+
+def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:
+    if isinstance(node, ast.Constant):
+        if node.value is None:
+            return NoneSpec()
+        if isinstance(node.value, str):
+            return _spec(frame, _parsed(node), label)
+    if isinstance(node, ast.Subscript):
+        head = evaluate(frame, node.value)
+        if head is POISON:
+            raise Poisoned
+        return _subscript(frame, node, _element(head), label)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        raise _bad(node, frame, "a union has no single type", "declare one kernel for each case")
+    value = _element(evaluate(frame, node))
+    if value is POISON:
+        raise Poisoned
+    span = frame.span(node)
+    if isinstance(value, DType | DTypeClass):
+        return ArraySpec(value, (), span)
+    if isinstance(value, RecordClass):
+        return record_spec(value, ())
+    if isinstance(value, Marker) and value.name == "pscdsl.Key":
+        return ArraySpec(KEY, (), span)
+    if isinstance(value, Marker) and value.name in ("builtins.float", "builtins.int"):
+        ours = "f32" if value.name.endswith("float") else "i32"
+        raise _bad(
+            node,
+            frame,
+            f"`{value.name[9:]}` does not say whether it is an array",
+            f"`psc.{ours}` for a traced scalar, `psc.Static[{value.name[9:]}]` for a static value",
+        )
+    if isinstance(value, Marker) and value.name == "numpy.ndarray":
+        raise _bad(
+            node, frame, "`np.ndarray` says neither dtype nor shape", 'for instance `f32["n d"]`'
+        )
+    raise _bad(node, frame, f"{describe(value)} is not a type of arrays", 'write `f32["n d"]`')
+
+
+def _element(value: Any) -> Any:
+    """jaxtyping's dtypes and classes as ours."""
+    if isinstance(value, Marker) and value.name.startswith("jaxtyping."):
+        name = _JAXTYPING.get(value.name.removeprefix("jaxtyping."), "")
+        if name == "key":
+            return KEY
+        if is_dtype_name(name):
+            return dtype(name)
+        if name in CLASSES:
+            return DTypeClass(name, CLASSES[name])
+    return value
+
+
+def _subscript(frame: Frame, node: ast.Subscript, head: Any, label: str) -> Spec:
+    if isinstance(head, DType | DTypeClass):
+        inner = node.slice
+        if isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
+            inner = inner.elts[1]  # jaxtyping: Float32[Array, "n d"]
+        return _array(frame, inner, head, frame.span(node))
+    if isinstance(head, RecordClass):
+        arguments = _text(frame, node.slice)
+        return record_spec(head, tuple(arguments.split()))
+    name = head.name if isinstance(head, Marker) else ""
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if name in ("builtins.tuple", "typing.Tuple"):
+        if len(items) == 2 and isinstance(items[1], ast.Constant) and items[1].value is Ellipsis:
+            return RepeatedSpec(_spec(frame, items[0], label), f"len({label})")
+        return TupleSpec(
+            tuple(_spec(frame, item, f"{label}[{i}]") for i, item in enumerate(items))
+        )
+    if name in ("pyrsistent.PVector", "pyrsistent.typing.PVector"):
+        return RepeatedSpec(_spec(frame, items[0], label), f"len({label})", vector=True)
+    if name in ("pyrsistent.PMap", "pyrsistent.typing.PMap") and len(items) == 2:
+        return MapSpec(_spec(frame, items[1], label))
+    if name == "pscdsl.Static":
+        return _static(frame, items[0])
+    if name == "typing.Annotated":
+        return _spec(frame, items[0], label)
+    raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", "")
+
+
+def _static(frame: Frame, node: ast.expr) -> StaticSpec:
+    text = frame.source.text_of(node)
+    if isinstance(node, ast.Subscript):
+        head = evaluate(frame, node.value)
+        if isinstance(head, Marker) and head.name == "typing.Literal":
+            items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            return StaticSpec(text, tuple(evaluate(frame, item) for item in items))
+    value = evaluate(frame, node)
+    samples: dict[str, tuple[object, ...]] = {
+        "builtins.bool": (False, True),
+        "builtins.int": (0, 1, 2, 3, 4),
+    }
+    return StaticSpec(text, samples.get(value.name) if isinstance(value, Marker) else None)
+
+
+def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span) -> ArraySpec:
+    text = _text(frame, node)
+    try:
+        return ArraySpec(element, parse_shape(text), span)
+    except ShapeSyntaxError as error:
+        place = frame.span(node)
+        if place.line == place.end_line:  # point into the string
+            column = place.column + 1 + error.offset
+            end = min(column + 1, place.end_column)
+            place = replace(place, column=min(column, end - 1), end_column=end)
+        raise Failure(
+            BadAnnotation(text=text, reason=error.message, rewrite="", span=place)
+        ) from None
+
+
+def _text(frame: Frame, node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    value = evaluate(frame, node)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return str(value)
+    raise _bad(node, frame, "the shape is not a string", 'for instance `f32["n d"]`')
+
+
+def _parsed(node: ast.Constant) -> ast.expr:
+    inner = ast.parse(str(node.value).strip(), mode="eval").body
+    for each in ast.walk(inner):
+        ast.copy_location(each, node)
+    return inner
+
+
+def record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
+    """The specification of a record, its own size names replaced by the arguments."""
+    found = cls.specs.get(arguments)
+    if found is None:
+        found = cls.specs[arguments] = _record_spec(cls, arguments)
+    spec: RecordSpec = found
+    return spec
+
+
+def _record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
+    if arguments and len(arguments) != len(cls.dims):
+        raise Failure(
+            BadAnnotation(
+                text=f"{cls.title}[{' '.join(arguments)}]",
+                reason=f"`{cls.title}` has {len(cls.dims)} sizes: {' '.join(cls.dims)}",
+                rewrite="",
+            )
+        )
+    env: dict[str, Size] = {}
+    for name, text in zip(cls.dims, arguments, strict=False):
+        (size,) = parse_shape(text)
+        if isinstance(size, int | Dim):
+            env[name] = size
+    fields: list[tuple[str, Spec]] = []
+    for each in cls.fields:
+        if each.annotation is None or each.frame is None:
+            raise Failure(
+                BadAnnotation(
+                    text=cls.title,
+                    reason=f"its field `{each.name}` has no type",
+                    rewrite="give every field a type",
+                )
+            )
+        spec = spec_of(each.frame, each.annotation, f"{cls.title}.{each.name}")
+        fields.append((each.name, renamed(spec, env) if env else spec))
+    return RecordSpec(cls.name, tuple(fields), " ".join(arguments))
+
+
+def renamed(spec: Spec, env: dict[str, Size]) -> Spec:
+    """A specification with sizes in place of names."""
+    if isinstance(spec, ArraySpec):
+        dims = tuple(substitute(d, env) if isinstance(d, Dim) else d for d in spec.dims)
+        return replace(spec, dims=dims)
+    if isinstance(spec, TupleSpec):
+        return TupleSpec(tuple(renamed(each, env) for each in spec.items))
+    if isinstance(spec, RepeatedSpec | MapSpec):
+        return replace(spec, item=renamed(spec.item, env))
+    if isinstance(spec, RecordSpec):
+        return replace(spec, fields=tuple((n, renamed(s, env)) for n, s in spec.fields))
+    return spec
+
+
+def _bad(node: ast.expr, frame: Frame, reason: str, rewrite: str) -> Failure:
+    return Failure(
+        BadAnnotation(
+            text=frame.source.text_of(node), reason=reason, rewrite=rewrite, span=frame.span(node)
+        )
+    )

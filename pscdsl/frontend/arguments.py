@@ -1,0 +1,83 @@
+"""Arguments of a call on their way to a declared specification: weak ones take its dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.pytrees import flatten
+from pscdsl.typing.dtypes import DType, accepts_weak
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    MapSpec,
+    RecordSpec,
+    RepeatedSpec,
+    Spec,
+    TupleSpec,
+)
+from pscdsl.typing.trees import (
+    MapType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+    map_leaves,
+)
+
+
+def settle(
+    here: Builder,
+    spec: Spec,
+    value: Any,
+    where: str,
+    function: str,
+    chosen: dict[str, DType],
+) -> tuple[list[Value], Type]:
+    """An argument's arrays and its type, weak ones in the dtype that the specification asks for.
+
+    `chosen` keeps the dtypes that strong arguments give to dtype classes.
+    """
+    del where
+    leaves, tree = flatten(here, value, f"an argument of `{function}`")
+    wanted = list(_dtypes(spec, tree))
+    for each, dtype in zip(leaves, wanted, strict=False):
+        if isinstance(each, Value) and isinstance(dtype, DTypeClass):
+            chosen.setdefault(dtype.name, each.dtype)
+    settled: list[Value] = []
+    for index, each in enumerate(leaves):
+        if isinstance(each, Value):
+            settled.append(each)
+            continue
+        dtype = wanted[index] if index < len(wanted) else None
+        if isinstance(dtype, DTypeClass):
+            dtype = chosen.get(dtype.name)
+        fits = dtype is not None and accepts_weak(dtype, each.kind)
+        settled.append(each.at(dtype) if fits and dtype is not None else each.default())
+    remaining = iter(settled)
+    return settled, map_leaves(tree, lambda _: next(remaining).type)
+
+
+def _dtypes(spec: Spec, tree: Type) -> Iterator[DType | DTypeClass | None]:
+    """What is asked of each leaf of a tree; None where the tree does not fit the specification."""
+    if isinstance(spec, ArraySpec):
+        yield spec.dtype
+    elif isinstance(spec, TupleSpec) and isinstance(tree, TupleType):
+        for item, part in zip(spec.items, tree.items, strict=False):
+            yield from _dtypes(item, part)
+    elif isinstance(spec, RepeatedSpec) and isinstance(tree, TupleType | VectorType):
+        for part in tree.items:
+            yield from _dtypes(spec.item, part)
+    elif isinstance(spec, RecordSpec) and isinstance(tree, RecordType):
+        for (_, item), (_, part) in zip(spec.fields, tree.fields, strict=False):
+            yield from _dtypes(item, part)
+    elif isinstance(spec, MapSpec) and isinstance(tree, MapType):
+        for _, part in tree.items:
+            yield from _dtypes(spec.item, part)
+    elif not isinstance(tree, StaticType):
+        yield None
+
+
+__all__ = ["Weak", "settle"]

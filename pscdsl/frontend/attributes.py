@@ -1,0 +1,134 @@
+"""`value.name`: arrays, records, modules, and the few methods of static Python values."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from pscdsl.frontend import purity
+from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.known import known_attribute
+from pscdsl.frontend.records import RecordClass
+from pscdsl.frontend.values import (
+    External,
+    KnownModule,
+    MapValue,
+    Marker,
+    RecordValue,
+    StaticFunction,
+    VectorValue,
+    describe,
+    is_traced,
+)
+from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl.numpy import methods
+from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DType
+
+STRING = ("format", "join", "split", "startswith", "endswith", "lower", "upper", "strip", "replace")
+SEQUENCE = ("index", "count")
+
+
+def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
+    """What `value.name` is; a Failure if it has no meaning."""
+    if isinstance(value, np.ndarray | np.generic) and frame.program is not None:
+        value = frame.here(node).constant(value)
+    if is_traced(value):
+        return _of_array(frame, node, value, name)
+    if isinstance(value, KnownModule):
+        return known_attribute(value, name)
+    if isinstance(value, RecordValue):
+        return value.cls.attribute(frame.here(node), value, name)
+    if isinstance(value, RecordClass):
+        return value.class_attribute(name)
+    if isinstance(value, External | Marker):
+        found = MEANINGS.get(f"{value.name}.{name}")
+        return found if found is not None else External(f"{value.name}.{name}")
+    if isinstance(value, Meaning):
+        found = MEANINGS.get(f"{value.name}.{name}")
+        if found is not None:
+            return found
+    if isinstance(value, MapValue | VectorValue):
+        return _of_pyrsistent(value, name)
+    lookup = getattr(value, "lookup_attribute", None)
+    if lookup is not None:
+        return lookup(name)
+    return _of_static(value, name)
+
+
+def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
+    refusal = purity.array_attribute(name, frame.source.text_of(node.value))
+    if refusal is not None:
+        raise Failure(refusal)
+    frame.here(node)
+    found = methods.attribute(value, name)
+    if found is None:
+        raise Failure(NoSuchAttribute(owner=f"an array ({value.type})", attribute=name))
+    return found
+
+
+def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
+    def table(here: Any, *args: Any) -> Any:
+        if isinstance(value, MapValue):
+            items = dict(value.items)
+            if name == "set":
+                return MapValue({**items, args[0]: args[1]})
+            if name == "update":
+                other = args[0]
+                return MapValue({**items, **(other.items if isinstance(other, MapValue) else other)})
+            if name in ("remove", "discard"):
+                return MapValue({k: v for k, v in items.items() if k != args[0]})
+            if name == "get":
+                return items.get(args[0], args[1] if len(args) > 1 else None)
+            pairs = sorted(items.items())
+            return {
+                "keys": [k for k, _ in pairs],
+                "values": [v for _, v in pairs],
+                "items": pairs,
+            }[name]
+        vector = list(value.items)
+        if name == "append":
+            return VectorValue((*vector, args[0]))
+        if name == "extend":
+            return VectorValue((*vector, *args[0]))
+        vector[args[0]] = args[1]
+        return VectorValue(tuple(vector))
+
+    known = (
+        ("set", "update", "remove", "discard", "get", "keys", "values", "items")
+        if isinstance(value, MapValue)
+        else ("append", "extend", "set")
+    )
+    if name in known:
+        return StaticFunction(name, table)
+    if isinstance(value, MapValue) and name in value.items:
+        return value.items[name]
+    raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, known=known))
+
+
+def _of_static(value: Any, name: str) -> Any:
+    refusal = purity.static_attribute(value, name)
+    if refusal is not None:
+        raise Failure(refusal)
+    if isinstance(value, str) and name in STRING:
+        return StaticFunction(name, lambda here, *args, **kw: getattr(value, name)(*args, **kw))
+    if isinstance(value, tuple | list) and name in SEQUENCE:
+        return StaticFunction(name, lambda here, item: getattr(value, name)(item))
+    if isinstance(value, dict):
+        if name in ("items", "keys", "values"):
+            return StaticFunction(name, lambda here: list(getattr(value, name)()))
+        if name == "get":
+            return StaticFunction(name, lambda here, *args: value.get(*args))  # pyright: ignore
+    if isinstance(value, slice) and name in ("start", "stop", "step"):
+        return getattr(value, name)
+    if isinstance(value, int | float | complex) and name in ("real", "imag"):
+        return getattr(value, name)
+    if isinstance(value, DType) and name in ("itemsize", "name"):
+        return value.bits // 8 if name == "itemsize" else value.name
+    static = getattr(value, "STATIC_ATTRIBUTES", ())
+    if name in static:
+        return getattr(value, name)
+    raise Failure(NoSuchAttribute(owner=describe(value), attribute=name))

@@ -1,0 +1,208 @@
+"""Calls: library functions, inlined helpers, kernels, records, dtypes, Python's own functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pscdsl.builder import Value
+from pscdsl.frontend import purity
+from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.functions import BoundMethod
+from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.values import (
+    POISON,
+    Applicable,
+    External,
+    MapValue,
+    Marker,
+    Partial,
+    Poison,
+    Undecided,
+    describe,
+    is_poisoned,
+    is_traced,
+)
+from pscdsl.meanings import Meaning
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
+from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.spans import NOWHERE
+
+
+def call(frame: Frame, node: ast.Call) -> Any:
+    """The value of a call."""
+    from pscdsl.frontend.expressions import evaluate
+
+    function = evaluate(frame, node.func)
+    args: list[Any] = []
+    nodes: list[ast.expr] = []
+    for each in node.args:
+        if isinstance(each, ast.Starred):
+            items = elements(frame, evaluate(frame, each.value), each.value)
+            args.extend(items)
+            nodes.extend([each] * len(items))
+        else:
+            args.append(evaluate(frame, each))
+            nodes.append(each)
+    kwargs: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = evaluate(frame, keyword.value)
+        if keyword.arg is None:
+            if isinstance(value, MapValue):
+                value = dict(value.items)
+            if isinstance(value, Poison):
+                return POISON
+            if not isinstance(value, dict):
+                raise Failure(NotStatic(what=f"`**` of {describe(value)}"))
+            kwargs.update(value)  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            kwargs[keyword.arg] = value
+    if isinstance(function, Poison) or is_poisoned(args) or is_poisoned(kwargs):
+        return POISON
+    here = frame.here(node)
+    try:
+        return invoke(frame, node, here, function, args, kwargs)
+    except Failure as failure:
+        raise with_origins(failure, args).at(frame.span(node)) from None
+
+
+def invoke(
+    frame: Frame,
+    node: ast.Call,
+    here: Any,
+    function: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Apply what was found to be called."""
+    if isinstance(function, Meaning):
+        refusal = purity.library_call(function.name, kwargs)
+        if refusal is not None:
+            raise Failure(refusal)
+        if frame.program is None:
+            return static_numpy(function, args, kwargs)
+        args, kwargs = _conditions(here, args), kwargs
+        folded = fold(function, args, kwargs)
+        if folded is not None:
+            return folded
+        return function.apply(here, args, kwargs)
+    if isinstance(function, DType):
+        return _cast(frame, here, function, args, kwargs)
+    if isinstance(function, External):
+        raise Failure(purity.external_call(function.name))
+    if isinstance(function, Marker):
+        raise Failure(NotCallable(found=describe(function)))
+    if isinstance(function, Applicable):
+        return function.apply(here, args, kwargs)
+    if is_traced(function):
+        raise Failure(NotCallable(found=describe(function)))
+    raise Failure(NotCallable(found=describe(function)))
+
+
+def _conditions(here: Any, args: Sequence[Any]) -> Sequence[Any]:
+    from pscdsl.frontend.pytrees import condition
+
+    return [condition(here, x) if isinstance(x, Undecided) else x for x in args]
+
+
+def _cast(
+    frame: Frame, here: Any, dtype: DType, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    if len(args) != 1 or kwargs:
+        raise Failure(BadArguments(function=dtype.name, problem="takes one argument"))
+    (x,) = args
+    if frame.program is None:
+        return to_numpy(dtype).type(x)
+    from pscdsl.meanings import MEANINGS
+
+    astype: Any = MEANINGS["numpy.astype"]
+    if isinstance(x, bool | int | float | complex):
+        return here.constant(to_numpy(dtype).type(x))
+    if not is_traced(x):
+        x = here.constant(x) if isinstance(x, np.ndarray | np.generic) else here.weak(x)
+    return astype.apply(here, (x, dtype), {})
+
+
+_FOLDABLE = (int, float, complex, bool)
+
+
+def fold(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A NumPy function of Python numbers is a Python number; None if this is something else."""
+    if kwargs or not args or not function.name.startswith("numpy."):
+        return None
+    if not all(isinstance(each, _FOLDABLE) for each in args):
+        return None
+    real = getattr(np, function.name.removeprefix("numpy."), None)
+    if not isinstance(real, np.ufunc):
+        return None
+    with np.errstate(all="ignore"):
+        try:
+            result = real(*args)
+        except (TypeError, ValueError, OverflowError):
+            return None
+    return result.item() if isinstance(result, np.generic) else None
+
+
+MAX_STATIC = 1_000_000
+
+
+def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """NumPy itself, for constants at module level; bounded in size."""
+    real: Any = np if function.name.startswith("numpy.") else None
+    for part in function.name.split(".")[1:]:
+        real = getattr(real, part, None)
+    if real is None:
+        raise Failure(NotStatic(what=f"`{function.name}` outside of a kernel"))
+    numbers = [x for x in _flat([*args, *kwargs.values()]) if isinstance(x, int)]
+    product = 1
+    for each in numbers:
+        product *= max(abs(each), 1)
+    if product > MAX_STATIC and not function.name.endswith(("asarray", "array")):
+        raise Failure(NotStatic(what="a constant this large"))
+    convert = lambda x: to_numpy(x) if isinstance(x, DType) else x  # noqa: E731
+    try:
+        with np.errstate(all="ignore"):
+            result = real(
+                *(convert(x) for x in args), **{k: convert(v) for k, v in kwargs.items()}
+            )
+    except Exception as error:
+        raise Failure(NotStatic(what=f"`{function.name}` here ({error})")) from None
+    if isinstance(result, np.ndarray) and result.size > MAX_STATIC:
+        raise Failure(NotStatic(what="a constant this large"))
+    return result
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for each in values:
+        if isinstance(each, tuple | list):
+            flat.extend(_flat(each))  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            flat.append(each)
+    return flat
+
+
+def with_origins(failure: Failure, args: Sequence[Any]) -> Failure:
+    """The findings, with the declarations of the arguments that they are about."""
+    labels: list[Label] = []
+    for each in args:
+        if isinstance(each, Value):
+            origin = getattr(each.atom, "origin", NOWHERE)
+            if origin is not NOWHERE and len(labels) < 3:
+                labels.append(Label(origin, str(each.type)))
+    if not labels:
+        return failure
+    return Failure(
+        *(
+            d if d.span is not NOWHERE or d.labels else d.labelled(*dict.fromkeys(labels))
+            for d in failure.diagnostics
+        )
+    )
+
+
+__all__ = ["BoundMethod", "Partial", "call", "invoke", "with_origins"]

@@ -1,0 +1,305 @@
+"""Checking source files: every kernel of every file, without importing or running anything."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pscdsl.frontend.definitions import Definition, Excluded
+from pscdsl.frontend.frames import Frame, Session
+from pscdsl.frontend.scope import Project, StaticModule, module_name
+from pscdsl.frontend.source import Source, shown_path
+from pscdsl.frontend.values import Poisoned
+from pscdsl.typing.codes.limits import InternalError, KernelNotChecked
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.signatures import Choice
+from pscdsl.typing.spans import Span
+
+if TYPE_CHECKING:
+    from pscdsl.kernel import Kernel
+
+Status = Literal["ok", "error", "unchecked"]
+IGNORE = re.compile(r"#\s*psc:\s*ignore(?:\[([A-Z0-9,\s]+)\])?")
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "build", "dist"})
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What was found of one kernel."""
+
+    name: str
+    path: str
+    line: int
+    column: int
+    status: Status
+    signature: str
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check found."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    kernels: tuple[KernelReport, ...]
+    files: int
+    revealed: tuple[tuple[int, str], ...] = ()
+
+
+def check_source(text: str, path: str) -> CheckResult:
+    """Check one module given as text; imports are looked up beside `path` if it exists."""
+    with _deep_stack():
+        project = Project()
+        try:
+            source = Source(path, text)
+        except Failure as failure:
+            return CheckResult(failure.diagnostics, (), 1)
+        module = project.add(source, path if os.path.isfile(path) else None)
+        return _summary([check_module(module)])
+
+
+def check_paths(paths: Sequence[Path | str]) -> CheckResult:
+    """Check files and the Python files below folders."""
+    results: list[CheckResult] = []
+    with _deep_stack():
+        files = list(dict.fromkeys(os.path.realpath(p) for p in python_files(paths)))
+        project = Project(tuple(dict.fromkeys(module_name(p)[1] for p in files)))
+        for path in files:
+            module = project.by_path.get(path)
+            if module is None:
+                try:
+                    module = project.add(Source.read(path), path)
+                except Failure as failure:
+                    results.append(CheckResult(failure.diagnostics, (), 1))
+                    continue
+            results.append(check_module(module))
+    return _summary(results)
+
+
+def python_files(paths: Sequence[Path | str]) -> Iterator[str]:
+    """The files to check; links that lead out of a folder are not followed."""
+    for given in paths:
+        path = str(given)
+        if not os.path.isdir(path):
+            yield path
+            continue
+        root = os.path.realpath(path)
+        for folder, names, files in os.walk(root):
+            names[:] = sorted(
+                n for n in names if not n.startswith(".") and n not in SKIPPED_FOLDERS
+            )
+            for name in sorted(files):
+                file = os.path.join(folder, name)
+                if name.endswith(".py") and os.path.realpath(file).startswith(root + os.sep):
+                    yield file
+
+
+@contextmanager
+def _deep_stack() -> Iterator[None]:
+    """Room for nested programs; collecting garbage later makes many small trees cheap."""
+    limit = sys.getrecursionlimit()
+    enabled = gc.isenabled()
+    sys.setrecursionlimit(max(limit, 12_000))
+    gc.disable()
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+        if enabled:
+            gc.enable()
+
+
+def check_module(module: StaticModule) -> CheckResult:
+    """Check every kernel of a module."""
+    diagnostics: list[Diagnostic] = []
+    kernels: list[KernelReport] = []
+    revealed: list[tuple[int, str]] = []
+    for name, definition in find_kernels(module, diagnostics):
+        found, status = check_definition(definition)
+        span = definition.closure.source.span(definition.closure.node)
+        diagnostics.extend(replace(each, kernel=name) for each in found)
+        revealed.extend(definition.revealed)
+        place = _name_place(definition)
+        kernels.append(
+            KernelReport(name, span.path, place.line, place.column, status, shown(definition))
+        )
+    for node, name in nested_kernels(module):
+        span = module.source.span(node)
+        diagnostics.append(KernelNotChecked(kernel_name=name, span=span, kernel=name))
+        kernels.append(
+            KernelReport(name, span.path, span.line, span.column, "unchecked", f"{name}(…)")
+        )
+    kept = suppressed(module.source, diagnostics)
+    return CheckResult(tuple(kept), tuple(kernels), 1, tuple(dict.fromkeys(revealed)))
+
+
+def _name_place(definition: Definition) -> Span:
+    node, source = definition.closure.node, definition.closure.source
+    span = source.span(node)
+    if isinstance(node, ast.FunctionDef):
+        return replace(span, column=span.column + len("def "))
+    return span
+
+
+def shown(definition: Definition) -> str:
+    """The signature as `check` prints it, with what was tried by examples."""
+    try:
+        signature = definition.signature
+    except Failure:
+        return f"{definition.name}(…)"
+    tried = signature.enumerated()
+    return str(signature) + (f"  ({'; '.join(tried)})" if tried else "")
+
+
+def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
+    """The findings of a kernel over every choice that its signature is tried with."""
+    try:
+        choices = definition.signature.choices()
+        if choices is None:
+            return [], "unchecked"
+        return _check_choices(definition, choices)
+    except Failure as failure:
+        return list(failure.diagnostics), "error"
+    except Poisoned:
+        return [], "error"
+    except RecursionError:
+        span = definition.closure.source.span(definition.closure.node)
+        return [InternalError(what="the kernel is nested too deeply", span=span)], "error"
+
+
+def _check_choices(
+    definition: Definition, choices: Sequence[Choice]
+) -> tuple[list[Diagnostic], Status]:
+    found: dict[tuple[str, Span, str], Diagnostic] = {}
+    excluded: list[Diagnostic] = []
+    status: Status = "ok"
+    for choice in choices:
+        try:
+            definition.instance(choice)
+            findings = definition.warnings(choice)
+        except Failure as failure:
+            findings = failure.diagnostics
+            status = "error"
+        except Excluded as out:
+            excluded.append(out.finding)
+            continue
+        for each in findings:
+            found.setdefault((each.code, each.span, each.message() if len(choices) == 1 else ""), each)
+    if excluded and len(excluded) == len(choices):
+        return [excluded[0]], "error"
+    return list(found.values()), status
+
+
+def find_kernels(
+    module: StaticModule, diagnostics: list[Diagnostic]
+) -> Iterator[tuple[str, Definition]]:
+    """The kernels that a module defines, in order; findings on the way are collected."""
+    seen: set[int] = set()
+    for name, bindings in module.bindings().items():
+        statement = bindings[-1][1]
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        if not _may_be_kernel(statement):
+            continue
+        try:
+            value: Any = module.own(name)
+        except Failure as failure:
+            diagnostics.extend(
+                d for d in failure.at(module.source.span(statement)).diagnostics
+            )
+            continue
+        if isinstance(value, Definition) and id(value) not in seen:
+            if value.closure.source is module.source:
+                seen.add(id(value))
+                yield name, value
+
+
+def _may_be_kernel(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.FunctionDef):
+        return bool(statement.decorator_list)
+    return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+
+
+def nested_kernels(module: StaticModule) -> Iterator[tuple[ast.FunctionDef, str]]:
+    """Kernels defined inside functions or classes: what they see is known only at run time."""
+    frame = Frame(Session(None), module.source, module)
+
+    def is_kernel(node: ast.FunctionDef) -> bool:
+        from pscdsl.frontend.expressions import evaluate
+
+        for decorator in node.decorator_list:
+            value = evaluate(frame, decorator)
+            if getattr(value, "name", "") == "pscdsl.kernel":
+                return True
+        return False
+
+    def visit(body: Sequence[ast.stmt], prefix: str, inside: bool) -> Iterator[tuple[ast.FunctionDef, str]]:
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                if inside and node.decorator_list and is_kernel(node):
+                    yield node, prefix + node.name
+                yield from visit(node.body, f"{prefix}{node.name}.", True)
+            elif isinstance(node, ast.ClassDef):
+                yield from visit(node.body, f"{prefix}{node.name}.", True)
+            elif isinstance(node, ast.If | ast.For | ast.While | ast.With | ast.Try):
+                yield from visit(node.body, prefix, inside)
+
+    yield from visit(module.source.tree.body, "", False)
+
+
+def suppressed(source: Source, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The findings that no `# psc: ignore[CODE]` on their line silences."""
+    kept: list[Diagnostic] = []
+    for each in diagnostics:
+        lines = {frame.line for frame in each.span.frames() if frame.path == source.path}
+        if not any(_ignores(source, line, each.code) for line in lines):
+            kept.append(each)
+    return kept
+
+
+def _ignores(source: Source, line: int, code: str) -> bool:
+    if line > len(source.lines):
+        return False
+    found = IGNORE.search(source.lines[line - 1])
+    if found is None:
+        return False
+    return found[1] is None or code in {each.strip() for each in found[1].split(",")}
+
+
+def _summary(results: Sequence[CheckResult]) -> CheckResult:
+    unique: dict[tuple[str, Span, str], Diagnostic] = {}
+    for result in results:
+        for each in result.diagnostics:
+            unique.setdefault((each.code, replace(each.span, call_site=None), each.message()), each)
+    ordered = sorted(unique.values(), key=lambda d: (d.span.path, d.span.line, d.span.column, d.code))
+    return CheckResult(
+        tuple(ordered),
+        tuple(kernel for result in results for kernel in result.kernels),
+        sum(result.files for result in results),
+        tuple(entry for result in results for entry in result.revealed),
+    )
+
+
+def load_kernel(path: Path | str, name: str) -> Kernel:
+    """A kernel built from a file's source, without importing it."""
+    from pscdsl.kernel import Kernel
+
+    real = os.path.realpath(str(path))
+    project = Project((module_name(real)[1],))
+    module = project.add(Source.read(real), real)
+    problems: list[Diagnostic] = []
+    for found, definition in find_kernels(module, problems):
+        if found == name:
+            return Kernel.from_definition(definition)
+    errors = [d for d in problems if d.severity is Severity.ERROR]
+    if errors:
+        raise Failure(*errors)
+    known = ", ".join(each for each, _ in find_kernels(module, [])) or "none"
+    raise LookupError(f"{shown_path(real)} has no kernel `{name}`; its kernels are: {known}")

@@ -1,0 +1,153 @@
+"""Class statements as record classes."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from pscdsl.frontend.expressions import closure, evaluate
+from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.records import Field, Member, RecordClass, base_kind
+from pscdsl.frontend.values import External, Poison, StaticFunction
+from pscdsl.meanings import MEANINGS
+from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.diagnostics import Failure
+
+
+def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any = None) -> Any:
+    """A class statement: a record class if it is one, else something that is not known."""
+    kind: str | None = None
+    fields: list[Field] = []
+    members: dict[str, Member] = {}
+    dims: tuple[str, ...] = ()
+    for base in node.bases:
+        value = evaluate(frame, base.value if isinstance(base, ast.Subscript) else base)
+        if isinstance(value, RecordClass):
+            kind = value.kind
+            fields.extend(value.fields)
+            members.update(value.members)
+            dims = value.dims
+        else:
+            kind = kind or base_kind(value)
+    for keyword in node.keywords:
+        if keyword.arg == "dims":
+            text = evaluate(frame, keyword.value)
+            dims = tuple(text.split()) if isinstance(text, str) else ()
+    frozen = _dataclass(frame, node)
+    if kind is None:
+        if frozen is None:
+            return External(f"{module}.{node.name}")
+        if not frozen:
+            raise Failure(
+                Unsupported(
+                    what=f"the mutable dataclass `{node.name}`",
+                    rewrite="@dataclass(frozen=True)",
+                    span=frame.span(node),
+                )
+            )
+        kind = "dataclass"
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            name = statement.target.id
+            if _is_class_variable(statement.annotation):
+                if statement.value is not None:
+                    members[name] = Member("value", evaluate(frame, statement.value))
+                continue
+            fields = [each for each in fields if each.name != name]
+            fields.append(_field(frame, name, statement))
+        elif isinstance(statement, ast.FunctionDef):
+            if statement.name in ("__init__", "__new__"):
+                raise Failure(
+                    Unsupported(
+                        what=f"`{statement.name}` of a record",
+                        rewrite="declare fields; compute them in a function that makes the record",
+                        span=frame.span(statement),
+                    )
+                )
+            members[statement.name] = _method(frame, statement)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name = statement.targets[0].id
+            if kind == "precord" and isinstance(statement.value, ast.Call):
+                fields.append(_precord_field(frame, name, statement.value))
+            else:
+                members[name] = Member("value", evaluate(frame, statement.value))
+    return RecordClass(
+        node.name, module, kind, tuple(fields), members, dims, constructor
+    )
+
+
+def _dataclass(frame: Frame, node: ast.ClassDef) -> bool | None:
+    """Whether a class is a dataclass, and frozen."""
+    for decorator in node.decorator_list:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        value = evaluate(frame, call.func if call is not None else decorator)
+        name = getattr(value, "name", "")
+        if name == "dataclasses.dataclass":
+            options = {} if call is None else {k.arg: k.value for k in call.keywords}
+            frozen = options.get("frozen")
+            return isinstance(frozen, ast.Constant) and frozen.value is True
+    return None
+
+
+def _field(frame: Frame, name: str, statement: ast.AnnAssign) -> Field:
+    value = statement.value
+    if value is None:
+        return Field(name, statement.annotation, frame)
+    if isinstance(value, ast.Call):
+        function = evaluate(frame, value.func)
+        if getattr(function, "name", "") == "dataclasses.field":
+            options = {k.arg: k.value for k in value.keywords}
+            default, factory = options.get("default"), options.get("default_factory")
+            if default is not None:
+                return Field(name, statement.annotation, frame, lambda: evaluate(frame, default))
+            if factory is not None:
+                made = evaluate(frame, factory)
+                if not isinstance(made, Poison):
+                    return Field(
+                        name,
+                        statement.annotation,
+                        frame,
+                        lambda: made.apply(frame.here(factory), (), {}),
+                    )
+            return Field(name, statement.annotation, frame)
+    return Field(name, statement.annotation, frame, lambda: evaluate(frame, value))
+
+
+def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
+    """`x = field(type=f32["n"])` of a PRecord."""
+    options = {k.arg: k.value for k in call.keywords}
+    initial = options.get("initial")
+    default = None if initial is None else (lambda: evaluate(frame, initial))
+    annotation = options.get("type") or (call.args[0] if call.args else None)
+    return Field(name, annotation, frame, default)
+
+
+def _method(frame: Frame, node: ast.FunctionDef) -> Member:
+    kind = "method"
+    for decorator in node.decorator_list:
+        value = evaluate(frame, decorator)
+        name = getattr(value, "name", "")
+        kind = {
+            "builtins.property": "property",
+            "builtins.staticmethod": "static",
+            "builtins.classmethod": "class",
+            "functools.cached_property": "property",
+        }.get(name, kind)
+    return Member(kind, closure(frame, node, node.name))
+
+
+def _is_class_variable(annotation: ast.expr) -> bool:
+    text = ast.unparse(annotation)
+    return text.startswith(("ClassVar", "typing.ClassVar"))
+
+
+def named_tuple(here: Any, name: Any, fields: Any = (), **rest: Any) -> Any:
+    """`NamedTuple("P", [("x", …)])` and `collections.namedtuple("P", "x y")`."""
+    items = fields.replace(",", " ").split() if isinstance(fields, str) else fields
+    names = [item if isinstance(item, str) else item[0] for item in items]
+    return RecordClass(
+        str(name), "", "namedtuple", tuple(Field(each, None, None) for each in names), {}
+    )
+
+
+MEANINGS["collections.namedtuple"] = StaticFunction("collections.namedtuple", named_tuple)

@@ -1,0 +1,355 @@
+"""Kernels as read from source: their signature, and a typed program for each choice."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pscdsl.builder import Builder, Program, Value, Weak
+from pscdsl.frontend.annotations import spec_of
+from pscdsl.frontend.arguments import settle
+from pscdsl.frontend.frames import Frame, Session
+from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.pytrees import flatten, unflatten
+from pscdsl.frontend.values import POISON, Poisoned
+from pscdsl.ir import Function, Var
+from pscdsl.primitives.control import Call
+from pscdsl.typing.arrays import ArrayType, show_shape
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.calls import (
+    PreconditionNotMet,
+    ReturnDtype,
+    ReturnShape,
+    ReturnTree,
+    SizeNotDetermined,
+)
+from pscdsl.typing.codes.language import MissingAnnotation, RecursiveKernel
+from pscdsl.typing.codes.shapes import disagreement, instance
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+from pscdsl.typing.dims import Dim, names, substitute
+from pscdsl.typing.dtypes import accepts_weak
+from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, StaticSpec
+from pscdsl.typing.trees import StaticType, Type, leaves, paths, same_structure
+from pscdsl.typing.unify import Match, match
+
+
+class Excluded(Exception):
+    """A static precondition refuses this choice; carries the finding."""
+
+    def __init__(self, finding: Diagnostic) -> None:
+        super().__init__(finding)
+        self.finding = finding
+
+
+class Definition:
+    """A kernel: a function, its declared types, and what was elaborated of it so far."""
+
+    def __init__(self, closure: Closure, kernel: object = None) -> None:
+        self.closure = closure
+        self.kernel = kernel
+        """The run-time kernel, if it was loaded."""
+        self.name = closure.name
+        self._signature: Signature | Failure | None = None
+        self._instances: dict[Choice, Function | Failure | Excluded] = {}
+        self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
+        self.revealed: list[tuple[int, str]] = []
+        self._active: set[Choice] = set()
+
+    def frame(self) -> Frame:
+        """A frame in which annotations and defaults are evaluated."""
+        return Frame(Session(None), self.closure.source, self.closure.scope, self.closure.outer)
+
+    @property
+    def signature(self) -> Signature:
+        """The declared signature; a Failure if it is not a proper one."""
+        if self._signature is None:
+            try:
+                self._signature = self._read_signature()
+            except Failure as failure:
+                self._signature = failure
+        if isinstance(self._signature, Failure):
+            raise self._signature
+        return self._signature
+
+    def _read_signature(self) -> Signature:
+        node, source = self.closure.node, self.closure.source
+        frame = self.frame()
+        spec = node.args
+        problems: list[Diagnostic] = []
+        parameters: list[Parameter] = []
+        for each in (spec.vararg, spec.kwarg):
+            if each is not None:
+                span = source.span(each)
+                problems.append(MissingAnnotation(function=self.name, name="*" + each.arg, span=span))
+        for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+            if each.annotation is None:
+                span = source.span(each)
+                problems.append(MissingAnnotation(function=self.name, name=each.arg, span=span))
+                continue
+            try:
+                parameters.append(
+                    Parameter(
+                        each.arg,
+                        spec_of(frame, each.annotation, each.arg),
+                        each in spec.kwonlyargs,
+                        each.arg in self.closure.defaults,
+                        source.span(each.annotation),
+                    )
+                )
+            except Failure as failure:
+                problems.extend(failure.diagnostics)
+            except Poisoned:
+                pass
+        result = None
+        returns = None if isinstance(node, ast.Lambda) else node.returns
+        if returns is not None:
+            try:
+                result = spec_of(frame, returns, "return")
+            except Failure as failure:
+                problems.extend(failure.diagnostics)
+            except Poisoned:
+                pass
+        problems.extend(frame.session.findings)
+        if problems:
+            raise Failure(*problems)
+        return Signature(self.name, tuple(parameters), result)
+
+    def instance(self, choice: Choice) -> Function:
+        """The typed program for a choice; a Failure with all findings if there is none."""
+        found = self._instances.get(choice)
+        if found is None:
+            if choice in self._active:
+                raise Failure(RecursiveKernel(function=self.name))
+            self._active.add(choice)
+            try:
+                found = self._elaborate(choice)
+            except Failure as failure:
+                found = failure
+            except Excluded as excluded:
+                found = excluded
+            finally:
+                self._active.discard(choice)
+            self._instances[choice] = found
+        if isinstance(found, Function):
+            return found
+        raise found
+
+    def warnings(self, choice: Choice) -> tuple[Diagnostic, ...]:
+        """What was found in an instance that is none the less a program."""
+        return self._warnings.get(choice, ())
+
+    def _elaborate(self, choice: Choice) -> Function:
+        signature, node = self.signature, self.closure.node
+        types = Instantiation(choice)
+        program = Program()
+        session = Session(program, self.closure)
+        entry = program.current
+        arguments: dict[str, Any] = {}
+        declared: list[tuple[str, Type]] = []
+        params: list[Value] = []
+        for parameter in signature.parameters:
+            tree = types.type_of(parameter.spec, parameter.name)
+            declared.append((parameter.name, tree))
+            own = [
+                Value(entry, Var(leaf, parameter.name + path, parameter.span))
+                for path, leaf in paths(tree)
+            ]
+            params.extend(own)
+            arguments[parameter.name] = unflatten(tree, iter(own))
+        wanted = None if signature.result is None else types.type_of(signature.result, "return")
+        known = frozenset().union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
+        if wanted is not None:
+            self._refuse_unknown(wanted, known)
+        program.span = self.closure.source.span(node)
+        try:
+            result = self.closure.enter(session, arguments)
+        finally:
+            self.revealed.extend(program.revealed)
+        errors = [each for each in session.findings if each.severity.value == "error"]
+        if errors:
+            raise Failure(*session.findings)
+        program.span = program.return_span or program.span
+        try:
+            found, tree = flatten(entry, result, f"the result of `{self.name}`")
+            results, tree = self._result(program, found, tree, wanted)
+        except Failure as failure:
+            raise Failure(*session.findings, *failure.at(program.span).diagnostics) from None
+        except Poisoned:
+            raise Failure(*session.findings) from None
+        body, _ = entry.finish(params, results)
+        self._warnings[choice] = tuple(session.findings)
+        dims = dict.fromkeys(name for name in signature.size_names() if name in known)
+        dims.update(dict.fromkeys(sorted(known)))
+        return Function(
+            self.name,
+            tuple(dims),
+            program.facts,
+            body,
+            tuple(declared),
+            tree,
+            self.closure.source.span(node),
+        )
+
+    def _refuse_unknown(self, wanted: Type, known: frozenset[str]) -> None:
+        unknown = {
+            name
+            for leaf in leaves(wanted)
+            for name in leaf.names()
+            if name not in known and not name.startswith("_")
+        }
+        if unknown:
+            node = self.closure.node
+            returns = None if isinstance(node, ast.Lambda) else node.returns
+            span = self.closure.source.span(returns or node)
+            raise Failure(
+                SizeNotDetermined(function=self.name, names=tuple(sorted(unknown)), span=span)
+            )
+
+    def _result(
+        self, program: Program, found: list[Value | Weak], tree: Type, wanted: Type | None
+    ) -> tuple[list[Value], Type]:
+        """The results in their declared types, checked."""
+        if wanted is None:
+            values = [each.default() if isinstance(each, Weak) else each for each in found]
+            return values, retyped(tree, values)
+        if not same_structure(tree, wanted):
+            raise Failure(
+                ReturnTree(function=self.name, declared=str(wanted), found=str(tree))
+            ).labelled(*self._return_label())
+        results: list[Value] = []
+        problems: list[Diagnostic] = []
+        for (path, declared), value in zip(paths(wanted), found, strict=True):
+            if isinstance(value, Weak) and accepts_weak(declared.dtype, value.kind):
+                value = value.at(declared.dtype)
+            elif isinstance(value, Weak):
+                value = value.default()
+            results.append(value)
+            why = differs(program.facts, value.type, declared)
+            if why is not None:
+                problems.append(
+                    ReturnShape(
+                        function=self.name,
+                        path=path,
+                        declared=declared,
+                        found=value.type,
+                        why=why,
+                    )
+                )
+            elif value.dtype is not declared.dtype:
+                problems.append(
+                    ReturnDtype(
+                        function=self.name, path=path, declared=declared, found=value.type
+                    )
+                )
+        if problems:
+            raise Failure(*(each.labelled(*self._return_label()) for each in problems))
+        # A result that was declared with other, provably equal sizes has the declared type.
+        return results, retyped(wanted, results)
+
+    def _return_label(self) -> tuple[Label, ...]:
+        node = self.closure.node
+        if isinstance(node, ast.Lambda) or node.returns is None:
+            return ()
+        return (Label(self.closure.source.span(node.returns), "declared here"),)
+
+    def matched(
+        self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Match, list[Value]]:
+        """How the signature fits the arguments of a call, and the arrays among them."""
+        signature = self.signature
+        bound = self.closure.bind(args, kwargs)
+        types: dict[str, Type] = {}
+        operands: list[Value] = []
+        chosen: dict[str, Any] = {}
+        for parameter in signature.parameters:
+            value = bound[parameter.name]
+            if isinstance(parameter.spec, StaticSpec):
+                types[parameter.name] = static_type(here, value)
+                continue
+            leaves_, tree = settle(here, parameter.spec, value, parameter.name, self.name, chosen)
+            operands.extend(leaves_)
+            types[parameter.name] = tree
+        return match(signature, types, here.facts), operands
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The meaning of a call in another kernel: a call that stays a call."""
+        fit, operands = self.matched(here, args, kwargs)
+        try:
+            callee = self.instance(fit.choice)
+        except Failure:
+            raise Poisoned from None  # reported where the callee is checked
+        except Excluded as excluded:
+            raise Failure(excluded.finding.relocated(here.program.span)) from None
+        sizes = {name: fit.sizes[name] for name in callee.dims}
+        self._require(here.facts, callee, sizes)
+        call = Call(callee, tuple(sizes.items()))
+        results = here.bind(call, operands)
+        assert callee.result is not None
+        return unflatten(callee.result, iter(results))
+
+    def _require(
+        self, facts: Assumptions, callee: Function, sizes: Mapping[str, Any]
+    ) -> None:
+        needed = list(callee.facts.facts)
+        needed.extend(
+            Fact("<=", callee.facts.lower_bound(name), Dim_of(name)) for name in callee.dims
+        )
+        problems: list[Diagnostic] = []
+        for fact in needed:
+            claim = fact.substitute(sizes)
+            if not facts.proves(claim):
+                text = f"{claim}" if names_of(claim) else f"{fact}"
+                problems.append(
+                    PreconditionNotMet(
+                        function=self.name, fact=text, instance=instance(facts, claim)
+                    )
+                )
+        if problems:
+            raise Failure(*problems)
+
+
+def Dim_of(name: str) -> Dim:  # noqa: N802
+    """A size by its name."""
+    from pscdsl.typing.dims import variable
+
+    return variable(name)
+
+
+def names_of(fact: Fact) -> frozenset[str]:
+    """The size names in a fact."""
+    return names(fact.left) | names(fact.right)
+
+
+def static_type(here: Builder, value: Any) -> Type:
+    """A static argument's type; arrays keep theirs, so that matching refuses them."""
+    if isinstance(value, Value | Weak):
+        return value.type
+    try:
+        hash(value)
+    except TypeError:
+        return flatten(here, value, "a static argument")[1]
+    return StaticType(value)
+
+
+def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | None:
+    """Why the shape that was found is not the declared one, or None."""
+    if found.rank != declared.rank:
+        return f"[{show_shape(found.shape)}] has {found.rank} axes, not {declared.rank}"
+    for mine, wanted in zip(found.shape, declared.shape, strict=True):
+        if isinstance(wanted, Dim) and str(wanted).startswith("_"):
+            continue
+        if not facts.equal(mine, wanted):
+            return disagreement(facts, mine, wanted)
+    return None
+
+
+def retyped(tree: Type, values: Sequence[Value]) -> Type:
+    """A tree with the types of these values."""
+    from pscdsl.typing.trees import map_leaves
+
+    remaining = iter(values)
+    return map_leaves(tree, lambda _: next(remaining).type)
+
+
+__all__ = ["POISON", "Definition", "Excluded", "substitute"]

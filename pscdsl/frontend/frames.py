@@ -1,0 +1,166 @@
+"""The state of an elaboration: the session, and one frame for each function being elaborated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pscdsl.builder import Builder, Program
+from pscdsl.frontend.source import FunctionNode, Source
+from pscdsl.typing.codes.language import TooManySteps, UnboundedRecursion, UnknownName
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.spans import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from pscdsl.frontend.functions import Closure
+
+MAX_DEPTH = 60
+MAX_SAME = 30
+MAX_STEPS = 200_000
+
+
+class Scope(Protocol):
+    """Where names outside a function come from: a module as loaded, or as written."""
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        ...
+
+    def lookup(self, name: str) -> Any:
+        """What a name stands for; KeyError if there is no such name."""
+        ...
+
+
+class NoProgram:
+    """Stands for the builder where only static values can be computed."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+
+def session_of(here: Builder | NoProgram) -> Session:
+    """The elaboration that a builder belongs to."""
+    if isinstance(here, NoProgram):
+        return here.session
+    session = here.program.session
+    assert isinstance(session, Session)
+    return session
+
+
+class Session:
+    """One elaboration.  Without a program only static values can be computed."""
+
+    def __init__(self, program: Program | None, root: Closure | None = None) -> None:
+        self.program = program
+        self.root = root
+        if program is not None:
+            program.session = self
+        self.findings: list[Diagnostic] = [] if program is None else program.findings
+        self.active: list[FunctionNode] = []
+        self.steps = 0
+
+    def report(self, failure: Failure) -> None:
+        """Keep findings, each place and kind once."""
+        for each in failure.diagnostics:
+            if not any(
+                each.code == old.code and each.span == old.span and each.message() == old.message()
+                for old in self.findings
+            ):
+                self.findings.append(each)
+
+    def step(self) -> None:
+        """Count one piece of work; a Failure past the bound."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise Failure(TooManySteps(limit=MAX_STEPS))
+
+    @contextmanager
+    def calling(self, node: FunctionNode, name: str) -> Iterator[None]:
+        """Bounds how deep helpers are elaborated into each other."""
+        if len(self.active) >= MAX_DEPTH or self.active.count(node) >= MAX_SAME:
+            raise Failure(UnboundedRecursion(function=name))
+        self.active.append(node)
+        try:
+            yield
+        finally:
+            self.active.pop()
+
+
+class Frame:
+    """The names of one function while it is elaborated."""
+
+    __slots__ = ("assigned", "call_site", "closure", "outer", "scope", "session", "source", "names")
+
+    def __init__(
+        self,
+        session: Session,
+        source: Source,
+        scope: Scope,
+        outer: Frame | None = None,
+        call_site: Span | None = None,
+        closure: Closure | None = None,
+    ) -> None:
+        self.session = session
+        self.source = source
+        self.scope = scope
+        self.outer = outer
+        self.call_site = call_site
+        self.closure = closure
+        self.names: dict[str, Any] = {}
+        self.assigned: frozenset[str] = frozenset()
+
+    @property
+    def program(self) -> Program | None:
+        """The program under construction, if there is one."""
+        return self.session.program
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether this is the kernel's own text (its body or a function nested in it)."""
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.closure is not None and frame.closure is self.session.root:
+                return True
+            frame = frame.outer
+        return False
+
+    def span(self, node: ast.AST) -> Span:
+        """The place of a node, with the calls that led to it."""
+        span = self.source.span(node)
+        return span if self.call_site is None else span.within(self.call_site)
+
+    def here(self, node: ast.AST) -> Any:
+        """The block under construction; equations appended next belong to this place."""
+        program = self.session.program
+        if program is None:
+            return NoProgram(self.session)
+        program.span = self.span(node)
+        return program.current
+
+    def lookup(self, name: str) -> Any:
+        """What a name stands for; a Failure if it is unknown or not assigned yet."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names:
+                return frame.names[name]
+            if name in frame.assigned:
+                raise Failure(UnknownName(name=name, unassigned=True))
+            frame = frame.outer
+        try:
+            return self.scope.lookup(name)
+        except KeyError:
+            raise Failure(UnknownName(name=name, unassigned=False)) from None
+
+    def report(self, node: ast.AST, *diagnostics: Diagnostic) -> None:
+        """Report findings at a node."""
+        span = self.span(node)
+        self.session.report(Failure(*(each.at(span) for each in diagnostics)))
+
+
+def place_of(frame: Frame) -> Span:
+    """Where the program is being extended now."""
+    program = frame.session.program
+    return program.span if program is not None else NOWHERE

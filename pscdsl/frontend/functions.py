@@ -1,0 +1,119 @@
+"""Functions written in Python: closures, how their parameters are bound, how they are inlined."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pscdsl.builder import Builder
+from pscdsl.frontend.frames import Frame, Scope, Session, session_of
+from pscdsl.frontend.source import FunctionNode, Source
+from pscdsl.frontend.values import Applicable
+from pscdsl.typing.codes.language import BadArguments, Unsupported
+from pscdsl.typing.diagnostics import Failure
+
+
+@dataclass(eq=False)
+class Closure:
+    """A function's syntax together with the names it sees."""
+
+    name: str
+    node: FunctionNode
+    source: Source
+    scope: Scope
+    outer: Frame | None = None
+    """The frame of the function it is nested in."""
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters' values, as Python binds them."""
+        return bind(self.name, self.node.args, self.defaults, args, kwargs)
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Elaborate the body inline, at the place of the call."""
+        return self.enter(session_of(here), self.bind(args, kwargs))
+
+    def enter(self, session: Session, names: dict[str, Any]) -> Any:
+        """Elaborate the body with its parameters bound."""
+        from pscdsl.frontend.statements import run_body
+
+        program = session.program
+        place = program.span if program is not None else None
+        if self.outer is not None:
+            call_site = self.outer.call_site
+        else:
+            call_site = place if session.active else None
+        frame = Frame(session, self.source, self.scope, self.outer, call_site, self)
+        frame.names = names
+        if isinstance(self.node, ast.AsyncFunctionDef):
+            raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
+        with session.calling(self.node, self.name):
+            result = run_body(frame, self.node)
+        if program is not None and place is not None:
+            program.span = place
+        return result
+
+
+@dataclass(frozen=True)
+class BoundMethod:
+    """A function with its first argument given."""
+
+    name: str
+    function: Applicable
+    self_value: Any
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call with the bound argument first."""
+        return self.function.apply(here, (self.self_value, *args), kwargs)
+
+
+def bind(
+    name: str,
+    spec: ast.arguments,
+    defaults: Mapping[str, Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Python's binding of arguments to parameters; a Failure where it raises TypeError."""
+    positional = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    only_positional = {p.arg for p in spec.posonlyargs}
+    keyword_only = [p.arg for p in spec.kwonlyargs]
+    bound: dict[str, Any] = dict(zip(positional, args, strict=False))
+    surplus = tuple(args[len(positional) :])
+    if surplus and spec.vararg is None:
+        raise Failure(
+            BadArguments(
+                function=name,
+                problem=f"takes {len(positional)} positional arguments but {len(args)} were given",
+            )
+        )
+    if spec.vararg is not None:
+        bound[spec.vararg.arg] = surplus
+    rest: dict[str, Any] = {}
+    for key, value in kwargs.items():
+        if (key in positional and key not in only_positional) or key in keyword_only:
+            if key in bound:
+                raise Failure(
+                    BadArguments(function=name, problem=f"got two values for argument '{key}'")
+                )
+            bound[key] = value
+        else:
+            rest[key] = value
+    if rest and spec.kwarg is None:
+        raise Failure(
+            BadArguments(
+                function=name, problem=f"got an unexpected keyword argument '{next(iter(rest))}'"
+            )
+        )
+    if spec.kwarg is not None:
+        bound[spec.kwarg.arg] = rest
+    for parameter in (*positional, *keyword_only):
+        if parameter not in bound:
+            if parameter not in defaults:
+                raise Failure(
+                    BadArguments(function=name, problem=f"misses an argument for '{parameter}'")
+                )
+            bound[parameter] = defaults[parameter]
+    return bound

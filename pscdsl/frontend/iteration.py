@@ -1,0 +1,51 @@
+"""What Python loops may run over while a kernel is elaborated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.values import (
+    MapValue,
+    Poison,
+    Poisoned,
+    RecordValue,
+    VectorValue,
+    describe,
+    is_traced,
+)
+from pscdsl.typing.codes.control import LoopOverArray
+from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.diagnostics import Failure
+
+MAX_UNROLL = 10_000
+
+
+def elements(frame: Frame, value: Any, node: ast.expr) -> Sequence[Any]:
+    """The items of a static collection; a Failure for arrays and symbolic ranges."""
+    del frame, node
+    if isinstance(value, Poison):
+        raise Poisoned
+    if is_traced(value):
+        raise Failure(LoopOverArray(found=str(value.type)))
+    if isinstance(value, tuple | list):
+        items: Sequence[Any] = value
+        return items
+    if isinstance(value, str):
+        return tuple(value)
+    if isinstance(value, range):
+        if len(value) > MAX_UNROLL:
+            raise Failure(NotStatic(what=f"a loop of {len(value)} steps (at most {MAX_UNROLL})"))
+        return value
+    if isinstance(value, dict):
+        keys: Mapping[Any, Any] = value
+        return tuple(keys)
+    if isinstance(value, MapValue):
+        return tuple(sorted(value.items))
+    if isinstance(value, VectorValue):
+        return value.items
+    if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
+        return tuple(value.fields.values())
+    raise Failure(NotStatic(what=f"a loop over {describe(value)}"))

@@ -1,0 +1,137 @@
+"""The modules that are known without reading them, and what their names mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pscdsl.builder import Builder, Value
+from pscdsl.frontend import combinators, python_library
+from pscdsl.frontend.values import External, KnownModule, Marker, StaticFunction
+from pscdsl.meanings import MEANINGS
+from pscdsl.numpy.registry import register_all
+from pscdsl.primitives import elementwise as e
+from pscdsl.typing import dtypes
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.signatures import DTypeClass
+
+KNOWN_MODULES = frozenset(
+    {
+        "__future__",
+        "collections",
+        "collections.abc",
+        "dataclasses",
+        "functools",
+        "jaxtyping",
+        "math",
+        "numpy",
+        "operator",
+        "pscdsl",
+        "pscdsl.numpy",
+        "pyrsistent",
+        "pyrsistent.typing",
+        "typeguard",
+        "typing",
+        "typing_extensions",
+    }
+)
+_SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
+_TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
+"""Modules of types: each of their names stands for itself."""
+_MARKERS = frozenset(
+    {
+        "pscdsl.Record",
+        "pscdsl.Static",
+        "pscdsl.Key",
+        "pscdsl.Array",
+        "pyrsistent.PRecord",
+        "pyrsistent.PClass",
+        "pyrsistent.PMap",
+        "pyrsistent.PVector",
+        "numpy.ndarray",
+        "numpy.s_",
+        "numpy.index_exp",
+        "builtins.tuple",
+        "builtins.float",
+        "builtins.int",
+        "collections.namedtuple",
+    }
+)
+
+register_all()
+for _dtype in (*dtypes.ALL, dtypes.KEY):
+    MEANINGS[f"pscdsl.{_dtype.name}"] = _dtype
+for _name, _members in dtypes.CLASSES.items():
+    MEANINGS[f"pscdsl.{_name}"] = DTypeClass(_name, _members)
+for _constant in ("pi", "e", "inf", "nan", "tau"):
+    MEANINGS[f"math.{_constant}"] = getattr(math, _constant)
+python_library.register()
+combinators.register()
+MEANINGS["dataclasses.dataclass"] = Marker("dataclasses.dataclass")
+MEANINGS["dataclasses.field"] = Marker("dataclasses.field")
+for _method in ("property", "staticmethod", "classmethod"):
+    MEANINGS[f"builtins.{_method}"] = Marker(f"builtins.{_method}")
+
+
+def known_attribute(module: KnownModule, name: str) -> Any:
+    """What a name of a known module means; a Failure if there is no such name."""
+    qualified = f"{module.name}.{name}"
+    if qualified in MEANINGS:
+        return MEANINGS[qualified]
+    if qualified in KNOWN_MODULES:
+        return KnownModule(_SAME_AS.get(qualified, qualified))
+    if module.name in _TRANSPARENT or qualified in _MARKERS:
+        return Marker(qualified)
+    if module.name in ("functools", "operator", "collections", "dataclasses", "math", "typeguard"):
+        return External(qualified)
+    if module.name == "numpy":
+        return _unknown_numpy(qualified, name)
+    raise Failure(NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module)))
+
+
+def _names(module: KnownModule) -> tuple[str, ...]:
+    prefix = module.name + "."
+    return tuple(name.removeprefix(prefix) for name in MEANINGS if name.startswith(prefix))
+
+
+def _unknown_numpy(qualified: str, name: str) -> Any:
+    import numpy as np
+
+    if hasattr(np, name):
+        return External(qualified)
+    raise Failure(NoSuchAttribute(owner="module `numpy`", attribute=name, known=_names(KnownModule("numpy"))))
+
+
+def known_module(name: str) -> KnownModule | None:
+    """A module that is known without reading it."""
+    return KnownModule(_SAME_AS.get(name, name)) if name in KNOWN_MODULES else None
+
+
+def builtin(name: str) -> Any:
+    """What a name of Python's builtins means; KeyError if there is none."""
+    import builtins
+
+    qualified = f"builtins.{name}"
+    if qualified in MEANINGS:
+        return MEANINGS[qualified]
+    if not hasattr(builtins, name):
+        raise KeyError(name)
+    if qualified in _MARKERS:
+        return Marker(qualified)
+    return External(qualified)
+
+
+def compare_sizes(here: Builder, facts: Sequence[Fact]) -> Value:
+    """A conjunction of facts about sizes, decided at run time."""
+    table = {"==": e.equal, "!=": e.not_equal, "<=": e.less_equal, "<": e.less}
+    result: Value | None = None
+    for fact in facts:
+        left, right = here.size(fact.left, dtypes.I32), here.size(fact.right, dtypes.I32)
+        (each,) = here.bind(table[str(fact.relation)], (left, right))
+        result = each if result is None else here.bind(e.bitwise_and, (result, each))[0]
+    assert result is not None
+    return result
+

@@ -1,0 +1,325 @@
+"""Modules as loaded: real objects as the values that `pscdsl.frontend.scope` reads from source."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import sys
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyrsistent
+
+from pscdsl.frontend.captures import first_write
+from pscdsl.frontend.classes import class_value
+from pscdsl.frontend.definitions import Definition
+from pscdsl.frontend.frames import Frame, Scope, Session
+from pscdsl.frontend.functions import BoundMethod, Closure
+from pscdsl.frontend.known import KNOWN_MODULES, builtin, known_module
+from pscdsl.frontend.records import Field, RecordClass
+from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
+from pscdsl.frontend.values import (
+    External,
+    KnownModule,
+    MapValue,
+    Marker,
+    Partial,
+    RecordValue,
+    VectorValue,
+)
+from pscdsl.meanings import MEANINGS
+from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.typing.codes.language import NoSource, NoSuchAttribute
+from pscdsl.typing.codes.purity import MutableCapture
+from pscdsl.typing.diagnostics import Failure, Label
+
+
+class LoadedModule:
+    """The names of a loaded module, and of the function that is looked at if it is nested."""
+
+    def __init__(
+        self,
+        namespace: Mapping[str, Any],
+        source: Source | None,
+        cells: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.namespace = namespace
+        self.source = source
+        self.cells = dict(cells or {})
+        self._values: dict[str, Any] = {}
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        return str(self.namespace.get("__name__", "__main__"))
+
+    def lookup(self, name: str) -> Any:
+        """A name of this module or of Python itself."""
+        if name in self._values:
+            return self._values[name]
+        if name in self.cells:
+            value = abstract(self.cells[name], name)
+        elif name in self.namespace:
+            real = self.namespace[name]
+            value = abstract(real, name)
+            if isinstance(real, list | dict | np.ndarray) and self.source is not None:
+                self._guard(name, real)
+        else:
+            return builtin(name)
+        self._values[name] = value
+        return value
+
+    def _guard(self, name: str, value: Any) -> None:
+        assert self.source is not None
+        place = first_write(self.source, name)
+        if place is not None:
+            kind = {"list": "a list", "dict": "a dict"}.get(type(value).__name__, "an array")
+            span = self.source.span(place)
+            raise Failure(
+                MutableCapture(name=name, kind=kind, where=str(span)).labelled(
+                    Label(span, f"`{name}` is written here")
+                )
+            )
+
+
+class LoadedModuleValue:
+    """A loaded module used as a value."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self.name = module.__name__
+        self.module = module
+
+    def lookup_attribute(self, name: str) -> Any:
+        """`module.name`."""
+        if not hasattr(self.module, name):
+            raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
+        return abstract(getattr(self.module, name), f"{self.name}.{name}")
+
+
+def definition_of(function: types.FunctionType, kernel: object = None) -> Definition:
+    """A kernel from a loaded function."""
+    return Definition(closure_of(function), kernel)
+
+
+def closure_of(function: types.FunctionType) -> Closure:
+    """A loaded function as its source; a Failure if there is no source."""
+    code = function.__code__
+    source = runtime_source(code.co_filename, function.__globals__)
+    node: FunctionNode | None = None if source is None else function_node(source, code)
+    if source is None or node is None:
+        raise Failure(NoSource(function=function.__qualname__))
+    cells: dict[str, Any] = {}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            cells[name] = cell.cell_contents
+        except ValueError:
+            pass  # not assigned yet: unknown if it is used
+    scope = LoadedModule(function.__globals__, source, cells)
+    parameters = [*node.args.posonlyargs, *node.args.args]
+    defaults: dict[str, Any] = {}
+    values = function.__defaults__ or ()
+    for parameter, value in zip(parameters[len(parameters) - len(values) :], values, strict=True):
+        defaults[parameter.arg] = abstract(value, parameter.arg)
+    for name, value in (function.__kwdefaults__ or {}).items():
+        defaults[name] = abstract(value, name)
+    return Closure(function.__name__, node, source, scope, None, defaults)
+
+
+_SCALARS = (bool, int, float, complex, str, bytes, range, slice, type(None), type(Ellipsis))
+
+
+def abstract(value: Any, name: str) -> Any:
+    """What a real object stands for in a kernel."""
+    if isinstance(value, _SCALARS) and type(value).__module__ == "builtins":
+        return value
+    found = _by_identity(value)
+    if found is not None:
+        return found
+    if isinstance(value, types.ModuleType):
+        known = known_module(value.__name__)
+        return known if known is not None else LoadedModuleValue(value)
+    definition = getattr(value, "__pscdsl_definition__", None)
+    if definition is not None:
+        return definition()
+    if isinstance(value, types.FunctionType):
+        return _function(value)
+    if isinstance(value, types.MethodType):
+        owner = abstract(value.__self__, name)
+        return BoundMethod(value.__name__, _function(value.__func__), owner)  # type: ignore[arg-type]
+    if isinstance(value, functools.partial):
+        args = tuple(abstract(each, name) for each in value.args)
+        kwargs = {key: abstract(each, key) for key, each in value.keywords.items()}
+        return Partial(abstract(value.func, name), args, kwargs)
+    if isinstance(value, type):
+        return _class(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value
+    if isinstance(value, np.dtype):
+        try:
+            return from_numpy(value)
+        except TypeError:
+            return External(f"numpy.{value}")
+    return _instance(value, name)
+
+
+def _function(function: types.FunctionType) -> Any:
+    inner = getattr(function, "__wrapped__", None)
+    if isinstance(inner, types.FunctionType) and function.__module__.startswith("typeguard"):
+        function = inner
+    try:
+        return closure_of(function)
+    except Failure:
+        return External(f"{function.__module__}.{function.__qualname__}")
+
+
+def _instance(value: Any, name: str) -> Any:
+    if isinstance(value, pyrsistent.PMap):
+        return MapValue({str(key): abstract(each, str(key)) for key, each in value.items()})
+    if isinstance(value, pyrsistent.PVector):
+        return VectorValue(tuple(abstract(each, name) for each in value))
+    cls = record_class(type(value))
+    if cls is not None:
+        read = value.__getitem__ if cls.kind == "precord" else functools.partial(getattr, value)
+        return RecordValue(cls, {each: abstract(read(each), each) for each in cls.field_names()})
+    if type(value) is tuple:
+        return tuple(abstract(each, name) for each in value)  # pyright: ignore
+    if type(value) is list:
+        return [abstract(each, name) for each in value]  # pyright: ignore
+    if type(value) is dict:
+        return {key: abstract(each, str(key)) for key, each in value.items()}  # pyright: ignore
+    if hasattr(value, "__array__") and type(value).__module__.startswith(("jaxlib", "pscdsl")):
+        return np.asarray(value)
+    return External(f"{type(value).__module__}.{type(value).__qualname__} object `{name}`")
+
+
+_IDENTITIES: dict[int, tuple[Any, Any]] = {}
+
+
+def _by_identity(value: Any) -> Any:
+    """The meaning of an object that a known module holds."""
+    if not _IDENTITIES:
+        for qualified, meaning in [*MEANINGS.items(), *_types()]:
+            module, _, attribute = qualified.partition(".")
+            real: Any = builtins if module == "builtins" else _module(module)
+            for part in attribute.split("."):
+                real = getattr(real, part, None)
+            if real is not None and not isinstance(real, _SCALARS):
+                _IDENTITIES.setdefault(id(real), (real, meaning))
+    entry = _IDENTITIES.get(id(value))
+    if entry is not None and entry[0] is value:
+        return entry[1]
+    return _by_module(value)
+
+
+def _module(name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _types() -> list[tuple[str, Any]]:
+    names = (
+        "pscdsl.Record pscdsl.Static pscdsl.Key pscdsl.Array pyrsistent.PRecord pyrsistent.PClass "
+        "pyrsistent.PMap pyrsistent.PVector numpy.ndarray typing.NamedTuple typing.Any "
+        "typing.Literal typing.Annotated typing.Tuple typing.Callable numpy.s_ numpy.index_exp"
+    )
+    return [(name, Marker(name)) for name in names.split()]
+
+
+def _by_module(value: Any) -> Any:
+    """Names of modules of types that were not listed: jaxtyping's, typing's."""
+    module = getattr(value, "__module__", "") or ""
+    name = getattr(value, "__name__", "") or getattr(value, "_name", "") or ""
+    if isinstance(value, types.FunctionType):
+        return None
+    if module.startswith("jaxtyping") and name:
+        return Marker(f"jaxtyping.{name}")
+    if module in ("typing", "collections.abc") and name:
+        return Marker(f"{module}.{name}")
+    if isinstance(value, types.BuiltinFunctionType):
+        owner = value.__self__
+        module = owner.__name__ if isinstance(owner, types.ModuleType) else type(owner).__name__
+        return External(f"{module}.{value.__name__}")
+    if isinstance(value, np.ufunc):
+        return External(f"numpy.{value.__name__}")
+    return None
+
+
+_CLASSES: dict[type, Any] = {}
+
+
+def record_class(cls: type) -> RecordClass | None:
+    """The record class of a real class; None if its instances are not records."""
+    found = _class(cls)
+    return found if isinstance(found, RecordClass) else None
+
+
+def _class(cls: type) -> Any:
+    if cls not in _CLASSES:
+        _CLASSES[cls] = External(f"{cls.__module__}.{cls.__qualname__}")
+        _CLASSES[cls] = _read_class(cls)
+    return _CLASSES[cls]
+
+
+def _read_class(cls: type) -> Any:
+    if issubclass(cls, np.generic):
+        try:
+            return from_numpy(np.dtype(cls))
+        except TypeError:
+            return External(f"numpy.{cls.__name__}")
+    if cls.__module__ in KNOWN_MODULES or cls.__module__ == "builtins":
+        return External(f"{cls.__module__}.{cls.__qualname__}")
+    if not _may_be_record(cls):
+        return External(f"{cls.__module__}.{cls.__qualname__}")
+    module = sys.modules.get(cls.__module__)
+    filename = getattr(module, "__file__", None)
+    namespace = {} if module is None else vars(module)
+    source = None if filename is None else runtime_source(filename, namespace)
+    node = None if source is None else source.classes().get(cls.__qualname__)
+    if source is None or node is None:
+        return _without_source(cls)
+    scope: Scope = LoadedModule(namespace, source)
+    return class_value(Frame(Session(None), source, scope), node, cls.__module__, cls)
+
+
+def _may_be_record(cls: type) -> bool:
+    return (
+        (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+        or hasattr(cls, "__dataclass_fields__")
+        or issubclass(cls, pyrsistent.PRecord | pyrsistent.PClass)
+    )
+
+
+def _without_source(cls: type) -> Any:
+    """A record class that was made without a class statement."""
+    if issubclass(cls, tuple):
+        names: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
+        fields = tuple(Field(name, None, None) for name in names)
+        return RecordClass(cls.__name__, cls.__module__, "namedtuple", fields, {}, (), cls)
+    return External(f"{cls.__module__}.{cls.__qualname__}")
+
+
+def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
+    """The names that an import inside a loaded function binds."""
+    import importlib
+
+    names: dict[str, Any] = {}
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            module = importlib.import_module(alias.name)
+            real = module if alias.asname else importlib.import_module(alias.name.split(".")[0])
+            names[alias.asname or alias.name.split(".")[0]] = abstract(real, alias.name)
+        else:
+            package = scope.namespace.get("__package__") or ""
+            base = importlib.import_module("." * node.level + (node.module or ""), package)
+            names[alias.asname or alias.name] = abstract(getattr(base, alias.name), alias.name)
+    return names
+
+
+__all__ = ["KnownModule", "LoadedModule", "abstract", "closure_of", "definition_of", "record_class"]

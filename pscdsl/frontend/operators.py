@@ -1,0 +1,367 @@
+"""Operators on static values, on sizes and on arrays; static truth."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.pytrees import condition
+from pscdsl.frontend.values import (
+    MapValue,
+    Poison,
+    RecordValue,
+    Undecided,
+    VectorValue,
+    describe,
+    is_number,
+    is_traced,
+)
+from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl.numpy import operators as table
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.calls import UndecidedCondition
+from pscdsl.typing.codes.control import BranchOnArray
+from pscdsl.typing.codes.language import BadOperands, NotStatic
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+
+PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mult": operator.mul,
+    "Div": operator.truediv,
+    "FloorDiv": operator.floordiv,
+    "Mod": operator.mod,
+    "Pow": operator.pow,
+    "LShift": operator.lshift,
+    "RShift": operator.rshift,
+    "BitAnd": operator.and_,
+    "BitOr": operator.or_,
+    "BitXor": operator.xor,
+    "MatMult": operator.matmul,
+}
+SIGNS = {
+    "Add": "+",
+    "Sub": "-",
+    "Mult": "*",
+    "Div": "/",
+    "FloorDiv": "//",
+    "Mod": "%",
+    "Pow": "**",
+    "LShift": "<<",
+    "RShift": ">>",
+    "BitAnd": "&",
+    "BitOr": "|",
+    "BitXor": "^",
+    "MatMult": "@",
+}
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+}
+MAX_BITS = 4096
+MAX_ITEMS = 100_000
+
+
+def known_facts(frame: Frame) -> Assumptions:
+    """What is known of the sizes."""
+    return Assumptions() if frame.program is None else frame.program.facts
+
+
+def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """`left name right`, neither an error."""
+    if isinstance(left, Undecided):
+        left = condition(frame.here(node), left)
+    if isinstance(right, Undecided):
+        right = condition(frame.here(node), right)
+    traced = is_traced(left) or is_traced(right)
+    arrays = isinstance(left, np.ndarray | np.generic) or isinstance(right, np.ndarray | np.generic)
+    if frame.program is not None and (traced or arrays):
+        return _traced(frame, node, name, left, right)
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        return _sizes(frame, node, name, left, right)
+    return _static(name, left, right)
+
+
+def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    if not is_number(left) or not is_number(right):
+        raise _bad(name, left, right)
+    here = frame.here(node)
+    meaning = table.BINARY[name]
+    if not is_traced(left) and not is_traced(right):
+        left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left
+    return meaning.apply(here, (left, right), {})
+
+
+def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """Arithmetic of sizes stays a size where it is one; otherwise it is a weak number."""
+    whole = isinstance(left, Dim | int) and isinstance(right, Dim | int)
+    if whole and name in ("Add", "Sub", "Mult"):
+        return PYTHON[name](_int(left), _int(right))
+    if whole and name in ("FloorDiv", "Mod"):
+        if not known_facts(frame).proves(Fact("<=", 1, right)):
+            raise Failure(
+                BadOperands(
+                    operator=SIGNS[name],
+                    left=describe(left),
+                    right=describe(right),
+                    reason="the divisor may be zero or negative",
+                )
+            )
+        return PYTHON[name](_int(left), _int(right))
+    if name == "Pow" and isinstance(right, int) and 0 <= right <= 16:
+        result: Any = 1
+        for _ in range(right):
+            result = result * left
+        return result
+    if not is_number(left) or not is_number(right):
+        raise _bad(name, left, right)
+    if frame.program is None:
+        raise Failure(NotStatic(what="a size used as a number"))
+    here = frame.here(node)
+    operands = [here.weak(x) if isinstance(x, Dim) else x for x in (left, right)]
+    return table.BINARY[name].apply(here, operands, {})
+
+
+def _int(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _static(name: str, left: Any, right: Any) -> Any:
+    for each in (left, right):
+        if isinstance(each, RecordValue | MapValue | VectorValue):
+            if isinstance(left, VectorValue) and isinstance(right, VectorValue) and name == "Add":
+                return VectorValue(left.items + right.items)
+            raise _bad(name, left, right)
+    if name in ("Pow", "LShift") and isinstance(left, int) and isinstance(right, int):
+        grown = right * max(left.bit_length(), 1) if name == "Pow" else right + left.bit_length()
+        if grown > MAX_BITS:
+            raise Failure(NotStatic(what=f"an integer of more than {MAX_BITS} bits"))
+    if name == "Mult":
+        for sequence, count in ((left, right), (right, left)):
+            if isinstance(sequence, str | tuple | list | bytes) and isinstance(count, int):
+                if len(sequence) * count > MAX_ITEMS:  # pyright: ignore[reportUnknownArgumentType]
+                    raise Failure(NotStatic(what=f"a sequence of more than {MAX_ITEMS} items"))
+    try:
+        return PYTHON[name](left, right)
+    except ZeroDivisionError:
+        raise _bad(name, left, right, "division by zero") from None
+    except (TypeError, ValueError, OverflowError):
+        raise _bad(name, left, right) from None
+
+
+def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
+    return Failure(
+        BadOperands(
+            operator=SIGNS.get(name, name),
+            left=describe(left),
+            right=describe(right),
+            reason=reason,
+        )
+    )
+
+
+def unary(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
+    """`-x`, `~x`, `+x`, `not x`."""
+    name = type(node.op).__name__
+    if name == "Not":
+        if isinstance(operand, Undecided):
+            if len(operand.facts) == 1:
+                return decided(frame, (operand.facts[0].negated(),))
+            raise Failure(NotStatic(what="`not` of several conditions on sizes"))
+        if is_traced(operand) or isinstance(operand, np.ndarray):
+            text = frame.source.text_of(node.operand)
+            raise Failure(
+                BranchOnArray(construct="`not`", found=describe(operand), rewrite=f"~({text})")
+            )
+        return not operand
+    if isinstance(operand, Undecided):
+        operand = condition(frame.here(node), operand)
+    if is_traced(operand):
+        return table.UNARY[name].apply(frame.here(node), (operand,), {})
+    if isinstance(operand, np.ndarray | np.generic) and frame.program is not None:
+        here = frame.here(node)
+        return table.UNARY[name].apply(here, (here.constant(operand),), {})
+    python: dict[str, Callable[[Any], Any]] = {
+        "USub": operator.neg,
+        "UAdd": operator.pos,
+        "Invert": operator.invert,
+    }
+    try:
+        return operand if name == "UAdd" and isinstance(operand, Dim) else python[name](operand)
+    except TypeError:
+        raise Failure(
+            BadOperands(operator=name, left=describe(operand), right="", reason="")
+        ) from None
+
+
+def comparison(frame: Frame, node: ast.Compare, values: list[Any]) -> Any:
+    """A chain of comparisons."""
+    results: list[Any] = []
+    for op, left, right in zip(node.ops, values[:-1], values[1:], strict=True):
+        results.append(_compare_pair(frame, node, type(op).__name__, left, right))
+    if len(results) == 1:
+        return results[0]
+    if any(is_traced(each) for each in results):
+        texts = [frame.source.text_of(each) for each in (node.left, *node.comparators)]
+        signs = [{"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}.get(type(o).__name__, "==") for o in node.ops]
+        parts = [f"({a} {s} {b})" for a, s, b in zip(texts, signs, texts[1:], strict=False)]
+        raise Failure(
+            BranchOnArray(
+                construct="a chained comparison", found="an array", rewrite=" & ".join(parts)
+            )
+        )
+    facts: list[Fact] = []
+    for each in results:
+        if isinstance(each, Undecided):
+            facts.extend(each.facts)
+        elif not each:
+            return False
+    return Undecided(tuple(facts)) if facts else True
+
+
+def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    if name in ("Is", "IsNot"):
+        same = left is right or (not is_traced(left) and _identical(left, right))
+        return same is (name == "Is")
+    if name in ("In", "NotIn"):
+        if is_traced(right) or is_traced(left):
+            raise Failure(
+                BranchOnArray(
+                    construct="`in`", found=describe(right), rewrite="np.any(x == value)"
+                )
+            )
+        items = right.items if isinstance(right, MapValue | VectorValue) else right
+        try:
+            return (left in items) is (name == "In")
+        except TypeError:
+            raise Failure(
+                BadOperands(operator="in", left=describe(left), right=describe(right), reason="")
+            ) from None
+    if is_traced(left) or is_traced(right):
+        if not is_number(left) or not is_number(right):
+            if left is None or right is None:
+                return name == "NotEq"
+            raise Failure(
+                BadOperands(
+                    operator=name, left=describe(left), right=describe(right), reason=""
+                )
+            )
+        return table.COMPARE[name].apply(frame.here(node), (left, right), {})
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        if frame.program is not None:
+            here = frame.here(node)
+            left, right = (here.constant(x) if isinstance(x, np.ndarray) else x for x in (left, right))
+            return table.COMPARE[name].apply(here, (left, right), {})
+    whole = isinstance(left, Dim | int) and isinstance(right, Dim | int)
+    if whole and (isinstance(left, Dim) or isinstance(right, Dim)):
+        return decided(frame, (_fact(name, _int(left), _int(right)),))
+    if isinstance(left, tuple) and isinstance(right, tuple) and name in ("Eq", "NotEq"):
+        return _compare_tuples(frame, node, name, left, right)
+    try:
+        return _COMPARE[name](left, right)
+    except TypeError:
+        raise Failure(
+            BadOperands(operator=name, left=describe(left), right=describe(right), reason="")
+        ) from None
+
+
+def _identical(left: Any, right: Any) -> bool:
+    if left is None or right is None or isinstance(left, bool | str) or isinstance(right, bool):
+        return left is right or (isinstance(left, str) and left == right)
+    return bool(left == right)
+
+
+def _compare_tuples(
+    frame: Frame, node: ast.AST, name: str, left: tuple[Any, ...], right: tuple[Any, ...]
+) -> Any:
+    """Shapes are compared size by size."""
+    if len(left) != len(right):
+        return name == "NotEq"
+    facts: list[Fact] = []
+    for a, b in zip(left, right, strict=True):
+        each = _compare_pair(frame, node, "Eq", a, b)
+        if isinstance(each, Undecided):
+            facts.extend(each.facts)
+        elif each is False:
+            return name == "NotEq"
+    if not facts:
+        return name == "Eq"
+    if name == "Eq":
+        return Undecided(tuple(facts))
+    if len(facts) == 1:
+        return decided(frame, (facts[0].negated(),))
+    raise Failure(NotStatic(what="`!=` of shapes"))
+
+
+def _fact(name: str, left: Any, right: Any) -> Fact:
+    if name == "Eq":
+        return Fact("==", left, right)
+    if name == "NotEq":
+        return Fact("!=", left, right)
+    if name in ("Gt", "GtE"):
+        left, right = right, left
+    return Fact("<" if name in ("Lt", "Gt") else "<=", left, right)
+
+
+def decided(frame: Frame, facts: tuple[Fact, ...]) -> bool | Undecided:
+    """A condition on sizes, decided where what is known decides it for all sizes."""
+    known = known_facts(frame)
+    open_facts: list[Fact] = []
+    for fact in facts:
+        if known.proves(fact):
+            continue
+        if known.proves(fact.negated()):
+            return False
+        open_facts.append(fact)
+    return Undecided(tuple(open_facts)) if open_facts else True
+
+
+def truth(frame: Frame, node: ast.expr, construct: str, rewrite: str) -> bool | None:
+    """The static truth of an expression; None, with the finding reported, if it has none."""
+    from pscdsl.frontend.expressions import evaluate
+
+    value = evaluate(frame, node)
+    if isinstance(value, Poison):
+        return None
+    if is_traced(value) or isinstance(value, np.ndarray):
+        found = BranchOnArray(construct=construct, found=describe(value), rewrite=rewrite)
+        frame.report(node, found)
+        return None
+    if isinstance(value, Undecided):
+        frame.report(node, undecided(known_facts(frame), value))
+        return None
+    if isinstance(value, Dim):
+        answer = decided(frame, (Fact("!=", value, 0),))
+        if isinstance(answer, bool):
+            return answer
+        frame.report(node, undecided(known_facts(frame), answer))
+        return None
+    if isinstance(value, MapValue | VectorValue):
+        return bool(value.items)
+    return bool(value)
+
+
+def undecided(known: Assumptions, value: Undecided) -> UndecidedCondition:
+    """The finding, with sizes for both outcomes."""
+    def sizes(found: dict[str, int] | None) -> str:
+        return ", ".join(f"{name}={size}" for name, size in sorted((found or {}).items()))
+
+    fact = value.facts[0]
+    return UndecidedCondition(
+        fact=str(value),
+        yes=sizes(known.counterexample(fact.negated())),
+        no=sizes(known.counterexample(fact)),
+    )
+
+
+__all__ = ["MEANINGS", "Meaning", "binary", "comparison", "decided", "truth", "unary"]

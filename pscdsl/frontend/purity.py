@@ -1,0 +1,135 @@
+"""What is impure, by name, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from pscdsl.numpy import methods
+from pscdsl.typing.codes.control import ArrayLeavesProgram
+from pscdsl.typing.codes.purity import (
+    HiddenInput,
+    Mutation,
+    RandomState,
+    SideEffect,
+    UnknownFunction,
+)
+from pscdsl.typing.diagnostics import Diagnostic
+
+EFFECTS: dict[str, str] = {
+    "builtins.print": "return the value and print it outside",
+    "builtins.open": "read or write files outside, and pass arrays",
+    "logging": "log outside, from what the kernel returns",
+    "warnings": "warn outside",
+    "subprocess": "run processes outside",
+    "shutil": "work with files outside",
+    "socket": "talk to the network outside",
+    "requests": "talk to the network outside",
+    "urllib": "talk to the network outside",
+    "numpy.save": "save what the kernel returns",
+    "numpy.savez": "save what the kernel returns",
+    "numpy.savetxt": "save what the kernel returns",
+    "numpy.seterr": "",
+    "sys.stdout": "return the value and print it outside",
+    "sys.stderr": "return the value and print it outside",
+    "sys.exit": "",
+    "tqdm": "show progress outside, around calls of the kernel",
+}
+INPUTS: dict[str, tuple[str, str]] = {
+    "builtins.input": ("the keyboard", "pass it as an argument"),
+    "time": ("the clock", "read it outside and pass it as an argument"),
+    "datetime": ("the clock", "read it outside and pass it as an argument"),
+    "os": ("the operating system", "read it outside and pass it as an argument"),
+    "sys": ("the interpreter", "read it outside and pass it as an argument"),
+    "pathlib": ("the file system", "read files outside and pass arrays"),
+    "io": ("a file", "read files outside and pass arrays"),
+    "numpy.load": ("a file", "load it outside and pass it as an argument"),
+    "numpy.loadtxt": ("a file", "load it outside and pass it as an argument"),
+    "numpy.genfromtxt": ("a file", "load it outside and pass it as an argument"),
+    "numpy.fromfile": ("a file", "load it outside and pass it as an argument"),
+    "numpy.empty_like": ("memory", "use `np.zeros_like`"),
+    "uuid": ("the clock and the network", "pass it as an argument"),
+    "platform": ("the machine", "pass it as an argument"),
+    "getpass": ("the environment", "pass it as an argument"),
+    "builtins.id": ("an address in memory", "pass an explicit number"),
+    "builtins.hash": ("a per-process seed", "pass an explicit number"),
+    "builtins.globals": ("all global names", "name what is needed"),
+    "builtins.locals": ("all local names", "name what is needed"),
+    "builtins.vars": ("all names of an object", "name what is needed"),
+}
+RANDOM = ("random", "numpy.random", "secrets")
+LIST_METHODS = {
+    "append": "{x} = {x} + [item], or a comprehension",
+    "extend": "{x} = {x} + items",
+    "insert": "{x} = {x}[:i] + [item] + {x}[i:]",
+    "pop": "{x}[-1], and {x}[:-1] for the rest",
+    "remove": "a comprehension with `if`",
+    "clear": "{x} = []",
+    "sort": "sorted({x})",
+    "reverse": "{x}[::-1]",
+}
+DICT_METHODS = {
+    "update": "{{**{x}, **other}}",
+    "setdefault": "{{**{x}, key: value}}",
+    "pop": "a comprehension without the key",
+    "popitem": "a comprehension without the key",
+    "clear": "{{}}",
+}
+
+
+def _lookup(table: Mapping[str, Any], name: str) -> Any:
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        found = table.get(".".join(parts[:count]))
+        if found is not None:
+            return found
+    return None
+
+
+def external_call(name: str) -> Diagnostic:
+    """What is wrong with calling a function of this qualified name."""
+    shown = name.removeprefix("builtins.")
+    if any(name == each or name.startswith(each + ".") for each in RANDOM):
+        return RandomState(function=shown)
+    effect = _lookup(EFFECTS, name)
+    if effect is not None:
+        return SideEffect(function=shown, rewrite=effect)
+    hidden = _lookup(INPUTS, name)
+    if hidden is not None:
+        return HiddenInput(function=shown, what=hidden[0], rewrite=hidden[1])
+    return UnknownFunction(function=shown)
+
+
+def library_call(name: str, kwargs: Mapping[str, Any]) -> Diagnostic | None:
+    """What is wrong with a call of a known function, by its keywords."""
+    if kwargs.get("out") is not None:
+        return Mutation(what=f"`out=` of `{name}`", rewrite="use the result")
+    return None
+
+
+def array_attribute(name: str, owner: str) -> Diagnostic | None:
+    """What is wrong with an attribute of an array, by its name."""
+    if name in methods.IN_PLACE:
+        rewrite = methods.IN_PLACE[name]
+        return Mutation(what=f"`{owner}.{name}`", rewrite=rewrite.replace("{x}", owner))
+    if name in methods.LEAVES_PROGRAM:
+        rewrite = methods.LEAVES_PROGRAM[name]
+        return ArrayLeavesProgram(function=f".{name}", rewrite=rewrite.replace("{x}", owner))
+    return None
+
+
+def static_attribute(value: Any, name: str) -> Diagnostic | None:
+    """What is wrong with an attribute of a list or dict, by its name."""
+    if isinstance(value, list) and name in LIST_METHODS:
+        return Mutation(what=f"`list.{name}`", rewrite=LIST_METHODS[name].format(x="items"))
+    if isinstance(value, dict) and name in DICT_METHODS:
+        return Mutation(what=f"`dict.{name}`", rewrite=DICT_METHODS[name].format(x="d"))
+    return None
+
+
+def index_text(text: str, node: ast.expr) -> str:
+    """How an index is written as an argument of `psc.update`."""
+    if any(isinstance(each, ast.Slice) for each in ast.walk(node)):
+        return f"np.s_[{text}]"
+    return f"({text})" if isinstance(node, ast.Tuple) else text

@@ -1,0 +1,418 @@
+"""Python's own functions over static values: builtins, functools, dataclasses, operator, math."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pscdsl.frontend.frames import Frame, session_of
+from pscdsl.frontend.records import RecordClass, replaced
+from pscdsl.frontend.values import (
+    External,
+    MapValue,
+    Partial,
+    RecordValue,
+    StaticFunction,
+    Undecided,
+    VectorValue,
+    describe,
+    is_traced,
+)
+from pscdsl.meanings import MEANINGS
+from pscdsl.typing.codes.control import ArrayLeavesProgram, LoopOverArray
+from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, maximum, minimum
+from pscdsl.typing.dtypes import DType
+
+
+def items_of(value: Any) -> Sequence[Any]:
+    """The items of a static collection."""
+    if is_traced(value):
+        raise Failure(LoopOverArray(found=str(value.type)))
+    if isinstance(value, MapValue):
+        return sorted(value.items)
+    if isinstance(value, VectorValue):
+        return value.items
+    if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
+        return tuple(value.fields.values())
+    if isinstance(value, tuple | list | range | str):
+        return value  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        keys: Mapping[Any, Any] = value
+        return list(keys)
+    raise Failure(NotStatic(what=f"the items of {describe(value)}"))
+
+
+def _call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+    apply = getattr(function, "apply", None)
+    if apply is None:
+        raise Failure(NotCallable(found=describe(function)))
+    return apply(here, args, kwargs)
+
+
+def _numpy(name: str) -> Any:
+    return MEANINGS[f"numpy.{name}"]
+
+
+def _len(here: Any, value: Any) -> Any:
+    if is_traced(value):
+        if not value.ndim:
+            raise Failure(BadArguments(function="len", problem="of an array without axes"))
+        return value.shape[0]
+    if isinstance(value, np.ndarray):
+        return len(value)
+    return len(items_of(value))
+
+
+def _range(here: Any, *bounds: Any) -> Any:
+    for each in bounds:
+        if is_traced(each):
+            raise Failure(
+                ArrayLeavesProgram(function="range", rewrite="`psc.fori_loop(low, high, body, init)`")
+            )
+        if isinstance(each, Dim):
+            raise Failure(NotStatic(what=f"the size {each} in a loop"))
+    return range(*bounds)
+
+
+def _enumerate(here: Any, value: Any, start: int = 0) -> Any:
+    return [(i + start, item) for i, item in enumerate(items_of(value))]
+
+
+def _zip(here: Any, *values: Any, strict: bool = False) -> Any:
+    columns = [items_of(each) for each in values]
+    if strict and len({len(each) for each in columns}) > 1:
+        raise Failure(BadArguments(function="zip", problem="got sequences of different lengths"))
+    return list(zip(*columns, strict=False))
+
+
+def _sum(here: Any, value: Any, start: Any = 0) -> Any:
+    if is_traced(value):
+        return _numpy("sum").apply(here, (value,), {"axis": 0})
+    return _fold(here, "Add", items_of(value), start)
+
+
+def _fold(here: Any, name: str, items: Sequence[Any], start: Any) -> Any:
+    from pscdsl.frontend import operators
+
+    total = start
+    frame = _frame(here)
+    for item in items:
+        traced = is_traced(item) or is_traced(total)
+        if traced and isinstance(total, int) and total == 0 and name == "Add":
+            total = item
+        else:
+            total = operators.binary(frame, _NO_NODE, name, total, item)
+    return total
+
+
+class _Here(Frame):
+    """A frame that appends where the library function was called."""
+
+    def here(self, node: Any) -> Any:
+        program = self.session.program
+        return None if program is None else program.current
+
+
+_NO_NODE: Any = None
+
+
+def _frame(here: Any) -> Frame:
+    session = session_of(here)
+    return _Here(session, None, None)  # type: ignore[arg-type]
+
+
+def _extremum(name: str) -> Callable[..., Any]:
+    def apply(here: Any, *values: Any, **kwargs: Any) -> Any:
+        items = items_of(values[0]) if len(values) == 1 else values
+        if any(is_traced(each) for each in items):
+            rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
+            raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
+        if any(isinstance(each, Dim) for each in items):
+            result = items[0]
+            for each in items[1:]:
+                result = (minimum if name == "min" else maximum)(result, each)
+            return result
+        python: Callable[..., Any] = min if name == "min" else max
+        key = kwargs.get("key")
+        if key is not None:
+            kwargs["key"] = lambda item: _call(here, key, item)
+        return python(items, **kwargs)
+
+    return apply
+
+
+def _abs(here: Any, value: Any) -> Any:
+    return _numpy("absolute").apply(here, (value,), {}) if is_traced(value) else abs(value)
+
+
+def _round(here: Any, value: Any, ndigits: Any = None) -> Any:
+    if is_traced(value):
+        return _numpy("round").apply(here, (value, ndigits or 0), {})
+    return round(value, ndigits)
+
+
+def _convert(name: str, python: type, dtype: str) -> Callable[..., Any]:
+    def apply(here: Any, value: Any = 0) -> Any:
+        if isinstance(value, Undecided):
+            return value
+        if is_traced(value):
+            raise Failure(
+                ArrayLeavesProgram(function=name, rewrite=f"`x.astype(psc.{dtype})` keeps it an array")
+            )
+        if isinstance(value, Dim):
+            return value if python is int else here.weak(value)
+        return python(value)
+
+    return apply
+
+
+def _tuple(here: Any, value: Any = ()) -> Any:
+    return tuple(items_of(value))
+
+
+def _list(here: Any, value: Any = ()) -> Any:
+    return list(items_of(value))
+
+
+def _dict(here: Any, value: Any = (), **kwargs: Any) -> Any:
+    if isinstance(value, MapValue):
+        value = dict(value.items)
+    return dict(value, **kwargs)
+
+
+def _isinstance(here: Any, value: Any, classes: Any) -> Any:
+    names = {getattr(c, "name", None) for c in (classes if isinstance(classes, tuple) else (classes,))}  # pyright: ignore
+    wanted: list[Any] = list(classes) if isinstance(classes, tuple) else [classes]  # pyright: ignore
+    if isinstance(value, RecordValue):
+        return any(each is value.cls for each in wanted)
+    if is_traced(value):
+        return bool({"numpy.ndarray", "pscdsl.Array"} & names)
+    python = {"builtins.tuple": tuple, "builtins.int": int, "builtins.float": float, "list": list}
+    python |= {"builtins.bool": bool, "bool": bool, "int": int, "float": float, "tuple": tuple}
+    python |= {"str": str, "dict": dict}
+    return any(name in python and isinstance(value, python[name]) for name in names)
+
+
+def _getattr(here: Any, value: Any, name: Any, *default: Any) -> Any:
+    if isinstance(name, str) and isinstance(value, RecordValue):
+        if name in value.fields:
+            return value.fields[name]
+        if default:
+            return default[0]
+    raise Failure(NotStatic(what="the attribute that `getattr` reads"))
+
+
+def _all(here: Any, value: Any) -> Any:
+    return _truths(value, "all", all)
+
+
+def _any(here: Any, value: Any) -> Any:
+    return _truths(value, "any", any)
+
+
+def _truths(value: Any, name: str, python: Callable[[Sequence[Any]], bool]) -> Any:
+    if is_traced(value) or any(is_traced(each) for each in items_of(value)):
+        raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`np.{name}(x)`"))
+    if any(isinstance(each, Undecided) for each in items_of(value)):
+        raise Failure(NotStatic(what=f"`{name}` of conditions on sizes"))
+    return python(items_of(value))
+
+
+def _sorted(here: Any, value: Any, *, key: Any = None, reverse: bool = False) -> Any:
+    items = items_of(value)
+    if any(is_traced(each) for each in items):
+        raise Failure(ArrayLeavesProgram(function="sorted", rewrite="`np.sort(x)`"))
+    if key is None:
+        return sorted(items, reverse=reverse)
+    return sorted(items, key=lambda item: _call(here, key, item), reverse=reverse)
+
+
+def _map(here: Any, function: Any, *columns: Any) -> Any:
+    rows = zip(*(items_of(each) for each in columns), strict=False)
+    return [_call(here, function, *row) for row in rows]
+
+
+def _filter(here: Any, function: Any, items: Any) -> Any:
+    return [item for item in items_of(items) if _call(here, function, item)]
+
+
+def _reduce(here: Any, function: Any, items: Any, *initial: Any) -> Any:
+    values = [*initial, *items_of(items)]
+    if not values:
+        raise Failure(BadArguments(function="functools.reduce", problem="of nothing"))
+    total = values[0]
+    for each in values[1:]:
+        total = _call(here, function, total, each)
+    return total
+
+
+def _partial(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+    if getattr(function, "apply", None) is None:
+        raise Failure(NotCallable(found=describe(function)))
+    return Partial(function, args, kwargs)
+
+
+def _replace(here: Any, value: Any, **changes: Any) -> Any:
+    if not isinstance(value, RecordValue):
+        raise Failure(BadArguments(function="dataclasses.replace", problem="takes a dataclass"))
+    return replaced(value, changes)
+
+
+def _identity(here: Any, function: Any) -> Any:
+    return function
+
+
+def _pmap(here: Any, items: Any = None, **more: Any) -> Any:
+    if isinstance(items, MapValue):
+        items = items.items
+    return MapValue({**(items or {}), **more})
+
+
+def _pvector(here: Any, items: Any = ()) -> Any:
+    return VectorValue(tuple(items_of(items)))
+
+
+def _math(name: str) -> Callable[..., Any]:
+    real: Callable[..., Any] = getattr(math, name)
+    ours = {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(name, name)
+    ours = {"atan2": "arctan2", "fabs": "absolute", "ceil": "ceil", "floor": "floor"}.get(ours, ours)
+
+    def apply(here: Any, *args: Any) -> Any:
+        if any(is_traced(each) for each in args):
+            rewrite = f"`np.{ours}` works on arrays" if f"numpy.{ours}" in MEANINGS else ""
+            raise Failure(ArrayLeavesProgram(function=f"math.{name}", rewrite=rewrite))
+        if any(isinstance(each, Dim) for each in args):
+            meaning = MEANINGS.get(f"numpy.{ours}")
+            if meaning is None:
+                raise Failure(NotStatic(what="a size used as a number"))
+            return _numpy(ours).apply(here, args, {})
+        try:
+            return real(*args)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Failure(BadArguments(function=f"math.{name}", problem=str(error))) from None
+
+    return apply
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def apply(here: Any, left: Any, right: Any) -> Any:
+        from pscdsl.frontend import operators
+
+        return operators.binary(_frame(here), _NO_NODE, name, left, right)
+
+    return apply
+
+
+def _itemgetter(here: Any, index: Any) -> Any:
+    from pscdsl.frontend.subscripts import subscript
+
+    return StaticFunction(
+        "operator.itemgetter", lambda inner, value: subscript(_frame(inner), _NO_NODE, value, index)
+    )
+
+
+def _vouched(here: Any, *args: Any, **kwargs: Any) -> Any:
+    raise Failure(NotStatic(what="a vouched function"))
+
+
+def _type(here: Any, value: Any) -> Any:
+    if isinstance(value, RecordValue):
+        return value.cls
+    raise Failure(NotStatic(what=f"the class of {describe(value)}"))
+
+
+def _str(here: Any, value: Any = "") -> Any:
+    return str(value) if not is_traced(value) else describe(value)
+
+
+def _slice(here: Any, *args: Any) -> Any:
+    return slice(*args)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "builtins.len": _len,
+    "builtins.range": _range,
+    "builtins.enumerate": _enumerate,
+    "builtins.zip": _zip,
+    "builtins.sum": _sum,
+    "builtins.min": _extremum("min"),
+    "builtins.max": _extremum("max"),
+    "builtins.abs": _abs,
+    "builtins.round": _round,
+    "builtins.float": _convert("float", float, "f32"),
+    "builtins.int": _convert("int", int, "i32"),
+    "builtins.bool": _convert("bool", bool, "bool"),
+    "builtins.complex": _convert("complex", complex, "c64"),
+    "builtins.tuple": _tuple,
+    "builtins.list": _list,
+    "builtins.dict": _dict,
+    "builtins.str": _str,
+    "builtins.repr": _str,
+    "builtins.slice": _slice,
+    "builtins.isinstance": _isinstance,
+    "builtins.getattr": _getattr,
+    "builtins.all": _all,
+    "builtins.any": _any,
+    "builtins.sorted": _sorted,
+    "builtins.reversed": lambda here, value: list(items_of(value))[::-1],
+    "builtins.map": _map,
+    "builtins.filter": _filter,
+    "builtins.type": _type,
+    "builtins.pow": _operator("Pow"),
+    "builtins.divmod": lambda here, a, b: (
+        _operator("FloorDiv")(here, a, b),
+        _operator("Mod")(here, a, b),
+    ),
+    "functools.partial": _partial,
+    "functools.reduce": _reduce,
+    "functools.wraps": lambda here, wrapped: StaticFunction("functools.wraps", _identity),
+    "functools.cache": _identity,
+    "typeguard.typechecked": _identity,
+    "dataclasses.replace": _replace,
+    "dataclasses.asdict": lambda here, value: dict(value.fields),
+    "pyrsistent.pmap": _pmap,
+    "pyrsistent.m": lambda here, **items: MapValue(items),
+    "pyrsistent.pvector": _pvector,
+    "pyrsistent.v": lambda here, *items: VectorValue(items),
+    "operator.itemgetter": _itemgetter,
+    "typing.cast": lambda here, kind, value: value,
+    **{
+        f"operator.{python}": _operator(name)
+        for python, name in {
+            "add": "Add",
+            "sub": "Sub",
+            "mul": "Mult",
+            "truediv": "Div",
+            "floordiv": "FloorDiv",
+            "mod": "Mod",
+            "pow": "Pow",
+            "matmul": "MatMult",
+            "and_": "BitAnd",
+            "or_": "BitOr",
+            "xor": "BitXor",
+        }.items()
+    },
+    **{
+        f"math.{name}": _math(name)
+        for name in dir(math)
+        if callable(getattr(math, name)) and not name.startswith("_")
+    },
+}
+
+
+class _TypeFunction(StaticFunction):
+    """`float`, `int`, `tuple`: a function in calls, a type in annotations."""
+
+
+def register() -> None:
+    """Give these functions their names."""
+    for name, body in FUNCTIONS.items():
+        MEANINGS[name] = StaticFunction(name, body)
+
+
+__all__ = ["DType", "External", "RecordClass", "items_of", "register"]

@@ -1,0 +1,106 @@
+"""Trees of arrays: taking values apart into leaves, and putting them together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.records import RecordClass
+from pscdsl.frontend.values import (
+    MapValue,
+    Poisoned,
+    RecordValue,
+    Undecided,
+    VectorValue,
+    describe,
+    is_poisoned,
+)
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.codes.control import NotATree
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.trees import (
+    NONE,
+    MapType,
+    NoneType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+)
+
+
+def leaf(here: Builder, value: Any) -> Value | Weak | None:
+    """A value as an array of the program, or None if it is not a number."""
+    if isinstance(value, Value | Weak):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return here.constant(value)
+    if isinstance(value, bool | int | float | complex | Dim):
+        return here.weak(value)
+    if isinstance(value, Undecided):
+        return condition(here, value)
+    return None
+
+
+def condition(here: Builder, value: Undecided) -> Value:
+    """A condition on sizes as a bool of the program."""
+    from pscdsl.frontend.known import compare_sizes
+
+    return compare_sizes(here, value.facts)
+
+
+def flatten(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], Type]:
+    """The arrays of a tree, and its type; numbers count as weak arrays."""
+    if is_poisoned(value):
+        raise Poisoned
+    leaves: list[Value | Weak] = []
+    return leaves, _flatten(here, value, what, leaves)
+
+
+def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -> Type:
+    found = leaf(here, value)
+    if found is not None:
+        leaves.append(found)
+        return found.type
+    if value is None:
+        return NONE
+    if isinstance(value, tuple | list):
+        items: Sequence[Any] = value
+        return TupleType(tuple(_flatten(here, each, what, leaves) for each in items))
+    if isinstance(value, RecordValue):
+        fields = tuple((n, _flatten(here, v, what, leaves)) for n, v in value.fields.items())
+        return RecordType(value.name, fields)
+    if isinstance(value, MapValue):
+        entries = sorted(value.items.items())
+        return MapType(tuple((k, _flatten(here, v, what, leaves)) for k, v in entries))
+    if isinstance(value, VectorValue):
+        return VectorType(tuple(_flatten(here, each, what, leaves) for each in value.items))
+    if isinstance(value, str):
+        return StaticType(value)
+    raise Failure(NotATree(what=what, found=describe(value)))
+
+
+def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | None = None) -> Any:
+    """The value with this type and these leaves."""
+    if isinstance(tree, ArrayType):
+        each = next(leaves)
+        return each if array is None else array(each)
+    if isinstance(tree, NoneType):
+        return None
+    if isinstance(tree, StaticType):
+        return tree.value
+    if isinstance(tree, TupleType):
+        return tuple(unflatten(each, leaves, array) for each in tree.items)
+    if isinstance(tree, RecordType):
+        cls = tree.record.definition
+        assert isinstance(cls, RecordClass)
+        return RecordValue(cls, {n: unflatten(each, leaves, array) for n, each in tree.fields})
+    if isinstance(tree, MapType):
+        return MapValue({key: unflatten(each, leaves, array) for key, each in tree.items})
+    assert isinstance(tree, VectorType)
+    return VectorValue(tuple(unflatten(each, leaves, array) for each in tree.items))

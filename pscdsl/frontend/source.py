@@ -1,0 +1,168 @@
+"""Source files: text, syntax tree, and the places of nodes in them."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import tokenize
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+from pscdsl.typing.codes.language import NotPython
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.spans import Span
+
+MAX_BYTES = 4_000_000
+"""Larger files are refused: no kernel file is that long."""
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class Source:
+    """One module's text and tree."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self.lines = text.splitlines()
+        self._spans: dict[int, Span] = {}
+        self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
+        self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None
+        self._classes: dict[str, ast.ClassDef] | None = None
+        try:
+            self.tree = ast.parse(text, path)
+        except SyntaxError as error:
+            line, column = error.lineno or 1, error.offset or 1
+            end = (error.end_lineno or line, max(error.end_offset or 0, column + 1))
+            span = Span(path, line, max(column, 1), *end)
+            raise Failure(NotPython(reason=error.msg or "invalid syntax", span=span)) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
+            span = Span(path, 1, 1, 1, 1)
+            raise Failure(NotPython(reason=reason, span=span)) from None
+
+    @classmethod
+    def read(cls, path: str) -> Source:
+        """Read and parse a file; a Failure if it is not Python text of reasonable size."""
+        nowhere = Span(shown_path(path), 1, 1, 1, 1)
+        try:
+            if os.path.getsize(path) > MAX_BYTES:
+                reason = f"the file is larger than {MAX_BYTES} bytes"
+                raise Failure(NotPython(reason=reason, span=nowhere))
+            with tokenize.open(path) as file:
+                text = file.read(MAX_BYTES + 1)
+        except (UnicodeDecodeError, SyntaxError) as error:
+            raise Failure(NotPython(reason=f"not text: {error}", span=nowhere)) from None
+        except OSError as error:
+            reason = error.strerror or "cannot be read"
+            raise Failure(NotPython(reason=reason, span=nowhere)) from None
+        return cls(shown_path(path), text)
+
+    def column(self, line: int, offset: int) -> int:
+        """The 1-based column in characters of a UTF-8 offset."""
+        if line > len(self.lines):
+            return offset + 1
+        text = self.lines[line - 1]
+        if text.isascii():
+            return offset + 1
+        return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+    def span(self, node: ast.AST) -> Span:
+        """The place of a node."""
+        found = self._spans.get(id(node))
+        if found is None:
+            line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+            found = Span(
+                self.path,
+                line,
+                self.column(line, node.col_offset),  # type: ignore[attr-defined]
+                end,
+                self.column(end, node.end_col_offset),  # type: ignore[attr-defined]
+            )
+            self._spans[id(node)] = found
+            self._nodes.append(node)
+        return found
+
+    def text_of(self, node: ast.AST) -> str:
+        """The source text of a node, on one line."""
+        segment = ast.get_source_segment(self.text, node) or ast.unparse(node)
+        return " ".join(segment.split())
+
+    def functions(self, code: types.CodeType) -> list[FunctionNode]:
+        """The function nodes that a code object may come from: one, unless lines are shared."""
+        if self._functions is None:
+            self._functions = {}
+            for node in ast.walk(self.tree):
+                if isinstance(node, FunctionNode):
+                    first, name = node.lineno, "<lambda>"
+                    if not isinstance(node, ast.Lambda):
+                        name = node.name
+                        first = min([first, *(d.lineno for d in node.decorator_list)])
+                    self._functions.setdefault((first, name), []).append(node)
+        return self._functions.get((code.co_firstlineno, code.co_name), [])
+
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """Every class statement by qualified name."""
+        if self._classes is None:
+            self._classes = dict(_classes(self.tree.body, ""))
+        return self._classes
+
+
+def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield prefix + node.name, node
+            yield from _classes(node.body, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _classes(node.body, f"{prefix}{node.name}.<locals>.")
+        elif isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While):
+            yield from _classes(node.body, prefix)
+
+
+def shown_path(path: str) -> str:
+    """A path as messages show it: resolved, relative to the current folder where it can be."""
+    resolved = os.path.realpath(path)
+    here = os.path.realpath(os.curdir) + os.sep
+    return resolved[len(here) :] if resolved.startswith(here) else resolved
+
+
+_RUNTIME: dict[str, tuple[int, Source]] = {}
+
+
+def runtime_source(filename: str, module_globals: dict[str, object]) -> Source | None:
+    """The source of loaded code, from its file or from wherever the interpreter keeps it."""
+    lines = linecache.getlines(filename, module_globals)
+    if not lines:
+        return None
+    text = "".join(lines)
+    known = _RUNTIME.get(filename)
+    if known is not None and known[0] == hash(text):
+        return known[1]
+    path = shown_path(filename) if Path(filename).exists() else filename
+    source = Source(path, text)
+    _RUNTIME[filename] = (hash(text), source)
+    return source
+
+
+def function_node(source: Source, code: types.CodeType) -> FunctionNode | None:
+    """The node of a loaded function."""
+    found = source.functions(code)
+    if len(found) <= 1:
+        return found[0] if found else None
+    places = {
+        (line, column)
+        for line, _, column, _ in code.co_positions()
+        if line is not None and column is not None
+    }
+    for node in found:  # several lambdas on one line: by the columns of their code
+        body = node.body if isinstance(node, ast.Lambda) else node
+        if isinstance(body, ast.AST) and any(
+            body.lineno <= line
+            and (line, column) >= (body.lineno, body.col_offset)
+            and (line, column) < (body.end_lineno or line, body.end_col_offset or 0)
+            for line, column in places
+        ):
+            return node
+    return found[0]

@@ -1,0 +1,79 @@
+"""`value[index]`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.pytrees import condition
+from pscdsl.frontend.values import (
+    MapValue,
+    Marker,
+    RecordValue,
+    Undecided,
+    VectorValue,
+    describe,
+    is_traced,
+)
+from pscdsl.numpy import indexing
+from pscdsl.typing.codes.language import BadIndex
+from pscdsl.typing.diagnostics import Failure
+
+
+def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
+    """What `value[index]` is; a Failure if it has no meaning."""
+    if isinstance(index, Undecided):
+        index = condition(frame.here(node), index)
+    if frame.program is not None and isinstance(value, np.ndarray):
+        value = frame.here(node).constant(value)
+    if is_traced(value):
+        frame.here(node)
+        return indexing.getitem(value, index)
+    if isinstance(value, MapValue):
+        if index in value.items:
+            return value.items[index]
+        raise Failure(BadIndex(found=describe(value), index=repr(index), reason="no such key"))
+    if isinstance(value, VectorValue):
+        items = _sequence(value.items, index, describe(value))
+        return VectorValue(items) if isinstance(index, slice) else items
+    if isinstance(value, RecordValue) and value.cls.kind in ("namedtuple", "precord"):
+        if isinstance(index, str) and index in value.fields:
+            return value.fields[index]
+        return _sequence(tuple(value.fields.values()), index, describe(value))
+    if isinstance(value, tuple | list | str | range):
+        return _sequence(value, index, describe(value))
+    if isinstance(value, dict):
+        if not is_traced(index) and index in value:
+            return value[index]
+        raise Failure(BadIndex(found="a dict", index=describe(index), reason="no such key"))
+    if isinstance(value, np.ndarray):
+        return value[index]
+    if isinstance(value, Marker):
+        return value
+    raise Failure(
+        BadIndex(found=describe(value), index=describe(index), reason="it has no items")
+    )
+
+
+def _sequence(items: Sequence[Any], index: Any, found: str) -> Any:
+    if is_traced(index):
+        raise Failure(
+            BadIndex(
+                found=found,
+                index=describe(index),
+                reason="an array cannot select from a Python sequence",
+                rewrite="stack the items with `np.stack` and index that, or use `psc.switch`",
+            )
+        )
+    try:
+        return items[index]
+    except IndexError:
+        reason = f"it has {len(items)} items"
+        raise Failure(BadIndex(found=found, index=str(index), reason=reason)) from None
+    except TypeError:
+        reason = "the index is not an integer or a slice"
+        raise Failure(BadIndex(found=found, index=describe(index), reason=reason)) from None

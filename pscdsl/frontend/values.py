@@ -1,0 +1,201 @@
+"""What a Python expression can stand for while a kernel is elaborated.
+
+Traced arrays are `Value` and `Weak` (see `pscdsl.builder`); everything else is static: Python
+numbers, strings, tuples, lists and dicts as they are, `Dim` for a symbolic size, and the classes
+here.  Whatever can be called has a method `apply(here, args, kwargs)`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+
+from pscdsl.builder import Builder, Value, Weak
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.trees import RecordName
+
+if TYPE_CHECKING:
+    from pscdsl.frontend.records import RecordClass
+
+
+@runtime_checkable
+class Applicable(Protocol):
+    """Anything that can be called in a kernel."""
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The meaning of the call."""
+        ...
+
+
+class Poison:
+    """Stands for an expression in which an error was found; silences whatever depends on it."""
+
+    def __repr__(self) -> str:
+        return "<error>"
+
+
+POISON: Final = Poison()
+
+
+class Poisoned(Exception):
+    """An operation met an expression in which an error was reported already."""
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A conjunction of facts about sizes that is true for some sizes only."""
+
+    facts: tuple[Fact, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.facts))
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A name that matters by itself: `typing.NamedTuple`, `pscdsl.Record`, `pyrsistent.PMap`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class KnownModule:
+    """A module whose functions have meanings of ours."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class External:
+    """Something outside of what is known, by its qualified name: `time.time`, `os.environ`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class StaticFunction:
+    """A Python function over static values and trees: `len`, `functools.partial`."""
+
+    name: str
+    body: Callable[..., Any]
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call it."""
+        return self.body(here, *args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A function with some of its arguments given."""
+
+    function: Applicable
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call with all arguments."""
+        return self.function.apply(here, (*self.args, *args), {**self.kwargs, **kwargs})
+
+
+@dataclass(frozen=True, eq=False)
+class RecordValue:
+    """An instance of a record class."""
+
+    cls: RecordClass
+    fields: Mapping[str, Any]
+
+    @property
+    def name(self) -> RecordName:
+        """Which class."""
+        return self.cls.name
+
+
+@dataclass(frozen=True, eq=False)
+class MapValue:
+    """A pyrsistent map with string keys."""
+
+    items: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class VectorValue:
+    """A pyrsistent vector."""
+
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class CapturedArray:
+    """A module-level NumPy array, used by value."""
+
+    array: np.ndarray[Any, Any] = field(repr=False)
+    name: str = ""
+
+
+def is_traced(value: object) -> bool:
+    """Whether this is an array of the program."""
+    return isinstance(value, Value | Weak)
+
+
+def is_number(value: object) -> bool:
+    """Whether this can stand where an array is wanted."""
+    return isinstance(
+        value, Value | Weak | bool | int | float | complex | Dim | np.ndarray | np.generic
+    )
+
+
+def is_poisoned(value: object) -> bool:
+    """Whether an error was reported in this or in a part of it."""
+    if isinstance(value, Poison):
+        return True
+    if isinstance(value, tuple | list):
+        items: Sequence[object] = value
+        return any(map(is_poisoned, items))
+    if isinstance(value, dict):
+        entries: Mapping[object, object] = value
+        return any(map(is_poisoned, entries.values()))
+    if isinstance(value, RecordValue):
+        return any(map(is_poisoned, value.fields.values()))
+    if isinstance(value, MapValue):
+        return any(map(is_poisoned, value.items.values()))
+    return isinstance(value, VectorValue) and any(map(is_poisoned, value.items))
+
+
+def describe(value: object) -> str:
+    """A value for messages: arrays by their type, the rest by what it is."""
+    if isinstance(value, Value | Weak):
+        return str(value.type)
+    if isinstance(value, RecordValue):
+        return value.name.name
+    if isinstance(value, MapValue):
+        return "a PMap"
+    if isinstance(value, VectorValue):
+        return "a PVector"
+    if isinstance(value, tuple):
+        items: Sequence[object] = value
+        return f"({', '.join(map(describe, items))})"
+    if isinstance(value, Undecided):
+        return f"the condition `{value}`"
+    if isinstance(value, Dim):
+        return f"the size {value}"
+    if isinstance(value, KnownModule | External | Marker):
+        return f"`{value.name}`"
+    if isinstance(value, np.ndarray):
+        return "a NumPy array"
+    if isinstance(value, Applicable):
+        return f"the function `{getattr(value, 'name', 'function')}`"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "a dict"
+    return repr(value)
+
+
+def node_name(node: ast.AST) -> str:
+    """What Python calls a piece of syntax: `while`, `try`, `lambda`."""
+    return type(node).__name__.lower()

@@ -1,0 +1,157 @@
+"""Library functions as kernels see them: what `np.mean` means on traced arrays.
+
+A `Meaning` is an ordinary Python function over values, declared under the names by which
+users know it.  The declaration says which parameters are operands that must come to one dtype;
+the body gets them as values of that dtype, whatever mixture of arrays, scalars, sizes and weak
+arrays was passed.  A body whose first parameter is called `here` gets the builder.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pscdsl.builder import Builder, Value, Weak, promote, weakened
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import DEFAULT, DType
+
+MEANINGS: dict[str, object] = {}
+"""What a qualified name such as `numpy.mean` or `pscdsl.scan` means in a kernel."""
+
+
+class Meaning:
+    """One library function.
+
+    together   parameters whose operands come to one dtype; a list or tuple counts by its items
+    alone      parameters that are arrays of their own dtype (indices, predicates): scalars and
+               weak arrays become values of their default dtype
+    """
+
+    def __init__(
+        self,
+        name: str,
+        body: Callable[..., Any],
+        together: Sequence[str] = (),
+        alone: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.body = body
+        self.together = frozenset(together)
+        self.alone = frozenset(alone)
+        self.signature = inspect.signature(body)
+        names = list(self.signature.parameters)
+        self.wants_builder = bool(names) and names[0] == "here"
+        self.__doc__ = body.__doc__
+        unknown = (self.together | self.alone) - set(names)
+        assert not unknown, f"{name}: no parameters {unknown}"
+
+    def __repr__(self) -> str:
+        return f"<meaning of {self.name}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply from other library code; as `apply`, with `here` passed by the caller."""
+        if self.wants_builder:
+            return self.apply(args[0], args[1:], kwargs)
+        return self.apply(None, args, kwargs)
+
+    def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Apply to the arguments of a call in a kernel."""
+        if self.wants_builder:
+            args = (here, *args)
+        if not self.together and not self.alone:
+            try:
+                self.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise Failure(BadArguments(function=self.name, problem=str(error))) from None
+            return self.body(*args, **kwargs)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise Failure(BadArguments(function=self.name, problem=str(error))) from None
+        arguments = bound.arguments
+        for name in self.alone & arguments.keys():
+            arguments[name] = _map_operands(lambda x: _settle(here, x), arguments[name])
+        operands: list[Any] = []
+        for name in bound.signature.parameters:
+            if name in self.together and name in arguments:
+                _map_operands(operands.append, arguments[name])
+        if not operands:
+            return self.body(*bound.args, **bound.kwargs)
+        if not any(isinstance(each, Value | Weak) for each in operands):
+            if here is None:
+                raise TypeError(f"{self.name}: no operand belongs to a program")
+            operands = [
+                here.constant(x) if isinstance(x, np.ndarray | np.generic) else here.weak(x)
+                for x in operands
+            ]
+        values = promote(*operands, weak_ok=True)
+        if values is not None:
+            return self._with(bound, values)
+        weak = [x if isinstance(x, Weak) else _builder(operands).weak(x) for x in operands]
+        kind = max(each.kind for each in weak)
+        first = self._with(bound, [each.at(DEFAULT[kind]) for each in weak])
+        if not isinstance(first, Value) or first.dtype not in DEFAULT.values():
+            return first
+        if first.dtype.kind < kind or not first.dtype.is_number:
+            return first  # its dtype is fixed: a predicate, an index
+
+        def at(dtype: DType) -> Value:
+            # Also where the kind has risen: the square root of a weak integer in f64 starts in f64.
+            result: Value = self._with(bound, [each.at(dtype) for each in weak])
+            return result
+
+        return weakened(_builder(operands), first.dtype.kind, at)
+
+    def _with(self, bound: inspect.BoundArguments, values: Iterable[Value]) -> Any:
+        remaining = iter(values)
+        arguments = dict(bound.arguments)
+        for name in bound.signature.parameters:
+            if name in self.together and name in arguments:
+                arguments[name] = _map_operands(lambda _: next(remaining), arguments[name])
+        full = inspect.BoundArguments(bound.signature, arguments)  # type: ignore[arg-type]
+        return self.body(*full.args, **full.kwargs)
+
+
+def function(
+    *names: str, together: Sequence[str] = (), alone: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Meaning]:
+    """Declare a library function under qualified names such as `numpy.mean`."""
+
+    def declare(body: Callable[..., Any]) -> Meaning:
+        meaning = Meaning(names[0], body, together, alone)
+        for name in names:
+            assert name not in MEANINGS, f"{name} has a meaning already"
+            MEANINGS[name] = meaning
+        return meaning
+
+    return declare
+
+
+def _is_operand(x: object) -> bool:
+    return isinstance(x, Value | Weak | Dim | bool | int | float | complex | np.generic | np.ndarray)
+
+
+def _map_operands(transform: Callable[[Any], Any], argument: Any) -> Any:
+    if isinstance(argument, tuple | list):
+        items: Sequence[Any] = argument
+        return type(argument)(_map_operands(transform, item) for item in items)
+    return transform(argument) if _is_operand(argument) else argument
+
+
+def _builder(operands: Sequence[Any]) -> Builder:
+    return next(x.builder for x in operands if isinstance(x, Value | Weak))
+
+
+def _settle(here: Builder | None, operand: Any) -> Any:
+    if isinstance(operand, Weak):
+        return operand.default()
+    if isinstance(operand, Value) or here is None:
+        return operand
+    if isinstance(operand, np.ndarray | np.generic):
+        return here.constant(operand)
+    return here.weak(operand).default()

@@ -1,0 +1,135 @@
+"""A plug-in for mypy: `f32["n d"]` is the type `f32`, its shape is no business of mypy's.
+
+    [tool.mypy]
+    plugins = ["pscdsl.mypy_plugin"]
+
+Any class that takes a shape in brackets through a `__class_getitem__` of ours is covered: the
+array types, and records applied to sizes (`Layer["d h"]`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from mypy.nodes import (
+    ClassDef,
+    Decorator,
+    FuncDef,
+    IfStmt,
+    Import,
+    ImportFrom,
+    MypyFile,
+    Node,
+    OverloadedFuncDef,
+    TypeInfo,
+)
+from mypy.plugin import AnalyzeTypeContext, Plugin
+from mypy.types import (
+    CallableType,
+    Instance,
+    RawExpressionType,
+    Type,
+    TypeList,
+    UnboundType,
+    UnionType,
+)
+
+
+class ShapePlugin(Plugin):
+    """Answers the plain class for a class of ours with a shape in brackets."""
+
+    def get_type_analyze_hook(self, fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
+        """The hook for a class that is subscripted with a shape."""
+        symbol = self.lookup_fully_qualified(fullname)
+        info = symbol.node if symbol else None
+        return _Plain(info) if isinstance(info, TypeInfo) and _takes_shape(info) else None
+
+    def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:
+        """No dependencies: this is where a module passes by before names are looked up."""
+        if heads := _heads(file):
+            for function in _functions(file.defs):
+                for signature in (function.type, function.unanalyzed_type):
+                    if isinstance(signature, CallableType):
+                        _mend([*signature.arg_types, signature.ret_type], heads)
+        return []
+
+
+class _Plain:
+    """Answers the plain instance, whatever stands in the brackets."""
+
+    def __init__(self, info: TypeInfo) -> None:
+        self.info = info
+
+    def __call__(self, context: AnalyzeTypeContext) -> Type:
+        return Instance(self.info, [], line=context.type.line, column=context.type.column)
+
+
+def _functions(statements: Iterable[Node]) -> Iterator[FuncDef]:
+    """Every function that is defined, also within functions, classes and branches."""
+    for statement in statements:
+        match statement:
+            case FuncDef():
+                yield statement
+                yield from _functions(statement.body.body)
+            case Decorator():
+                yield from _functions([statement.func])
+            case OverloadedFuncDef():
+                yield from _functions(statement.items)
+            case ClassDef():
+                yield from _functions(statement.defs.body)
+            case IfStmt():
+                blocks = [*statement.body, *filter(None, [statement.else_body])]
+                yield from _functions(inner for block in blocks for inner in block.body)
+            case _:
+                pass
+
+
+def _mend(types: Iterable[Type], heads: frozenset[str]) -> None:
+    """Keep mypy from taking the size in `f32["n"]` for a name to look up, at any depth.
+
+    It looks for type variables in signatures before it asks a plug-in what they mean, and a string
+    that is an identifier has been parsed as a name by then; any other string is left alone.
+    """
+    for t in types:
+        if isinstance(t, TypeList | UnionType):
+            _mend(t.items, heads)
+        elif isinstance(t, UnboundType):
+            if t.name.split(".")[0] in heads:
+                t.args = tuple(_as_string(size) for size in t.args)
+            _mend(t.args, heads)
+
+
+def _as_string(size: Type) -> Type:
+    if isinstance(size, UnboundType) and size.original_str_expr is not None:
+        return RawExpressionType(size.original_str_expr, "builtins.str", size.line, size.column)
+    return size
+
+
+def _heads(file: MypyFile) -> frozenset[str]:
+    """The names that stand for our types or modules: imported ones, and records with sizes."""
+    names: set[str] = set()
+    for statement in file.imports:
+        if isinstance(statement, ImportFrom) and _ours(statement.id):
+            names.update(local or name for name, local in statement.names)
+        elif isinstance(statement, Import):
+            names.update(local or "pscdsl" for name, local in statement.ids if _ours(name))
+    if names:
+        classes = (node for node in file.defs if isinstance(node, ClassDef))
+        names.update(node.name for node in classes if "dims" in node.keywords)
+    return frozenset(names)
+
+
+def _ours(module: str) -> bool:
+    return module == "pscdsl" or module.startswith("pscdsl.")
+
+
+def _takes_shape(info: TypeInfo) -> bool:
+    if info.type_vars:
+        return False
+    owner = info.get_containing_type_info("__class_getitem__")
+    return owner is not None and _ours(owner.fullname)
+
+
+def plugin(version: str) -> type[Plugin]:
+    """What mypy calls to load the plug-in."""
+    return ShapePlugin

@@ -1,0 +1,260 @@
+"""Elementwise arithmetic made of several primitives: powers, logarithms of sums, divisors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pscdsl.builder import Value, broadcast_to
+from pscdsl.ir import Scalar
+from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.elementwise import literal, require, to_inexact, together
+from pscdsl.numpy.shorthand import cast, filled, where
+from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.control import While
+from pscdsl.primitives.reductions import Reduce
+from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import U8
+
+LARGEST_MULTIPLIED = 8
+"""Up to this exponent a power of an inexact array is a product: exact, fast, and differentiable."""
+
+
+@of_arrays("numpy.power", "numpy.pow", together=("x1", "x2"))
+def power(x1: Value, x2: Value, /) -> Value:
+    """`x1 ** x2`; an integer is not raised to a negative power that is known while checking."""
+    require("power", x1, "numeric")
+    exponent = literal(x2)
+    known = None if exponent is None else _known_power(x1, exponent)
+    if known is not None:
+        return known
+    result: Value = e.power(x1, x2)
+    return result
+
+
+@of_arrays("numpy.float_power", together=("x1", "x2"))
+def float_power(x1: Value, x2: Value, /) -> Value:
+    """`x1 ** x2` in floating point."""
+    return power(to_inexact(x1), to_inexact(x2))
+
+
+def _known_power(x: Value, exponent: Scalar) -> Value | None:
+    if isinstance(exponent, complex):
+        if exponent.imag:
+            return None
+        exponent = exponent.real
+    if x.dtype.is_integer:
+        if exponent < 0:
+            raise Failure(NegativePowerOfInteger(base=x.type, exponent=int(exponent)))
+        return _product(x, int(exponent))
+    if exponent == int(exponent) if math.isfinite(exponent) else False:
+        if abs(exponent) > LARGEST_MULTIPLIED:
+            return None
+        product = _product(x, abs(int(exponent)))
+        return product if exponent >= 0 else e.divide(1, product)  # type: ignore[no-any-return]
+    if exponent == 0.5:
+        return e.sqrt(x)  # type: ignore[no-any-return]
+    return e.rsqrt(x) if exponent == -0.5 else None
+
+
+def _product(x: Value, count: int) -> Value:
+    """A value multiplied with itself, in few steps."""
+    if count == 0:
+        return filled(x, 1)
+    result: Value | None = None
+    while True:
+        if count % 2:
+            result = x if result is None else e.multiply(result, x)
+        count //= 2
+        if not count:
+            assert result is not None
+            return result
+        x = e.multiply(x, x)
+
+
+@of_arrays("numpy.divmod", together=("x1", "x2"))
+def divmod_(x1: Value, x2: Value, /) -> tuple[Value, Value]:
+    """`(x1 // x2, x1 % x2)`."""
+    require("divmod", x1, "real")
+    return e.floor_divide(x1, x2), e.remainder(x1, x2)
+
+
+@of_arrays("numpy.modf", together=("x",))
+def modf(x: Value, /) -> tuple[Value, Value]:
+    """The fractional and the integer part, both with the sign of `x`."""
+    x = to_inexact(x)
+    require("modf", x, "floating")
+    whole = e.truncate(x)
+    infinite = e.equal(e.absolute(x), math.inf)
+    fraction = where(
+        infinite, filled(x, 0.0), e.subtract(x, where(infinite, filled(x, 0.0), whole))
+    )
+    return e.copysign(fraction, x), e.copysign(whole, x)
+
+
+@of_arrays("numpy.reciprocal", together=("x",))
+def reciprocal(x: Value, /) -> Value:
+    """`1 / x`, of floating-point and complex arrays."""
+    require("reciprocal", x, "inexact")
+    result: Value = e.divide(1, x)
+    return result
+
+
+@of_arrays("numpy.exp2", together=("x",))
+def exp2(x: Value, /) -> Value:
+    """2 to the power of each element."""
+    x = to_inexact(x)
+    result: Value = e.power(2, x)
+    return result
+
+
+@of_arrays("numpy.log2", together=("x",))
+def log2(x: Value, /) -> Value:
+    """The logarithm to base 2."""
+    result: Value = e.divide(e.log(to_inexact(x)), math.log(2))
+    return result
+
+
+@of_arrays("numpy.log10", together=("x",))
+def log10(x: Value, /) -> Value:
+    """The logarithm to base 10."""
+    result: Value = e.divide(e.log(to_inexact(x)), math.log(10))
+    return result
+
+
+@of_arrays("numpy.logaddexp", together=("x1", "x2"))
+def logaddexp(x1: Value, x2: Value, /) -> Value:
+    """`log(exp(x1) + exp(x2))` without overflow."""
+    x1, x2 = together(to_inexact(x1), to_inexact(x2))
+    require("logaddexp", x1, "floating")
+    alike = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
+    gap = where(alike, x1.builder.literal(0, x1.dtype), x1 - x2)
+    result: Value = e.maximum(x1, x2) + e.log1p(e.exp(-e.absolute(gap)))
+    return result
+
+
+@of_arrays("numpy.logaddexp2", together=("x1", "x2"))
+def logaddexp2(x1: Value, x2: Value, /) -> Value:
+    """`log2(2**x1 + 2**x2)` without overflow."""
+    scale = math.log(2)
+    result: Value = logaddexp(to_inexact(x1) * scale, to_inexact(x2) * scale) / scale
+    return result
+
+
+@of_arrays("numpy.hypot", together=("x1", "x2"))
+def hypot(x1: Value, x2: Value, /) -> Value:
+    """`sqrt(x1**2 + x2**2)` without overflow."""
+    x1, x2 = to_inexact(x1), to_inexact(x2)
+    require("hypot", x1, "floating")
+    x1, x2 = together(e.absolute(x1), e.absolute(x2))
+    large, small = e.maximum(x1, x2), e.minimum(x1, x2)
+    one, infinity = (large.builder.literal(number, large.dtype) for number in (1.0, math.inf))
+    plain = e.bitwise_or(e.equal(large, 0), e.equal(large, infinity))
+    ratio = e.divide(small, where(plain, one, large))
+    length = e.multiply(large, e.sqrt(e.multiply(ratio, ratio) + 1))
+    either = e.bitwise_or(e.equal(x1, infinity), e.equal(x2, infinity))
+    return where(either, infinity, length)
+
+
+@of_arrays("numpy.heaviside", together=("x1", "x2"))
+def heaviside(x1: Value, x2: Value, /) -> Value:
+    """0 below zero, 1 above, `x2` at zero."""
+    x1, x2 = together(to_inexact(x1), to_inexact(x2))
+    require("heaviside", x1, "floating")
+    zero, one = (x1.builder.literal(number, x1.dtype) for number in (0, 1))
+    step = where(e.greater(x1, 0), one, where(e.less(x1, 0), zero, x1))
+    return where(e.equal(x1, 0), x2, step)
+
+
+@of_arrays("numpy.sinc", together=("x",))
+def sinc(x: Value) -> Value:
+    """`sin(pi*x) / (pi*x)`, 1 at zero; by its series there, to have derivatives."""
+    angle = e.multiply(to_inexact(x), math.pi)
+    squared = e.multiply(angle, angle)
+    near = e.less(e.absolute(angle), 0.01)
+    series = 1 - squared * (1 / 6) * (1 - squared * (1 / 20))
+    safe = where(near, angle.builder.literal(1, angle.dtype), angle)
+    return where(near, series, e.divide(e.sin(safe), safe))
+
+
+@of_arrays("numpy.deg2rad", "numpy.radians", together=("x",))
+def deg2rad(x: Value, /) -> Value:
+    """Degrees as radians."""
+    return _scaled("deg2rad", x, math.pi / 180)
+
+
+@of_arrays("numpy.rad2deg", "numpy.degrees", together=("x",))
+def rad2deg(x: Value, /) -> Value:
+    """Radians as degrees."""
+    return _scaled("rad2deg", x, 180 / math.pi)
+
+
+def _scaled(name: str, x: Value, factor: float) -> Value:
+    x = to_inexact(x)
+    require(name, x, "floating")
+    result: Value = e.multiply(x, factor)
+    return result
+
+
+@of_arrays("numpy.ldexp", together=("x1",), alone=("x2",))
+def ldexp(x1: Value, x2: Value, /) -> Value:
+    """`x1 * 2**x2`; the factor is split so that it stays within the range of the dtype."""
+    require("ldexp", x2, "integer")
+    x1 = to_inexact(x1)
+    require("ldexp", x1, "floating")
+    for step in _shares(x2, 4):
+        x1 = e.multiply(x1, e.power(2, cast(step, x1.dtype)))
+    return x1
+
+
+def _shares(x: Value, count: int) -> Sequence[Value]:
+    """An integer as a sum of nearly equal ones."""
+    shares: list[Value] = []
+    for left in range(count, 0, -1):
+        share: Value = e.floor_divide(x, left)
+        shares.append(share)
+        x = e.subtract(x, share)
+    return shares
+
+
+@of_arrays("numpy.bitwise_count", together=("x",))
+def bitwise_count(x: Value, /) -> Value:
+    """How many bits of `abs(x)` are 1, as u8."""
+    require("bitwise_count", x, "integer")
+    return cast(e.count_bits(e.absolute(x)), U8)
+
+
+@of_arrays("numpy.gcd", together=("x1", "x2"))
+def gcd(x1: Value, x2: Value, /) -> Value:
+    """The greatest common divisor, by a loop."""
+    require("gcd", x1, "integer")
+    x1, x2 = together(e.absolute(x1), e.absolute(x2))
+    shape = x1.shape or x2.shape
+    return _euclid(broadcast_to(x1, shape), broadcast_to(x2, shape))
+
+
+@of_arrays("numpy.lcm", together=("x1", "x2"))
+def lcm(x1: Value, x2: Value, /) -> Value:
+    """The least common multiple."""
+    require("lcm", x1, "integer")
+    share: Value = e.floor_divide(e.absolute(x1), gcd(x1, x2))
+    result: Value = e.multiply(share, e.absolute(x2))
+    return result
+
+
+def _euclid(a: Value, b: Value) -> Value:
+    program = a.builder.program
+    with program.inside() as cond:
+        x, y = cond.parameter(a.type), cond.parameter(b.type)
+        going = e.not_equal(y, 0)
+        if y.ndim:
+            going = Reduce("any", tuple(range(y.ndim)))(going)
+        cond_block, _ = cond.finish((x, y), (going,))
+    with program.inside() as body:
+        x, y = body.parameter(a.type), body.parameter(b.type)
+        done = e.equal(y, 0)
+        rest = e.remainder(x, y)
+        body_block, _ = body.finish((x, y), (where(done, x, y), where(done, y, rest)))
+    result, _ = While(cond_block, body_block, 0, 0).bind(a, b)
+    return result

@@ -1,0 +1,149 @@
+"""Elements chosen from several arrays, and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pscdsl.builder import Value
+from pscdsl.meanings import function
+from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.constants import float_info
+from pscdsl.numpy.elementwise import REAL, require, together
+from pscdsl.numpy.shorthand import at, cast, is_nan, truth, where
+from pscdsl.primitives import elementwise as e
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.diagnostics import Failure
+
+
+def select_elements(predicate: Value, x: Value, y: Value) -> Value:
+    """Elements of `x` where the predicate holds, elsewhere of `y`, with broadcasting."""
+    return where(*together(predicate, x, y))
+
+
+@of_arrays("numpy.where", together=("x", "y"), alone=("condition",))
+def where_(condition: Value, x: Value | None = None, y: Value | None = None, /) -> Value:
+    """Elements of `x` where the condition is other than zero, elsewhere of `y`."""
+    if x is None and y is None:
+        raise Failure(
+            DataDependentShape(
+                what="`np.where` with one argument",
+                instead="give it the elements for both cases, `np.where(condition, x, y)`",
+            )
+        )
+    if x is None or y is None:
+        problem = "takes a condition and elements for both cases"
+        raise Failure(BadArguments(function="where", problem=problem))
+    return select_elements(truth(condition), x, y)
+
+
+@function("numpy.select", together=("choicelist", "default"), alone=("condlist",))
+def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any = 0) -> Value:
+    """From the first array whose condition holds, else the default."""
+    if not len(condlist) == len(choicelist) > 0:
+        problem = f"takes as many conditions as choices, not {len(condlist)} and {len(choicelist)}"
+        raise Failure(BadArguments(function="select", problem=problem))
+    result: Value = default
+    if not isinstance(result, Value):
+        result = choicelist[0].builder.literal(default, choicelist[0].dtype)
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        require("select", condition, "any")
+        result = select_elements(truth(condition), choice, result)
+    return result
+
+
+@function("numpy.choose", together=("choices",), alone=("a",))
+def choose(a: Value, choices: Sequence[Value] | Value) -> Value:
+    """From the array whose number stands in `a`; numbers out of range are clamped."""
+    require("choose", a, "integer")
+    pieces = items("choose", choices)
+    result = pieces[0]
+    for number, piece in enumerate(pieces[1:], 1):
+        result = select_elements(e.greater_equal(a, number), piece, result)
+    return together(result, a)[0] if len(pieces) == 1 and a.ndim else result
+
+
+def items(name: str, arrays: Sequence[Value] | Value) -> list[Value]:
+    """The arrays of a sequence; an array counts by its first axis, of known size."""
+    if isinstance(arrays, Value):
+        size = arrays.shape[0] if arrays.ndim else None
+        if not isinstance(size, int):
+            problem = f"takes a sequence of arrays of known length, not {arrays.type}"
+            raise Failure(BadArguments(function=name, problem=problem))
+        return [at(arrays, 0, index) for index in range(size)]
+    if not isinstance(arrays, list | tuple) or not arrays:
+        problem = "takes a sequence of arrays, at least one"
+        raise Failure(BadArguments(function=name, problem=problem))
+    return list(arrays)
+
+
+@of_arrays("numpy.clip", together=("a", "a_min", "a_max", "min", "max"))
+def clip(
+    a: Value,
+    a_min: Value | None = None,
+    a_max: Value | None = None,
+    *,
+    min: Value | None = None,  # noqa: A002
+    max: Value | None = None,  # noqa: A002
+) -> Value:
+    """No less than one bound and no more than another: `minimum(maximum(a, a_min), a_max)`."""
+    if (a_min is not None and min is not None) or (a_max is not None and max is not None):
+        problem = "takes bounds as `a_min`, `a_max` or as `min`, `max`, not as both"
+        raise Failure(BadArguments(function="clip", problem=problem))
+    require("clip", a, REAL)
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if low is not None:
+        a = e.maximum(a, low)
+    return a if high is None else e.minimum(a, high)
+
+
+@of_arrays("numpy.fmax", together=("x1", "x2"))
+def fmax(x1: Value, x2: Value, /) -> Value:
+    """The larger; where one is NaN, the other."""
+    return _ignoring_nan("fmax", e.maximum, x1, x2)
+
+
+@of_arrays("numpy.fmin", together=("x1", "x2"))
+def fmin(x1: Value, x2: Value, /) -> Value:
+    """The smaller; where one is NaN, the other."""
+    return _ignoring_nan("fmin", e.minimum, x1, x2)
+
+
+def _ignoring_nan(name: str, extremum: e.Elementwise, x1: Value, x2: Value) -> Value:
+    require(name, x1, REAL)
+    if not x1.dtype.is_float:
+        plain: Value = extremum(x1, x2)
+        return plain
+    x1, x2 = together(x1, x2)
+    return where(is_nan(x1), x2, where(is_nan(x2), x1, extremum(x1, x2)))
+
+
+@of_arrays("numpy.nan_to_num", together=("x", "nan", "posinf", "neginf"))
+def nan_to_num(
+    x: Value,
+    copy: bool = True,
+    nan: Any = 0.0,
+    posinf: Value | None = None,
+    neginf: Value | None = None,
+) -> Value:
+    """Numbers in place of NaN and infinities, by default 0 and the largest of the dtype."""
+    if copy is not True:
+        problem = "makes a new array here; leave out `copy`"
+        raise Failure(BadArguments(function="nan_to_num", problem=problem))
+    if not x.dtype.is_inexact:
+        return x
+    dtype, here = x.dtype, x.builder
+    if dtype.is_complex:
+        given = [None if bound is None else e.real(bound) for bound in (posinf, neginf)]
+        missing = e.real(nan) if isinstance(nan, Value) else nan
+        parts = [nan_to_num(part, True, missing, *given) for part in (e.real(x), e.imag(x))]
+        return cast(e.make_complex(*parts), dtype)
+    limits = float_info(dtype)
+    high = here.literal(limits.max, dtype) if posinf is None else posinf
+    low = here.literal(limits.min, dtype) if neginf is None else neginf
+    missing = nan if isinstance(nan, Value) else here.literal(nan, dtype)
+    infinite = here.literal(float("inf"), dtype)
+    result = select_elements(e.equal(x, infinite), high, x)
+    result = select_elements(e.equal(x, -infinite), low, result)
+    return select_elements(is_nan(x), missing, result)

@@ -1,0 +1,225 @@
+"""Constants, dtypes and what is known of dtypes: all of it static."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import ml_dtypes
+
+from pscdsl.builder import Builder, Value, Weak
+from pscdsl.meanings import MEANINGS, function
+from pscdsl.numpy.openness import as_dtype, as_operand
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.typing import dtypes
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.codes.dtypes import DtypesDiffer
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import CLASSES, DType, Kind
+
+_CONSTANTS: Final[dict[str, object]] = {
+    "pi": math.pi,
+    "e": math.e,
+    "euler_gamma": 0.5772156649015329,
+    "inf": math.inf,
+    "nan": math.nan,
+    "newaxis": None,
+    "True_": True,
+    "False_": False,
+}
+
+_DTYPES: Final[dict[str, DType]] = {
+    "bool": dtypes.BOOL,
+    "bool_": dtypes.BOOL,
+    "int8": dtypes.I8,
+    "byte": dtypes.I8,
+    "int16": dtypes.I16,
+    "short": dtypes.I16,
+    "int32": dtypes.I32,
+    "intc": dtypes.I32,
+    "int64": dtypes.I64,
+    "int_": dtypes.I64,
+    "intp": dtypes.I64,
+    "long": dtypes.I64,
+    "longlong": dtypes.I64,
+    "uint8": dtypes.U8,
+    "ubyte": dtypes.U8,
+    "uint16": dtypes.U16,
+    "ushort": dtypes.U16,
+    "uint32": dtypes.U32,
+    "uintc": dtypes.U32,
+    "uint64": dtypes.U64,
+    "uint": dtypes.U64,
+    "uintp": dtypes.U64,
+    "ulong": dtypes.U64,
+    "ulonglong": dtypes.U64,
+    "float16": dtypes.F16,
+    "half": dtypes.F16,
+    "float32": dtypes.F32,
+    "single": dtypes.F32,
+    "float64": dtypes.F64,
+    "double": dtypes.F64,
+    "complex64": dtypes.C64,
+    "csingle": dtypes.C64,
+    "complex128": dtypes.C128,
+    "cdouble": dtypes.C128,
+}
+
+MEANINGS.update((f"numpy.{name}", value) for name, value in (_CONSTANTS | _DTYPES).items())
+
+
+@dataclass(frozen=True)
+class DTypeClass:
+    """A class of dtypes, such as `np.floating`, for `np.issubdtype`."""
+
+    name: str
+    members: tuple[DType, ...]
+
+
+_CLASSES: Final = {
+    "generic": "Shaped",
+    "number": "Num",
+    "integer": "Integer",
+    "signedinteger": "Int",
+    "unsignedinteger": "UInt",
+    "inexact": "Inexact",
+    "floating": "Float",
+    "complexfloating": "Complex",
+}
+MEANINGS.update(
+    (f"numpy.{name}", DTypeClass(name, CLASSES[ours])) for name, ours in _CLASSES.items()
+)
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    """The limits of a floating-point dtype, as Python numbers."""
+
+    dtype: DType
+    bits: int
+    eps: float
+    epsneg: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    smallest_subnormal: float
+    resolution: float
+    precision: int
+    maxexp: int
+    minexp: int
+    nmant: int
+
+
+@dataclass(frozen=True)
+class IntegerInfo:
+    """The limits of an integer dtype, as Python numbers."""
+
+    dtype: DType
+    bits: int
+    max: int
+    min: int
+
+
+@function("numpy.finfo")
+def finfo(here: Builder, dtype: Any, /) -> FloatInfo:
+    """The limits of a floating-point dtype; of a complex one, those of its parts."""
+    given = _dtype_of(here, dtype).real
+    if not given.is_float:
+        problem = f"takes a floating-point dtype, not {given}"
+        raise Failure(BadArguments(function="finfo", problem=problem))
+    return float_info(given)
+
+
+def float_info(dtype: DType) -> FloatInfo:
+    """The limits of a floating-point dtype."""
+    found: Any = ml_dtypes.finfo(to_numpy(dtype))  # type: ignore[no-untyped-call]
+    return FloatInfo(
+        dtype=dtype,
+        bits=dtype.bits,
+        eps=float(found.eps),
+        epsneg=float(found.epsneg),
+        max=float(found.max),
+        min=float(found.min),
+        tiny=float(found.tiny),
+        smallest_normal=float(found.smallest_normal),
+        smallest_subnormal=float(found.smallest_subnormal),
+        resolution=float(found.resolution),
+        precision=int(found.precision),
+        maxexp=int(found.maxexp),
+        minexp=int(found.minexp),
+        nmant=int(found.nmant),
+    )
+
+
+@function("numpy.iinfo")
+def iinfo(here: Builder, type: Any, /) -> IntegerInfo:  # noqa: A002
+    """The limits of an integer dtype."""
+    given = _dtype_of(here, type)
+    if not given.is_integer:
+        problem = f"takes an integer dtype, not {given}"
+        raise Failure(BadArguments(function="iinfo", problem=problem))
+    low, high = given.range
+    return IntegerInfo(given, given.bits, high, low)
+
+
+def _dtype_of(here: Builder, x: Any) -> DType:
+    given = x.dtype if isinstance(x, Value | Weak) else as_dtype(x)
+    return as_operand(here, x).dtype if given is None else given
+
+
+@function("numpy.dtype")
+def dtype_(dtype: Any) -> DType:
+    """A dtype by any of its names."""
+    found = as_dtype(dtype)
+    if found is None:
+        raise Failure(BadArguments(function="dtype", problem="takes a dtype"))
+    return found
+
+
+@function("numpy.result_type")
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype in which operands meet; arrays of different dtypes do not."""
+    strong: DType | None = None
+    kind = Kind.BOOL
+    for each in arrays_and_dtypes:
+        if isinstance(each, Weak):
+            kind = max(kind, each.kind)
+        elif isinstance(each, Value | DType):
+            own = each.dtype if isinstance(each, Value) else each
+            if strong is not None and strong is not own:
+                raise Failure(DtypesDiffer(left=ArrayType(strong), right=ArrayType(own)))
+            strong = own
+    return dtypes.DEFAULT[kind] if strong is None else strong
+
+
+@function("numpy.issubdtype")
+def issubdtype(arg1: Any, arg2: Any, /) -> bool:
+    """Whether a dtype is one of a class, or the same one."""
+    given = as_dtype(arg1)
+    if isinstance(arg2, DTypeClass):
+        return given in arg2.members
+    return given is as_dtype(arg2)
+
+
+_KINDS: Final = {
+    "bool": "Bool",
+    "signed integer": "Int",
+    "unsigned integer": "UInt",
+    "integral": "Integer",
+    "real floating": "Float",
+    "complex floating": "Complex",
+    "numeric": "Num",
+}
+
+
+@function("numpy.isdtype")
+def isdtype(dtype: Any, kind: Any, /) -> bool:
+    """Whether a dtype is of a kind: a dtype, a name such as 'integral', or one of several."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, each) for each in kind)
+    if isinstance(kind, str) and kind in _KINDS:
+        return as_dtype(dtype) in CLASSES[_KINDS[kind]]
+    return as_dtype(dtype) is as_dtype(kind)

@@ -1,0 +1,142 @@
+"""Arrays from numbers and lists of them, and casts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from pscdsl.builder import Builder, Value, Weak, kind_of
+from pscdsl.ir import Scalar
+from pscdsl.meanings import function
+from pscdsl.numpy.openness import as_dtype, as_operand, created, in_dtype, is_array, lifted, met
+from pscdsl.numpy.shorthand import joined, reshaped
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.primitives.creation import Constant
+from pscdsl.typing.arrays import Shape
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DType, Kind
+
+
+@function("numpy.array")
+def array(
+    here: Builder,
+    object: Any,  # noqa: A002
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    ndmin: int = 0,
+) -> Value | Weak:
+    """Numbers, arrays and nested lists of them as one array; numbers alone leave it open."""
+    made = _made(here, "array", object, as_dtype(dtype))
+    missing = ndmin - made.ndim
+    return made if missing <= 0 else lifted(here, made, lambda x: _deepened(x, missing))
+
+
+@function("numpy.asarray", "numpy.asanyarray")
+def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
+    """As `np.array`."""
+    return _made(here, "asarray", a, as_dtype(dtype))
+
+
+@function("numpy.ascontiguousarray")
+def ascontiguousarray(here: Builder, a: Any, dtype: Any = None) -> Value | Weak:
+    """As `np.array`, with at least one axis."""
+    return array(here, a, dtype, ndmin=1)  # type: ignore[no-any-return]
+
+
+@function("numpy.copy")
+def copy_(here: Builder, a: Any) -> Value | Weak:
+    """The array itself: it never changes."""
+    return _made(here, "copy", a, None)
+
+
+@function("numpy.astype")
+def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
+    """A cast: floats to integers towards zero, complex to real by the real part."""
+    wanted = as_dtype(dtype)
+    if wanted is None:
+        raise Failure(BadArguments(function="astype", problem="takes a dtype"))
+    return in_dtype(here, x, wanted)
+
+
+def _made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | Weak:
+    if not isinstance(given, list | tuple):
+        if not is_array(given):
+            problem = f"takes numbers, arrays and lists of them, not {given!r}"
+            raise Failure(BadArguments(function=name, problem=problem))
+        return as_operand(here, given) if dtype is None else in_dtype(here, given, dtype)
+    outer = _outer(name, given)
+    leaves = list(_leaves(given))
+    if all(isinstance(leaf, bool | int | float | complex) for leaf in leaves):
+        return _constant(here, leaves, outer, dtype)
+    return met(here, leaves, dtype, lambda values: _stacked(name, values, outer))
+
+
+def _outer(name: str, given: Any) -> tuple[int, ...]:
+    """The lengths of nested lists, which must be regular."""
+    if not isinstance(given, list | tuple):
+        if not is_array(given):
+            problem = f"takes numbers, arrays and lists of them, not {given!r}"
+            raise Failure(BadArguments(function=name, problem=problem))
+        return ()
+    items: Sequence[Any] = given
+    shapes = {_outer(name, item) for item in items}
+    if len(shapes) > 1:
+        raise Failure(BadArguments(function=name, problem="takes lists of equal lengths"))
+    return (len(items), *(shapes.pop() if shapes else ()))
+
+
+def _leaves(given: Any) -> Iterator[Any]:
+    if isinstance(given, list | tuple):
+        items: Sequence[Any] = given
+        for item in items:
+            yield from _leaves(item)
+    else:
+        yield given
+
+
+def _constant(
+    here: Builder, numbers: Sequence[Scalar], shape: tuple[int, ...], dtype: DType | None
+) -> Value | Weak:
+    kind = max([kind_of(number) for number in numbers], default=Kind.FLOAT)
+
+    def at(wanted: DType) -> Value:
+        if wanted.is_integer and kind is Kind.INT:
+            for number in numbers:
+                here.literal(number, wanted)  # refuses what does not fit
+        plain = np.array(numbers, np.complex128 if kind is Kind.COMPLEX else None)
+        with np.errstate(all="ignore"):
+            if kind is Kind.COMPLEX and not wanted.is_complex:
+                plain = plain.real
+            converted = plain.astype(to_numpy(wanted)).reshape(shape)
+        return here.bind(Constant.of(converted, wanted), ())[0]
+
+    return created(here, dtype, kind, shape, at)
+
+
+def _stacked(name: str, values: Sequence[Value], outer: tuple[int, ...]) -> Value:
+    """Arrays of one shape along new leading axes."""
+    first = values[0].shape
+    for each in values[1:]:
+        _require_same(name, values[0], each)
+    rows = [reshaped(each, (1, *first)) for each in values]
+    shape: Shape = (*outer, *first)
+    return reshaped(joined(rows, 0), shape)
+
+
+def _require_same(name: str, one: Value, other: Value) -> None:
+    facts = one.builder.facts
+    if one.ndim != other.ndim:
+        why = f"they have {one.ndim} and {other.ndim} axes"
+        raise Failure(PiecesDoNotFit(function=name, shapes=(one.shape, other.shape), why=why))
+    for axis, sizes in enumerate(zip(one.shape, other.shape, strict=True)):
+        if not facts.equal(*sizes):
+            shapes = (one.shape, other.shape)
+            raise Failure(PiecesDoNotFit.of(facts, name, shapes, axis, sizes))
+
+
+def _deepened(x: Value, count: int) -> Value:
+    return reshaped(x, ((1,) * count + x.shape))

@@ -1,0 +1,193 @@
+"""Elementwise functions that are one primitive each, as tables of names.
+
+A function like `exp` computes integers and bools in the floating-point dtype that `inexact` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pscdsl.builder import Value, broadcast_shapes, broadcast_to
+from pscdsl.ir import Literal, Scalar
+from pscdsl.meanings import Meaning
+from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.shorthand import cast
+from pscdsl.primitives import elementwise as e
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import BOOL, inexact
+
+
+def to_inexact(x: Value) -> Value:
+    """The same numbers, integers and bools in floating point."""
+    return cast(x, inexact(x.dtype))
+
+
+def literal(x: Value) -> Scalar | None:
+    """The number that a value is, where that is known while checking."""
+    return x.atom.value if isinstance(x.atom, Literal) else None
+
+
+def require(name: str, x: Value, accepts: str) -> None:
+    """Refuse a dtype that a function is not defined on, under the function's own name."""
+    if not e.ACCEPTS[accepts](x.dtype):
+        raise Failure(DtypeNotAccepted(function=name, given=x.type, accepts=accepts))
+
+
+def together(*values: Value) -> tuple[Value, ...]:
+    """Values of one shape by broadcasting; those of rank 0 stay, they fit everywhere."""
+    first = values[0].shape
+    if all(x.shape == first for x in values):
+        return values
+    shape = broadcast_shapes(values[0].builder.facts, *(x.shape for x in values))
+    return tuple([broadcast_to(x, shape) if x.shape else x for x in values])
+
+
+def _qualified(names: str) -> Sequence[str]:
+    return [f"numpy.{name}" for name in names.split()]
+
+
+def _unary(
+    names: str,
+    summary: str,
+    primitive: Callable[[Value], Any],
+    accepts: str,
+    prepare: Callable[[Value], Value] = lambda x: x,
+) -> Meaning:
+    qualified = _qualified(names)
+
+    def body(x: Value, /) -> Any:
+        x = prepare(x)
+        require(names.split()[0], x, accepts)
+        return primitive(x)
+
+    body.__doc__ = summary
+    return of_arrays(*qualified, together=("x",))(body)
+
+
+def _binary(
+    names: str,
+    summary: str,
+    primitive: Callable[[Value, Value], Any],
+    accepts: str,
+    prepare: Callable[[Value], Value] = lambda x: x,
+) -> Meaning:
+    qualified = _qualified(names)
+
+    def body(x1: Value, x2: Value, /) -> Any:
+        x1, x2 = prepare(x1), prepare(x2)
+        require(names.split()[0], x1, accepts)
+        return primitive(x1, x2)
+
+    body.__doc__ = summary
+    return of_arrays(*qualified, together=("x1", "x2"))(body)
+
+
+def _unchanged_integers(primitive: e.Elementwise) -> Callable[[Value], Any]:
+    return lambda x: primitive(x) if x.dtype.is_float else x
+
+
+def _for_bools(for_bools: e.Elementwise, for_numbers: e.Elementwise) -> Callable[..., Any]:
+    return lambda x1, x2: (for_bools if x1.dtype is BOOL else for_numbers)(x1, x2)
+
+
+def _sign_bit(x: Value) -> Any:
+    one = x.builder.literal(1, x.dtype)
+    return e.less(e.copysign(one, x) if x.dtype.is_float else x, 0)
+
+
+REAL = "bool, integer or float"
+
+# Exponentials, powers, trigonometric and hyperbolic functions: in floating point.
+for _names, _summary, _primitive in (
+    ("exp", "e to the power of each element.", e.exp),
+    ("expm1", "`exp(x) - 1`, accurate near 0.", e.expm1),
+    ("log", "The natural logarithm.", e.log),
+    ("log1p", "`log(1 + x)`, accurate near 0.", e.log1p),
+    ("sqrt", "The square root.", e.sqrt),
+    ("sin", "The sine.", e.sin),
+    ("cos", "The cosine.", e.cos),
+    ("tan", "The tangent.", e.tan),
+    ("arcsin asin", "The inverse of the sine.", e.asin),
+    ("arccos acos", "The inverse of the cosine.", e.acos),
+    ("arctan atan", "The inverse of the tangent.", e.atan),
+    ("sinh", "The hyperbolic sine.", e.sinh),
+    ("cosh", "The hyperbolic cosine.", e.cosh),
+    ("tanh", "The hyperbolic tangent.", e.tanh),
+    ("arcsinh asinh", "The inverse of the hyperbolic sine.", e.asinh),
+    ("arccosh acosh", "The inverse of the hyperbolic cosine.", e.acosh),
+    ("arctanh atanh", "The inverse of the hyperbolic tangent.", e.atanh),
+):
+    _unary(_names, _summary, _primitive, "inexact", to_inexact)
+_unary("cbrt", "The real cube root.", e.cbrt, "floating", to_inexact)
+_binary("arctan2 atan2", "The angle of the point (x2, x1).", e.atan2, "floating", to_inexact)
+_binary("copysign", "`x1` with the sign of `x2`.", e.copysign, "floating", to_inexact)
+_binary("nextafter", "The number after `x1` towards `x2`.", e.nextafter, "floating", to_inexact)
+
+# Arithmetic.  Sums and products of bools are NumPy's: or, and.
+add = _binary("add", "The sum; of bools, or.", _for_bools(e.bitwise_or, e.add), "any")
+subtract = _binary("subtract", "The difference.", e.subtract, "numeric")
+multiply = _binary(
+    "multiply", "The product; of bools, and.", _for_bools(e.bitwise_and, e.multiply), "any"
+)
+divide = _binary(
+    "divide true_divide", "The quotient, in floating point.", e.divide, "inexact", to_inexact
+)
+floor_divide = _binary(
+    "floor_divide", "The quotient rounded down; 0 for an integer over 0.", e.floor_divide, "real"
+)
+remainder = _binary(
+    "remainder mod", "What `floor_divide` leaves; the sign is that of `x2`.", e.remainder, "real"
+)
+_binary("fmod", "What division towards zero leaves; the sign is that of `x1`.", e.fmod, "real")
+negative = _unary("negative", "`-x`.", e.negative, "numeric")
+positive = _unary("positive", "`x`.", lambda x: x, "numeric")
+absolute = _unary(
+    "absolute abs", "The absolute value, for complex numbers a real one.", e.absolute, "numeric"
+)
+_unary("fabs", "The absolute value, in floating point.", e.absolute, "floating", to_inexact)
+_unary("sign", "-1, 0 or 1; for complex numbers `x / abs(x)`.", e.sign, "numeric")
+_unary("square", "`x * x`.", lambda x: e.multiply(x, x), "numeric")
+_unary("signbit", "Whether the sign bit is set: true for -0.0.", _sign_bit, "real")
+
+# Rounding to integers: integers and bools are left alone.
+_unary("floor", "The largest integer below or at `x`.", _unchanged_integers(e.floor), REAL)
+_unary("ceil", "The smallest integer above or at `x`.", _unchanged_integers(e.ceil), REAL)
+_unary("trunc fix", "The integer part.", _unchanged_integers(e.truncate), REAL)
+_unary(
+    "rint",
+    "The nearest integer, half to even; in floating point.",
+    e.round_even,
+    "floating",
+    to_inexact,
+)
+
+# Bits.
+bitwise_and = _binary("bitwise_and", "The bits set in both.", e.bitwise_and, "integer or bool")
+bitwise_or = _binary("bitwise_or", "The bits set in either.", e.bitwise_or, "integer or bool")
+bitwise_xor = _binary(
+    "bitwise_xor", "The bits set in one of them.", e.bitwise_xor, "integer or bool"
+)
+invert = _unary(
+    "invert bitwise_not bitwise_invert", "The bits that are not set.", e.invert, "integer or bool"
+)
+left_shift = _binary(
+    "left_shift bitwise_left_shift", "The bits of `x1` moved up by `x2`.", e.left_shift, "integer"
+)
+right_shift = _binary(
+    "right_shift bitwise_right_shift",
+    "The bits of `x1` moved down by `x2`.",
+    e.right_shift,
+    "integer",
+)
+
+# Comparison.
+equal = _binary("equal", "`x1 == x2`.", e.equal, "any")
+not_equal = _binary("not_equal", "`x1 != x2`.", e.not_equal, "any")
+less = _binary("less", "`x1 < x2`.", e.less, REAL)
+less_equal = _binary("less_equal", "`x1 <= x2`.", e.less_equal, REAL)
+greater = _binary("greater", "`x1 > x2`.", e.greater, REAL)
+greater_equal = _binary("greater_equal", "`x1 >= x2`.", e.greater_equal, REAL)
+_binary("maximum", "The larger; NaN if one of them is.", e.maximum, REAL)
+_binary("minimum", "The smaller; NaN if one of them is.", e.minimum, REAL)

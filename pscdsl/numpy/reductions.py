@@ -1,0 +1,252 @@
+"""Sums, products, extrema and truth over axes.
+
+Small integers are summed in 32 bits, half precisions in f32.  What has no meaning on nothing (a
+maximum) is refused unless there is known to be something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pscdsl.builder import Builder, Scalar, Value
+from pscdsl.numpy.axes import Axes, normalize_axes
+from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.elementwise import REAL, require
+from pscdsl.numpy.shorthand import at_least, cast, filled, is_nan, reshaped, truth, where
+from pscdsl.primitives.elementwise import Elementwise, add, maximum, minimum, multiply, subtract
+from pscdsl.primitives.reductions import Extreme, Reduce
+from pscdsl.typing.arrays import Shape
+from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
+from pscdsl.typing.codes.shapes_library import EmptyReduction
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL, I32, U32, DType
+
+
+def accumulator(dtype: DType) -> DType:
+    """In which dtype elements are added up: at least 32 bits for integers."""
+    if dtype is BOOL:
+        return I32
+    if dtype.is_integer and dtype.bits < 32:
+        return I32 if dtype.signed else U32
+    return dtype
+
+
+def accumulated(a: Value, dtype: DType | None, name: str) -> Value:
+    """The array in the dtype in which it is added up."""
+    if dtype is None:
+        return cast(a, accumulator(a.dtype))
+    if dtype.kind < a.dtype.kind:
+        raise Failure(AccumulatorTooNarrow(function=name, given=a.type, dtype=dtype))
+    return cast(a, dtype)
+
+
+def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
+    """A shape after a reduction over axes."""
+    if keepdims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def count_along(shape: Shape, axes: Sequence[int]) -> Size:
+    """How many elements a reduction over axes takes together."""
+    total: Size = 1
+    for axis in axes:
+        total = total * shape[axis]
+    return total
+
+
+def finished(reduced: Value, shape: Shape, axes: Sequence[int], keepdims: bool) -> Value:
+    """A reduction of an array of a shape, with the axes kept if so asked."""
+    return reshaped(reduced, reduced_shape(shape, axes, True)) if keepdims else reduced
+
+
+def total(a: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+    """The sum over axes, in the array's own dtype."""
+    return finished(Reduce("sum", axes)(a), a.shape, axes, keepdims) if axes else a
+
+
+def require_elements(a: Value, axes: Sequence[int], name: str, remedy: str = "") -> None:
+    """Refuse unless every axis is known to have elements."""
+    facts = a.builder.facts
+    for axis in axes:
+        if not at_least(facts, a.shape[axis], 1):
+            size = a.shape[axis]
+            raise Failure(EmptyReduction(function=name, given=a.type, size=size, remedy=remedy))
+
+
+def extremum(a: Value, kind: Extreme, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+    """The largest or smallest over axes that are known to have elements."""
+    return finished(Reduce(kind, axes)(a), a.shape, axes, keepdims) if axes else a
+
+
+def _started(result: Value, initial: Value | Scalar | None, combine: Elementwise) -> Value:
+    """A reduction with one more element."""
+    if initial is not None:
+        result = combine(result, initial)
+    return result
+
+
+@of_arrays("numpy.sum", together=("a",), traced=("initial",))
+def sum(  # noqa: A001
+    a: Value,
+    axis: Axes = None,
+    dtype: DType | None = None,
+    keepdims: bool = False,
+    initial: Value | Scalar | None = None,
+) -> Value:
+    """The sum over axes; bool and small integers are summed in 32 bits."""
+    x = accumulated(a, dtype, "sum")
+    result = total(x, normalize_axes(axis, a.ndim, "sum"), keepdims)
+    return _started(result, initial, add)
+
+
+@of_arrays("numpy.prod", together=("a",), traced=("initial",))
+def prod(
+    a: Value,
+    axis: Axes = None,
+    dtype: DType | None = None,
+    keepdims: bool = False,
+    initial: Value | Scalar | None = None,
+) -> Value:
+    """The product over axes; bool and small integers are multiplied in 32 bits."""
+    x, axes = accumulated(a, dtype, "prod"), normalize_axes(axis, a.ndim, "prod")
+    result = finished(Reduce("product", axes)(x), a.shape, axes, keepdims) if axes else x
+    return _started(result, initial, multiply)
+
+
+def _extremum(
+    a: Value,
+    kind: Extreme,
+    axis: Axes,
+    keepdims: bool,
+    initial: Value | Scalar | None,
+    name: str,
+) -> Value:
+    axes = normalize_axes(axis, a.ndim, name)
+    require(name, a, REAL)
+    if initial is None:
+        require_elements(a, axes, name, "give an `initial` value")
+        return extremum(a, kind, axes, keepdims)
+    combine = maximum if kind == "maximum" else minimum
+    return _started(extremum(a, kind, axes, keepdims), initial, combine)
+
+
+@of_arrays("numpy.max", "numpy.amax", together=("a",), traced=("initial",))
+def max(  # noqa: A001
+    a: Value,
+    axis: Axes = None,
+    keepdims: bool = False,
+    initial: Value | Scalar | None = None,
+) -> Value:
+    """The largest over axes, NaN if one is NaN; refused where there may be nothing."""
+    return _extremum(a, "maximum", axis, keepdims, initial, "max")
+
+
+@of_arrays("numpy.min", "numpy.amin", together=("a",), traced=("initial",))
+def min(  # noqa: A001
+    a: Value,
+    axis: Axes = None,
+    keepdims: bool = False,
+    initial: Value | Scalar | None = None,
+) -> Value:
+    """The smallest over axes, NaN if one is NaN; refused where there may be nothing."""
+    return _extremum(a, "minimum", axis, keepdims, initial, "min")
+
+
+@of_arrays("numpy.ptp", together=("a",))
+def ptp(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The largest minus the smallest."""
+    high = _extremum(a, "maximum", axis, keepdims, None, "ptp")
+    result: Value = subtract(high, _extremum(a, "minimum", axis, keepdims, None, "ptp"))
+    return result
+
+
+@of_arrays("numpy.all", alone=("a",))
+def all(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # noqa: A001
+    """Whether all elements over axes are other than zero."""
+    axes = normalize_axes(axis, a.ndim, "all")
+    x = truth(a)
+    return finished(Reduce("all", axes)(x), a.shape, axes, keepdims) if axes else x
+
+
+@of_arrays("numpy.any", alone=("a",))
+def any(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # noqa: A001
+    """Whether an element over axes is other than zero."""
+    axes = normalize_axes(axis, a.ndim, "any")
+    x = truth(a)
+    return finished(Reduce("any", axes)(x), a.shape, axes, keepdims) if axes else x
+
+
+@of_arrays("numpy.count_nonzero", alone=("a",))
+def count_nonzero(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+    """How many elements are other than zero, as i32."""
+    return total(cast(truth(a), I32), normalize_axes(axis, a.ndim, "count_nonzero"), keepdims)
+
+
+def without_nan(a: Value, value: Scalar) -> Value:
+    """The array with a number in place of each NaN."""
+    return where(is_nan(a), filled(a, value, ()), a) if a.dtype.is_inexact else a
+
+
+@of_arrays("numpy.nansum", together=("a",), traced=("initial",))
+def nansum(
+    a: Value,
+    axis: Axes = None,
+    dtype: DType | None = None,
+    keepdims: bool = False,
+    initial: Value | Scalar | None = None,
+) -> Value:
+    """The sum of what is not NaN."""
+    result: Value = sum(without_nan(a, 0), axis, dtype, keepdims, initial)
+    return result
+
+
+@of_arrays("numpy.nanprod", together=("a",), traced=("initial",))
+def nanprod(
+    a: Value,
+    axis: Axes = None,
+    dtype: DType | None = None,
+    keepdims: bool = False,
+    initial: Value | Scalar | None = None,
+) -> Value:
+    """The product of what is not NaN."""
+    result: Value = prod(without_nan(a, 1), axis, dtype, keepdims, initial)
+    return result
+
+
+def _nan_extremum(
+    a: Value,
+    kind: Extreme,
+    axis: Axes,
+    keepdims: bool,
+    initial: Value | Scalar | None,
+    name: str,
+) -> Value:
+    if not a.dtype.is_float:
+        return _extremum(a, kind, axis, keepdims, initial, name)
+    worst = -np.inf if kind == "maximum" else np.inf
+    result = _extremum(without_nan(a, worst), kind, axis, keepdims, initial, name)
+    axes = normalize_axes(axis, a.ndim, name)
+    if initial is None:
+        nothing = finished(Reduce("all", axes)(is_nan(a)), a.shape, axes, keepdims)
+        result = where(nothing, filled(a, np.nan, ()), result) if axes else a
+    return result
+
+
+@of_arrays("numpy.nanmax", together=("a",), traced=("initial",))
+def nanmax(
+    a: Value, axis: Axes = None, keepdims: bool = False, initial: Value | Scalar | None = None
+) -> Value:
+    """The largest of what is not NaN; NaN if there is nothing else."""
+    return _nan_extremum(a, "maximum", axis, keepdims, initial, "nanmax")
+
+
+@of_arrays("numpy.nanmin", together=("a",), traced=("initial",))
+def nanmin(
+    a: Value, axis: Axes = None, keepdims: bool = False, initial: Value | Scalar | None = None
+) -> Value:
+    """The smallest of what is not NaN; NaN if there is nothing else."""
+    return _nan_extremum(a, "minimum", axis, keepdims, initial, "nanmin")

@@ -1,0 +1,157 @@
+"""Places in sorted arrays, and membership."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from pscdsl.builder import Value
+from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.elementwise import REAL, require
+from pscdsl.numpy.shorthand import (
+    at,
+    at_least,
+    cast,
+    filled,
+    is_nan,
+    joined,
+    raveled,
+    reshaped,
+    reversed_along,
+    spread,
+    where,
+)
+from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.control import Scan
+from pscdsl.primitives.indexing import Gather
+from pscdsl.primitives.reductions import Reduce
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.codes.shapes_library import LengthsDiffer
+from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import I32
+
+Side: TypeAlias = Literal["left", "right"]
+
+FEW = 32
+"""Up to so many elements all are compared; above, halves are discarded one after the other."""
+MOST_STEPS = 31
+"""As many steps as any i32 size needs."""
+
+
+def require_vector(x: Value, name: str, what: str) -> Size:
+    """The length of what must have one axis."""
+    if x.ndim != 1:
+        raise Failure(WrongNumberOfAxes(function=name, given=x.type, wanted=f"{what} with 1 axis"))
+    return x.shape[0]
+
+
+def require_same_length(
+    x: Value, sizes: tuple[Size, Size], name: str, left: str, right: str
+) -> None:
+    """Refuse two sizes that are not known to be equal."""
+    if not x.builder.facts.equal(*sizes):
+        why = disagreement(x.builder.facts, *sizes)
+        raise Failure(LengthsDiffer(function=name, left=left, right=right, why=why))
+
+
+def precedes(x: Value, v: Value, side: Side) -> Value:
+    """Whether an element of a sorted array stands before the place of v; NaN is the largest."""
+    result: Value
+    if side == "left":
+        result = e.less(x, v)
+        if x.dtype.is_float:
+            result = e.bitwise_or(result, e.bitwise_and(is_nan(v), e.invert(is_nan(x))))
+    else:
+        result = e.less_equal(x, v)
+        if x.dtype.is_float:
+            result = e.bitwise_or(result, is_nan(v))
+    return result
+
+
+def places(a: Value, v: Value, side: Side) -> Value:
+    """The i32 places at which elements go into a sorted array."""
+    size = a.shape[0]
+    if isinstance(size, int) and size <= FEW:
+        shape = (*v.shape, size)
+        rows = spread(a, shape, (v.ndim,))
+        before = precedes(rows, spread(v, shape, range(v.ndim)), side)
+        return Reduce("sum", (v.ndim,))(cast(before, I32))
+    return _halving(a, v, side)
+
+
+def _halving(a: Value, v: Value, side: Side) -> Value:
+    """Take the largest power of two that stays before the place, then the next, down to 1."""
+    here, size = a.builder.program.current, a.shape[0]
+    count = here.size(size, I32)
+    if not at_least(here.facts, size, 1):
+        a = joined((a, filled(a, 0, (1,))), 0)  # the index below must have something to find
+    steps = size.bit_length() if isinstance(size, int) else MOST_STEPS
+    powers = here.constant(np.left_shift(1, np.arange(steps - 1, -1, -1)).astype(np.int32))
+    start = here.full(0, v.shape, I32)
+    with here.program.inside() as inner:
+        place = inner.parameter(start.type, "place")
+        power = inner.parameter(count.type, "power")
+        further: Value = e.add(place, power)
+        last = reshaped(e.subtract(further, 1), (*v.shape, 1))
+        good = e.bitwise_and(e.less_equal(further, count), precedes(Gather((0,))(a, last), v, side))
+        block, captured = inner.finish((place, power), (where(good, further, place),))
+    scan = Scan(block, captured=len(captured), carried=1, length=steps)
+    return scan.bind(*captured, start, powers)[0]
+
+
+def _side(side: Any, name: str) -> Side:
+    if side in ("left", "right"):
+        return side  # type: ignore[no-any-return]
+    raise Failure(BadArguments(function=name, problem=f"has no side {side!r}"))
+
+
+@of_arrays("numpy.searchsorted", together=("a", "v"), alone=("sorter",))
+def searchsorted(a: Value, v: Value, side: str = "left", sorter: Value | None = None) -> Value:
+    """The i32 places at which elements go into a sorted array."""
+    size = require_vector(a, "searchsorted", "a sorted array")
+    require("searchsorted", a, REAL)
+    if sorter is not None:
+        require("searchsorted", sorter, "integer")
+        other = require_vector(sorter, "searchsorted", "a `sorter`")
+        require_same_length(a, (size, other), "searchsorted", "the array", "the `sorter`")
+        a = Gather((0,))(a, reshaped(sorter, (other, 1)))
+    return places(a, v, _side(side, "searchsorted"))
+
+
+@of_arrays("numpy.digitize", together=("x", "bins"))
+def digitize(x: Value, bins: Value, right: bool = False) -> Value:
+    """The i32 index of the bin of each element; bins ascend or descend, which is not checked."""
+    count = require_vector(bins, "digitize", "an array of bins")
+    require("digitize", x, REAL)
+    side: Side = "left" if right else "right"
+    if count == 0:
+        return x.builder.full(0, x.shape, I32)
+    if not at_least(x.builder.facts, count, 1):
+        return places(bins, x, side)
+    descending: Value = e.greater(at(bins, 0, 0), at(bins, 0, count - 1))
+    ascending = where(descending, reversed_along(bins, 0), bins)
+    found = places(ascending, x, side)
+    return where(descending, e.subtract(x.builder.program.current.size(count, I32), found), found)
+
+
+@of_arrays("numpy.isin", together=("element", "test_elements"))
+def isin(
+    element: Value,
+    test_elements: Value,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+) -> Value:
+    """Whether each element is among others; every pair is compared."""
+    tests = raveled(test_elements)
+    shape = (*element.shape, tests.shape[0])
+    same: Value = e.equal(
+        spread(element, shape, range(element.ndim)), spread(tests, shape, (element.ndim,))
+    )
+    found = Reduce("any", (element.ndim,))(same)
+    return e.invert(found) if invert else found  # type: ignore[no-any-return]

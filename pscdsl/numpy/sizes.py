@@ -1,0 +1,58 @@
+"""Sizes and shapes as arguments: static integers and symbolic sizes, never computed ones."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+from pscdsl.builder import Value, Weak
+from pscdsl.typing.arrays import Shape
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, UnprovenSize
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, Size
+
+
+def as_size(x: object, function: str) -> Size:
+    """An integer that is known while checking, maybe in terms of sizes; of any sign."""
+    if isinstance(x, Dim):
+        return x
+    if isinstance(x, Value | Weak):
+        raise Failure(
+            DataDependentShape(
+                what=f"the result of `{function}`",
+                instead="sizes are static integers, or sizes of arrays such as `x.shape[0]`",
+            )
+        )
+    try:
+        if not isinstance(x, bool):
+            return operator.index(x)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise Failure(BadArguments(function=function, problem=f"takes integers as sizes, not {x!r}"))
+
+
+def as_count(x: object, function: str, facts: Assumptions) -> Size:
+    """A size that is not negative, for all that the signature admits."""
+    size = as_size(x, function)
+    claim = Fact("<=", 0, size)
+    if not facts.proves(claim):
+        raise Failure(UnprovenSize.of(facts, f"a size in `{function}`", claim))
+    return size
+
+
+def as_shape(x: object, function: str, facts: Assumptions) -> Shape:
+    """A shape: one size, or several."""
+    if not isinstance(x, tuple | list):
+        return (as_count(x, function, facts),)
+    sizes: Sequence[object] = x
+    return tuple([as_count(size, function, facts) for size in sizes])
+
+
+def as_integer(x: object, function: str) -> int:
+    """An integer that is a number while checking."""
+    size = as_size(x, function)
+    if isinstance(size, int):
+        return size
+    raise Failure(BadArguments(function=function, problem=f"takes an integer, not the size {size}"))

@@ -1,0 +1,47 @@
+"""Our dtypes and NumPy's, both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from pscdsl.typing import dtypes
+from pscdsl.typing.dtypes import DType
+
+_PAIRS: tuple[tuple[DType, Any], ...] = (
+    (dtypes.BOOL, np.bool_),
+    (dtypes.I8, np.int8),
+    (dtypes.I16, np.int16),
+    (dtypes.I32, np.int32),
+    (dtypes.I64, np.int64),
+    (dtypes.U8, np.uint8),
+    (dtypes.U16, np.uint16),
+    (dtypes.U32, np.uint32),
+    (dtypes.U64, np.uint64),
+    (dtypes.BF16, ml_dtypes.bfloat16),
+    (dtypes.F16, np.float16),
+    (dtypes.F32, np.float32),
+    (dtypes.F64, np.float64),
+    (dtypes.C64, np.complex64),
+    (dtypes.C128, np.complex128),
+)
+_TO_NUMPY: dict[DType, np.dtype[Any]] = {ours: np.dtype(theirs) for ours, theirs in _PAIRS}
+_TO_NUMPY[dtypes.KEY] = np.dtype(np.uint32)  # with a trailing axis of 2
+_FROM_NUMPY: dict[np.dtype[Any], DType] = {np.dtype(theirs): ours for ours, theirs in _PAIRS}
+
+
+def to_numpy(dtype: DType) -> np.dtype[Any]:
+    """The NumPy dtype that stores this one."""
+    return _TO_NUMPY[dtype]
+
+
+def from_numpy(dtype: np.dtype[Any]) -> DType:
+    """Our dtype for a NumPy dtype; TypeError if there is none (objects, strings, dates)."""
+    found = _FROM_NUMPY.get(dtype)
+    if found is None:
+        found = _FROM_NUMPY.get(dtype.newbyteorder("="))
+        if found is None:
+            raise TypeError(f"NumPy dtype {dtype} has no counterpart")
+    return found

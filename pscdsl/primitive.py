@@ -1,0 +1,216 @@
+"""The base class of primitives: the table of contents of everything one can be asked.
+
+A primitive is a frozen dataclass: fields are its static parameters, methods are its rules.  An
+equation holds an instance, so equality, hashing and printing come from the dataclass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Self, TypeAlias
+
+import numpy as np
+
+from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.limits import IllTypedEquation, NoRule
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, Size, substitute
+from pscdsl.typing.dtypes import DType
+
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
+    from pscdsl.ir import Block, Function
+
+NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Types: TypeAlias = tuple[ArrayType, ...]
+H: TypeAlias = Any
+"""A value of the module being emitted; opaque to rules."""
+
+
+class Evaluation(Protocol):
+    """What a NumPy meaning may ask of the program around it."""
+
+    def size(self, size: Size) -> int:
+        """The number a size stands for."""
+        ...
+
+    def shape(self, shape: Shape) -> tuple[int, ...]:
+        """The numbers a shape stands for."""
+        ...
+
+    def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
+        """The results of a nested block."""
+        ...
+
+    def call(
+        self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
+    ) -> tuple[NDArray, ...]:
+        """The results of another function."""
+        ...
+
+
+class Hlo(Protocol):
+    """What a translation rule may emit; implemented by `pscdsl.xla.emit.Emitter`."""
+
+    def size(self, size: Size) -> int: ...  # noqa: D102
+    def shape(self, shape: Shape) -> tuple[int, ...]: ...  # noqa: D102
+    def tensor(self, type: ArrayType) -> Any: ...  # noqa: A002, D102
+    def tensor_of(self, dtype: DType, shape: Sequence[int]) -> Any: ...  # noqa: D102
+    def type_of(self, value: H) -> Any: ...  # noqa: D102
+    def op(  # noqa: D102
+        self,
+        name: str,
+        operands: Sequence[H],
+        results: Sequence[Any],
+        attributes: Mapping[str, object] | None = None,
+        regions: Sequence[Any] = (),
+    ) -> tuple[H, ...]: ...
+    def i64_array(self, values: Sequence[int]) -> Any: ...  # noqa: D102
+    def bool_array(self, values: Sequence[bool]) -> Any: ...  # noqa: D102
+    def i64_elements(self, values: Any) -> Any: ...  # noqa: D102
+    def parse_attribute(self, text: str) -> Any: ...  # noqa: D102
+    def constant(self, array: Any, type: ArrayType) -> H: ...  # noqa: A002, D102
+    def full(self, value: Any, type: ArrayType) -> H: ...  # noqa: A002, D102
+    def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H: ...  # noqa: D102
+    def reshape(self, x: H, to: ArrayType) -> H: ...  # noqa: D102
+    def convert(self, x: H, to: ArrayType) -> H: ...  # noqa: D102
+    def compare(self, direction: str, x: H, y: H, *, total: bool = False) -> H: ...  # noqa: D102
+    def select(self, predicate: H, x: H, y: H) -> H: ...  # noqa: D102
+    def binary(self, name: str, x: H, y: H) -> H: ...  # noqa: D102
+    def unary(self, name: str, x: H) -> H: ...  # noqa: D102
+    def reduce(  # noqa: D102
+        self,
+        operands: Sequence[H],
+        inits: Sequence[H],
+        axes: Sequence[int],
+        outputs: Sequence[Any],
+        body: Callable[[Sequence[H], Sequence[H]], Sequence[H]],
+    ) -> tuple[H, ...]: ...
+    def region(  # noqa: D102
+        self, arguments: Sequence[Any], body: Callable[[Sequence[H]], Sequence[H]]
+    ) -> Any: ...
+    def while_loop(  # noqa: D102
+        self,
+        inits: Sequence[H],
+        cond: Callable[[Sequence[H]], H],
+        body: Callable[[Sequence[H]], Sequence[H]],
+    ) -> tuple[H, ...]: ...
+    def case(  # noqa: D102
+        self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
+    ) -> tuple[H, ...]: ...
+    def sort(  # noqa: D102
+        self,
+        operands: Sequence[H],
+        axis: int,
+        stable: bool,
+        comparator: Callable[[Sequence[H]], H],
+    ) -> tuple[H, ...]: ...
+    def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]: ...  # noqa: D102
+    def call(  # noqa: D102
+        self, function: Function, sizes: Mapping[str, Size], operands: Sequence[H]
+    ) -> tuple[H, ...]: ...
+    def custom_call(  # noqa: D102
+        self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
+    ) -> tuple[H, ...]: ...
+
+
+class Primitive:
+    """One operation of the typed program, with all its rules."""
+
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls, name: str = "") -> None:
+        super().__init_subclass__()
+        if name:
+            cls.name = name
+
+    def __call__(self, *operands: Value) -> Value:
+        """Append one equation to the operands' program; for primitives with one result."""
+        (result,) = self.bind(*operands)
+        return result
+
+    def bind(self, *operands: Value) -> tuple[Value, ...]:
+        """Append one equation to the operands' program."""
+        return operands[0].builder.bind(self, operands)
+
+    # The rules.
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        """The result types, or a Failure; what holds of the sizes is in `facts`."""
+        raise NotImplementedError
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        """The meaning, in NumPy."""
+        raise NotImplementedError
+
+    def lower(
+        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
+    ) -> Sequence[H]:
+        """The translation to StableHLO."""
+        raise NotImplementedError
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        """The tangents of the results; None stands for a zero tangent."""
+        raise Failure(NoRule(primitive=self.label, rule="a derivative"))
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        """Cotangents of the operands in which it is linear (given by their types)."""
+        raise Failure(NoRule(primitive=self.label, rule="a transpose"))
+
+    def batch(
+        self, operands: Sequence[Value], axes: Sequence[int | None]
+    ) -> tuple[Sequence[Value], Sequence[int | None]]:
+        """The same over a batch; an axis tells where an operand carries the batch, if it does."""
+        raise Failure(NoRule(primitive=self.label, rule="a batching rule"))
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        """How many floating-point operations it takes."""
+        raise Failure(NoRule(primitive=self.label, rule="a cost"))
+
+    # What it is made of.
+
+    @property
+    def label(self) -> str:
+        """The name that messages and the text form use."""
+        return self.name or type(self).__name__
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks nested in it."""
+        return ()
+
+    def substitute(self, env: Mapping[str, Size]) -> Self:
+        """The same primitive with sizes in place of names in its parameters."""
+        if not is_dataclass(self):
+            return self
+        changed = {}
+        for each in fields(self):
+            old = getattr(self, each.name)
+            new = _substituted(old, env)
+            if new is not old:
+                changed[each.name] = new
+        return replace(self, **changed) if changed else self
+
+    def ill_typed(self, reason: str) -> NoReturn:
+        """Refuse the operands; callers check first, so users see better messages than this."""
+        raise Failure(IllTypedEquation(primitive=self.label, reason=reason))
+
+
+def _substituted(value: Any, env: Mapping[str, Size]) -> Any:
+    if isinstance(value, Dim):
+        return substitute(value, env)
+    if isinstance(value, ArrayType):
+        return value.substitute(env)
+    if isinstance(value, tuple):
+        items: tuple[Any, ...] = value
+        new = tuple(_substituted(item, env) for item in items)
+        return new if any(a is not b for a, b in zip(new, items, strict=True)) else items
+    return value

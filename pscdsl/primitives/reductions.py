@@ -1,0 +1,261 @@
+"""Primitives that combine the elements along axes: into one, into one for each prefix, or a place.
+
+Sums and products of 16-bit floats are accumulated in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pscdsl.numpy_dtypes import from_numpy, to_numpy
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitives.shaping import are_axes, without
+from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL, F32, DType
+
+Extreme: TypeAlias = Literal["maximum", "minimum"]
+Accumulation: TypeAlias = Literal["sum", "product", "maximum", "minimum"]
+Reduction: TypeAlias = Literal[
+    "sum", "product", "maximum", "minimum", "all", "any", "and", "or", "xor"
+]
+
+UFUNCS: dict[Reduction, np.ufunc] = {
+    "sum": np.add,
+    "product": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "all": np.logical_and,
+    "any": np.logical_or,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+OPERATIONS: dict[Reduction, str] = {
+    "sum": "add",
+    "product": "multiply",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "all": "and",
+    "any": "or",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
+"""The operation of StableHLO that combines two elements."""
+
+
+def _ordered(dtype: DType) -> bool:
+    return dtype is BOOL or dtype.is_integer or dtype.is_float
+
+
+def _bitwise(dtype: DType) -> bool:
+    return dtype is BOOL or dtype.is_integer
+
+
+_REDUCIBLE: dict[Reduction, Callable[[DType], bool]] = {
+    "sum": lambda dtype: dtype.is_number,
+    "product": lambda dtype: dtype.is_number,
+    "maximum": _ordered,
+    "minimum": _ordered,
+    "all": lambda dtype: dtype is BOOL,
+    "any": lambda dtype: dtype is BOOL,
+    "and": _bitwise,
+    "or": _bitwise,
+    "xor": _bitwise,
+}
+
+
+def reducible(kind: Reduction, dtype: DType) -> bool:
+    """Whether elements of a dtype can be combined in this way."""
+    return _REDUCIBLE[kind](dtype)
+
+
+def identity(kind: Reduction, dtype: DType) -> bool | int | float:
+    """What changes nothing that it is combined with."""
+    if kind in ("maximum", "minimum"):
+        lowest = kind == "maximum"
+        if dtype is BOOL:
+            return not lowest
+        if dtype.is_integer:
+            return dtype.range[0 if lowest else 1]
+        return float("-inf") if lowest else float("inf")
+    if kind == "product":
+        return 1
+    if kind in ("all", "and"):
+        return True if dtype is BOOL else dtype.range[1] if dtype.is_unsigned else -1
+    return False if dtype is BOOL else 0
+
+
+def accumulator(kind: Reduction, dtype: DType) -> DType:
+    """The dtype in which elements are combined."""
+    return F32 if dtype.is_float and dtype.bits == 16 and kind in ("sum", "product") else dtype
+
+
+def _combinable(x: NDArray) -> NDArray:
+    """The elements in a dtype in which NumPy's loops can combine them."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+
+
+@dataclass(frozen=True)
+class Reduce(Primitive, name="reduce"):
+    """All elements along some axes combined into one; of none the identity of the combination."""
+
+    kind: Reduction
+    axes: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not are_axes(self.axes, x.rank) or not reducible(self.kind, x.dtype):
+            self.ill_typed(f"{self.kind} of {x} along axes {self.axes}")
+        return (x.with_shape(without(x.shape, self.axes)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        wide = _combinable(x)
+        initial = wide.dtype.type(identity(self.kind, from_numpy(wide.dtype)))
+        with np.errstate(all="ignore"):
+            result = UFUNCS[self.kind].reduce(
+                wide, axis=self.axes, dtype=wide.dtype, initial=initial
+            )
+        return (np.asarray(result).astype(x.dtype),)
+
+    def lower(
+        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
+    ) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        dtype = accumulator(self.kind, given.dtype)
+        wide = hlo.convert(x, given.with_dtype(dtype))
+        init = hlo.full(identity(self.kind, dtype), ArrayType(dtype))
+        combine = combiner(hlo, self.kind)
+        (result,) = hlo.reduce(
+            (wide,), (init,), self.axes, (output.with_dtype(dtype),), combine
+        )
+        return (hlo.convert(result, output),)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(inputs[0].shape)
+
+
+def combiner(hlo: Hlo, kind: Reduction) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
+    """What combines an accumulator with an element, one each."""
+    name = OPERATIONS[kind]
+    return lambda accumulators, elements: (hlo.binary(name, *accumulators, *elements),)
+
+
+@dataclass(frozen=True)
+class ArgReduce(Primitive, name="arg_reduce"):
+    """Where along an axis the extreme is first reached; a NaN is more extreme than all numbers."""
+
+    kind: Extreme
+    axis: int
+    dtype: DType
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if (
+            not are_axes((self.axis,), x.rank)
+            or not reducible(self.kind, x.dtype)
+            or not self.dtype.is_integer
+        ):
+            self.ill_typed(f"{self.dtype} index of the {self.kind} of {x} along axis {self.axis}")
+        return (ArrayType(self.dtype, without(x.shape, (self.axis,))),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        x = _combinable(operands[0])
+        if not x.shape[self.axis]:
+            return (np.zeros(without(x.shape, (self.axis,)), to_numpy(self.dtype)),)
+        find = np.argmax if self.kind == "maximum" else np.argmin
+        return (np.asarray(find(x, axis=self.axis)).astype(to_numpy(self.dtype)),)
+
+    def lower(
+        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
+    ) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        (counts,) = hlo.op(
+            "iota", (), (given.with_dtype(self.dtype),), {"iota_dimension": self.axis}
+        )
+        inits = (
+            hlo.full(identity(self.kind, given.dtype), ArrayType(given.dtype)),
+            hlo.full(0, ArrayType(self.dtype)),
+        )
+        best = given.with_shape(output.shape)
+        is_float = given.dtype.is_float
+        better = "GT" if self.kind == "maximum" else "LT"
+
+        def combine(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
+            (x, i), (y, j) = old, new
+            x_wins = hlo.compare(better, x, y)
+            tied = hlo.compare("EQ", x, y)
+            if is_float:
+                x_nan, y_nan = hlo.compare("NE", x, x), hlo.compare("NE", y, y)
+                x_wins = hlo.binary("or", x_wins, x_nan)  # unless y is NaN too
+                tied = hlo.binary("or", tied, hlo.binary("and", x_nan, y_nan))
+            first = hlo.compare("LT", i, j)
+            takes_x = hlo.select(tied, first, x_wins)
+            return hlo.select(takes_x, x, y), hlo.select(takes_x, i, j)
+
+        _, place = hlo.reduce((x, counts), inits, (self.axis,), (best, output), combine)
+        return (place,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(inputs[0].shape)
+
+
+@dataclass(frozen=True)
+class Cumulative(Primitive, name="cumulative"):
+    """Each element combined with those before it along an axis; if `reverse`, with those after."""
+
+    kind: Accumulation
+    axis: int
+    reverse: bool = False
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not are_axes((self.axis,), x.rank) or not reducible(self.kind, x.dtype):
+            self.ill_typed(f"cumulative {self.kind} of {x} along axis {self.axis}")
+        return (x,)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        wide = _combinable(x)
+        wide = np.flip(wide, self.axis) if self.reverse else wide
+        with np.errstate(all="ignore"):
+            result = UFUNCS[self.kind].accumulate(wide, axis=self.axis, dtype=wide.dtype)
+        result = np.flip(result, self.axis) if self.reverse else result
+        return (result.astype(x.dtype),)
+
+    def lower(
+        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
+    ) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        count = hlo.size(given.shape[self.axis])
+        if count <= 1 or 0 in hlo.shape(given.shape):
+            return (x,)
+        dtype = accumulator(self.kind, given.dtype)
+        wide = given.with_dtype(dtype)
+        # A window over all that comes before; XLA makes a tree of it, so its work is linear.
+        window = [1] * given.rank
+        padding = [(0, 0)] * given.rank
+        window[self.axis] = count
+        padding[self.axis] = (0, count - 1) if self.reverse else (count - 1, 0)
+        combine = combiner(hlo, self.kind)
+        scalar = ArrayType(dtype)
+        region = hlo.region((scalar, scalar), lambda pair: combine(pair[:1], pair[1:]))
+        attributes = {
+            "window_dimensions": hlo.i64_array(window),
+            "padding": hlo.i64_elements(padding),
+        }
+        init = hlo.full(identity(self.kind, dtype), scalar)
+        (result,) = hlo.op(
+            "reduce_window", (hlo.convert(x, wide), init), (wide,), attributes, (region,)
+        )
+        return (hlo.convert(result, output),)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(inputs[0].shape)

@@ -1,0 +1,306 @@
+"""Sorting by a total order: NaN comes last, whatever the direction, and -0 equals 0.
+
+Complex numbers are ordered by their real and then their imaginary parts; those with a NaN come
+last, first those whose real part is a number.
+
+A comparison that is more than `<` on integers costs XLA several times the sort itself, so keys
+are sorted as integers: see Note [Words].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitives.shaping import at_most, same_sizes
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL, F32, I8, I16, I32, I64, KEY, U8, U16, U32, U64, DType
+
+SIGNED = {8: I8, 16: I16, 32: I32, 64: I64}
+UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
+
+
+def ranks(x: NDArray, *, descending: bool = False) -> list[NDArray]:
+    """Arrays whose lexicographic order, by `<`, is the order of the elements."""
+    dtype = from_numpy(x.dtype)
+    if not dtype.is_inexact:
+        return [~x if descending else x]
+    parts: list[NDArray] = [np.real(x), np.imag(x)] if dtype.is_complex else [x]
+    missing = [np.isnan(part) for part in parts]
+    wide: list[NDArray] = [part.astype(np.float32) if part.dtype.itemsize == 2 else part for part in parts]
+    numbers = [np.where(no, 0, part) for no, part in zip(missing, wide, strict=True)]
+    return [*missing, *(-each if descending else each for each in numbers)]
+
+
+@dataclass(frozen=True)
+class Sort(Primitive, name="sort"):
+    """Sort arrays of one shape together, by the first `keys` of them in lexicographic order.
+
+    One array of real numbers, alone, has its zeros in order too: -0 before 0 if ascending.
+    """
+
+    axis: int
+    keys: int = 1
+    stable: bool = True
+    descending: bool = False
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        shape = operands[0].shape if operands else ()
+        if not 0 <= self.axis < len(shape) or not 1 <= self.keys <= len(operands):
+            self.ill_typed(f"{self.keys} of {len(operands)} operands along axis {self.axis}")
+        for each in operands:
+            if each.rank != len(shape) or not same_sizes(facts, each.shape, shape):
+                self.ill_typed(f"operands are {', '.join(map(str, operands))}")
+            if each.dtype is KEY:
+                self.ill_typed("random keys have no order")
+        return operands
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        order: list[NDArray] = []
+        for key in operands[: self.keys]:
+            order.extend(ranks(key, descending=self.descending))
+        first = operands[0]
+        if len(operands) == 1 and from_numpy(first.dtype).is_float:
+            order.append(np.signbit(first) == self.descending)
+        places = np.lexsort(order[::-1], axis=self.axis)
+        return tuple([np.take_along_axis(x, places, self.axis) for x in operands])
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        shape = hlo.shape(inputs[0].shape)
+        if shape[self.axis] <= 1 or 0 in shape:
+            return operands
+        if len(operands) == 1 and not inputs[0].dtype.is_complex:
+            return (_sort_alone(hlo, operands[0], inputs[0], self.axis, self.descending),)
+        words: list[Word] = []
+        for key, given in zip(operands[: self.keys], inputs, strict=False):
+            words.extend(_words(hlo, key, given, self.descending))
+        places = _argsort(hlo, words, shape, self.axis)
+        at = _linear(hlo, places, shape, self.axis)
+        return [
+            _take(hlo, x, each.dtype, at, shape) for x, each in zip(operands, inputs, strict=True)
+        ]
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        """Nothing: comparisons are no arithmetic."""
+        return 0
+
+
+@dataclass(frozen=True)
+class TopK(Primitive, name="top_k"):
+    """The largest elements along the last axis, in descending order, and where they are.
+
+    NaN counts as larger than any number, 0 as larger than -0; of equal elements the first wins.
+    """
+
+    k: Size
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not x.shape or x.dtype.is_complex or x.dtype is KEY:
+            self.ill_typed(f"the operand is {x}")
+        if not at_most(facts, 0, self.k) or not at_most(facts, self.k, x.shape[-1]):
+            self.ill_typed(f"{self.k} of {x.shape[-1]} elements")
+        shape = (*x.shape[:-1], self.k)
+        return x.with_shape(shape), ArrayType(I32, shape)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        order = ranks(x, descending=True)
+        if from_numpy(x.dtype).is_float:
+            missing, number = order
+            order = [~missing, number, np.signbit(x) & ~missing]
+        places = np.lexsort(order[::-1], axis=-1)[..., : here.size(self.k)]
+        return np.take_along_axis(x, places, -1), places.astype(np.int32)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,), (given,), (values, indices) = operands, inputs, outputs
+        if given.dtype.bits > 16 and given.dtype is not F32:
+            return self._by_sorting(hlo, x, given, outputs)
+        wide = given.with_dtype(F32)  # the one dtype for which XLA has a routine, and exact
+        x = hlo.convert(x, wide)
+        if given.dtype.is_float:
+            x = hlo.select(hlo.compare("NE", x, x), hlo.full(float("nan"), wide), x)
+        count = hlo.size(self.k)
+        found, at = hlo.op("chlo.top_k", (x,), (values.with_dtype(F32), indices), {"k": count})
+        if given.dtype is BOOL:
+            return hlo.compare("NE", found, hlo.full(0.0, values.with_dtype(F32))), at
+        return hlo.convert(found, values), at
+
+    def _by_sorting(self, hlo: Hlo, x: H, given: ArrayType, outputs: Types) -> Sequence[H]:
+        shape, (values, indices) = hlo.shape(given.shape), outputs
+        if 0 in hlo.shape(values.shape):
+            return hlo.full(0, values), hlo.full(0, indices)
+        words = _words(hlo, x, given, True, total=True)
+        places = _argsort(hlo, words, shape, len(shape) - 1)
+        wanted = hlo.shape(values.shape)
+        bounds = {
+            "start_indices": hlo.i64_array([0] * len(shape)),
+            "limit_indices": hlo.i64_array(wanted),
+            "strides": hlo.i64_array([1] * len(shape)),
+        }
+        (places,) = hlo.op("slice", (places,), (indices,), bounds)
+        at = _linear(hlo, places, shape, len(shape) - 1)
+        return _take(hlo, x, given.dtype, at, wanted), places
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        """Nothing: comparisons are no arithmetic."""
+        return 0
+
+
+# Note [Words]
+# The keys become unsigned words of at most 32 bits, the most significant first, whose
+# lexicographic order is the order wanted.  From the last word to the first, the elements are
+# sorted by word and position packed into 64 bits: positions differ, so each pass is stable, and
+# no comparator is needed beyond `<`, which XLA sorts by natively (on a GPU, by radix).
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """An array of u32 of which only the lowest bits are used."""
+
+    value: H
+    bits: int
+
+
+def _ordered(
+    hlo: Hlo, x: H, given: ArrayType, *, descending: bool, missing: int | None = None
+) -> H:
+    """A float as a signed integer in the same order, NaN as the integer `missing`.
+
+    Applied to the integer, the same exclusive or leads back.
+    """
+    bits = given.dtype.bits
+    low, high = SIGNED[bits].range
+    whole = given.with_dtype(SIGNED[bits])
+    (number,) = hlo.op("bitcast_convert", (x,), (whole,))
+    number = _flipped(hlo, number, whole)
+    if missing is None:
+        missing = low if descending else high
+    return hlo.select(hlo.compare("NE", x, x), hlo.full(missing, whole), number)
+
+
+def _flipped(hlo: Hlo, number: H, whole: ArrayType) -> H:
+    _, high = whole.dtype.range
+    negative = hlo.compare("LT", number, hlo.full(0, whole))
+    return hlo.select(negative, hlo.binary("xor", number, hlo.full(high, whole)), number)
+
+
+def _sort_alone(hlo: Hlo, x: H, given: ArrayType, axis: int, descending: bool) -> H:
+    direction = "GT" if descending else "LT"
+    if not given.dtype.is_float:
+        return hlo.sort((x,), axis, False, lambda pair: hlo.compare(direction, *pair))[0]
+    number = _ordered(hlo, x, given, descending=descending)
+    (number,) = hlo.sort((number,), axis, False, lambda pair: hlo.compare(direction, *pair))
+    number = _flipped(hlo, number, given.with_dtype(SIGNED[given.dtype.bits]))
+    return hlo.op("bitcast_convert", (number,), (given,))[0]
+
+
+def _words(
+    hlo: Hlo, x: H, given: ArrayType, descending: bool, *, total: bool = False
+) -> list[Word]:
+    """An array as words; `total` puts NaN first of all and 0 before -0 (for descending order)."""
+    dtype = given.dtype
+    if dtype.is_complex:
+        part = given.with_dtype(dtype.real)
+        flag = given.with_dtype(U32)
+        parts = [hlo.op(name, (x,), (part,))[0] for name in ("real", "imag")]
+        words = [Word(hlo.convert(hlo.compare("NE", each, each), flag), 1) for each in parts]
+        zero = hlo.full(0.0, part)
+        for each in parts:
+            number = hlo.select(hlo.compare("EQ", each, each), each, zero)
+            words.extend(_words(hlo, number, part, descending))
+        return words
+    if dtype is BOOL:
+        number, dtype = hlo.convert(x, given.with_dtype(U8)), U8
+    elif dtype.is_float:
+        if not total:
+            zero = hlo.full(0.0, given)
+            x = hlo.select(hlo.compare("EQ", x, zero), zero, x)
+        missing = SIGNED[dtype.bits].range[1] if total else None
+        number = _ordered(hlo, x, given, descending=descending, missing=missing)
+        dtype = SIGNED[dtype.bits]
+    else:
+        number = x
+    bits, whole = dtype.bits, given.with_dtype(UNSIGNED[dtype.bits])
+    if dtype.signed:
+        (number,) = hlo.op("bitcast_convert", (number,), (whole,))
+        number = hlo.binary("xor", number, hlo.full(1 << (bits - 1), whole))
+    if descending:
+        number = hlo.unary("not", number)
+    return _split(hlo, number, whole)
+
+
+def _split(hlo: Hlo, number: H, whole: ArrayType) -> list[Word]:
+    word = whole.with_dtype(U32)
+    if whole.dtype.bits <= 32:
+        return [Word(hlo.convert(number, word), whole.dtype.bits)]
+    upper = hlo.binary("shift_right_logical", number, hlo.full(32, whole))
+    return [Word(hlo.convert(upper, word), 32), Word(hlo.convert(number, word), 32)]
+
+
+def _packed(hlo: Hlo, words: Sequence[Word], word: ArrayType) -> list[Word]:
+    """Fewer words, where neighbours fit into one."""
+    result = [words[0]]
+    for each in words[1:]:
+        last = result[-1]
+        if last.bits + each.bits > 32:
+            result.append(each)
+            continue
+        shifted = hlo.binary("shift_left", last.value, hlo.full(each.bits, word))
+        result[-1] = Word(hlo.binary("or", shifted, each.value), last.bits + each.bits)
+    return result
+
+
+def _argsort(hlo: Hlo, words: Sequence[Word], shape: tuple[int, ...], axis: int) -> H:
+    """The places (i32) along an axis, in the order of the words."""
+    word, wide, places = (ArrayType(dtype, shape) for dtype in (U32, U64, I32))
+    found: H = None
+    (position,) = hlo.op("iota", (), (wide,), {"iota_dimension": axis})
+    for each in reversed(_packed(hlo, words, word)):
+        value = each.value
+        if found is not None:
+            value = _take(hlo, value, U32, _linear(hlo, found, shape, axis), shape)
+        value = hlo.binary("shift_left", hlo.convert(value, wide), hlo.full(32, wide))
+        value = hlo.binary("or", value, position)
+        (value,) = hlo.sort((value,), axis, False, lambda pair: hlo.compare("LT", *pair))
+        at = hlo.convert(hlo.convert(value, word), places)
+        if found is not None:
+            at = _take(hlo, found, I32, _linear(hlo, at, shape, axis), shape)
+        found = at
+    return found
+
+
+def _linear(hlo: Hlo, places: H, shape: tuple[int, ...], axis: int) -> H:
+    """Places along an axis as places in the array laid out flat, in rows of one."""
+    wanted = tuple(hlo.type_of(places).shape)
+    given = ArrayType(I32 if prod(shape) <= I32.range[1] else I64, wanted)
+    total: H = None
+    for index in range(len(shape)):
+        stride = prod(shape[index + 1 :])
+        if index == axis:
+            term = hlo.convert(places, given)
+        else:
+            (term,) = hlo.op("iota", (), (given,), {"iota_dimension": index})
+        if stride != 1:
+            term = hlo.binary("multiply", term, hlo.full(stride, given))
+        total = term if total is None else hlo.binary("add", total, term)
+    return hlo.reshape(total, given.with_shape((prod(wanted), 1)))
+
+
+def _take(hlo: Hlo, x: H, dtype: DType, at: H, wanted: tuple[int, ...]) -> H:
+    """The elements at places from `_linear`, in the shape wanted."""
+    flat = hlo.reshape(x, ArrayType(dtype, (prod(hlo.type_of(x).shape),)))
+    numbers = hlo.parse_attribute(
+        "#stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"
+    )
+    attributes = {"dimension_numbers": numbers, "slice_sizes": hlo.i64_array((1,))}
+    result = ArrayType(dtype, (prod(wanted),))
+    (found,) = hlo.op("gather", (flat, at), (result,), attributes)
+    return hlo.reshape(found, ArrayType(dtype, wanted))

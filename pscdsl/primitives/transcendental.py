@@ -1,0 +1,107 @@
+"""How functions are emitted whose operation in XLA is not close enough to NumPy's function.
+
+XLA takes no notice of the sign of a zero, so on the branch cuts of a complex function it gives the
+value of one side; here the function is computed in one quadrant and mirrored.  Its integer power
+reads six bits of the exponent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from pscdsl.primitive import H, Hlo, Types
+from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
+from pscdsl.typing.arrays import ArrayType
+
+Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
+
+
+def emit_power(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the power; `scalar_functions.power` says what it is for integers."""
+    x, y = operands
+    common = inputs[0].with_shape(outputs[0].shape)
+    dtype = common.dtype
+    if not dtype.is_integer:
+        return hlo.binary("power", x, y)
+    zero, one = hlo.full(0, common), hlo.full(1, common)
+    result, square, left = one, x, y
+    steps = dtype.bits - dtype.signed  # the bits of an exponent that is not negative
+    for step in range(steps):
+        odd = hlo.compare("NE", hlo.binary("and", left, one), zero)
+        result = hlo.select(odd, hlo.binary("multiply", result, square), result)
+        if step + 1 < steps:
+            square = hlo.binary("multiply", square, square)
+            left = hlo.binary("shift_right_logical", left, one)
+    if not dtype.signed:
+        return result
+    minus = hlo.full(-1, common)
+    odd = hlo.compare("NE", hlo.binary("and", y, one), zero)
+    inverse = hlo.select(hlo.compare("EQ", x, minus), hlo.select(odd, minus, one), zero)
+    inverse = hlo.select(hlo.compare("EQ", x, one), one, inverse)
+    return hlo.select(hlo.compare("LT", y, zero), inverse, result)
+
+
+def emit_sqrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the square root."""
+    (x,) = operands
+    if not inputs[0].dtype.is_complex:
+        return hlo.unary("sqrt", x)
+    _, imag = parts(hlo, x, inputs[0])
+    real_root, imag_root = parts(hlo, hlo.unary("sqrt", x), inputs[0])
+    return join(hlo, real_root, copysign_of(hlo, imag_root, imag, _part(inputs[0])), inputs[0])
+
+
+def odd(name: str) -> Emit:
+    """Emit a function with `f(-x) == -f(x)` that maps the first quadrant to itself."""
+
+    def emit(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+        (x,), (given,) = operands, inputs
+        if not given.dtype.is_complex:
+            return hlo.unary(name, x)
+        part = _part(given)
+        signs = parts(hlo, x, given)
+        first = join(hlo, *(absolute_of(hlo, each, part) for each in signs), given)
+        results = parts(hlo, hlo.unary(name, first), given)
+        mirrored = [
+            copysign_of(hlo, each, sign, part) for each, sign in zip(results, signs, strict=True)
+        ]
+        return join(hlo, *mirrored, given)
+
+    return emit
+
+
+def emit_acos(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the arc cosine."""
+    return _upper(hlo, "chlo.acos", operands[0], inputs[0], lambda imag: hlo.unary("negate", imag))
+
+
+def emit_acosh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the area cosine."""
+    return _upper(hlo, "chlo.acosh", operands[0], inputs[0], lambda imag: imag)
+
+
+def _upper(hlo: Hlo, name: str, x: H, given: ArrayType, sign: Callable[[H], H]) -> H:
+    """A function with `f(conj(x)) == conj(f(x))`, computed in the upper half-plane."""
+    if not given.dtype.is_complex:
+        return hlo.unary(name, x)
+    part = _part(given)
+    real, imag = parts(hlo, x, given)
+    result = hlo.unary(name, join(hlo, real, absolute_of(hlo, imag, part), given))
+    real_result, imag_result = parts(hlo, result, given)
+    return join(hlo, real_result, copysign_of(hlo, imag_result, sign(imag), part), given)
+
+
+def _part(type: ArrayType) -> ArrayType:  # noqa: A002
+    return type.with_dtype(type.dtype.real)
+
+
+def parts(hlo: Hlo, x: H, type: ArrayType) -> tuple[H, H]:  # noqa: A002
+    """The real and the imaginary part."""
+    part = _part(type)
+    return hlo.op("real", (x,), (part,))[0], hlo.op("imag", (x,), (part,))[0]
+
+
+def join(hlo: Hlo, real: H, imag: H, type: ArrayType) -> H:  # noqa: A002
+    """The complex number with these parts."""
+    return hlo.op("complex", (real, imag), (type,))[0]

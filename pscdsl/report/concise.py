@@ -1,0 +1,21 @@
+"""One line a finding: `path:line:column: error[PSC301] message`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pscdsl.report.sources import printable, shown_path
+from pscdsl.report.summary import ordered
+from pscdsl.typing.diagnostics import Diagnostic
+
+
+def render(diagnostics: Sequence[Diagnostic]) -> str:
+    """All findings, each on a line of its own, ordered by place."""
+    return "".join(f"{_line(diagnostic)}\n" for diagnostic in ordered(diagnostics))
+
+
+def _line(diagnostic: Diagnostic) -> str:
+    span = diagnostic.span
+    place = f"{shown_path(span.path)}:{span.line}:{span.column}"
+    message = " ".join(diagnostic.message().split())
+    return printable(f"{place}: {diagnostic.severity.value}[{diagnostic.code}] {message}")

@@ -1,0 +1,59 @@
+"""Findings as one JSON object, for tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from pscdsl.report.sources import shown_path
+from pscdsl.report.summary import CheckedKernel, count, ordered
+from pscdsl.typing.diagnostics import Diagnostic
+
+
+def render(
+    diagnostics: Sequence[Diagnostic],
+    kernels: Sequence[CheckedKernel] = (),
+    files: int = 0,
+) -> str:
+    """The object `{"diagnostics": […], "kernels": […], "summary": {…}}`."""
+    counts = count(diagnostics)
+    statuses = [kernel.status for kernel in kernels]
+    document = {
+        "diagnostics": [_diagnostic(diagnostic) for diagnostic in ordered(diagnostics)],
+        "kernels": [_kernel(kernel) for kernel in kernels],
+        "summary": {
+            "files": files,
+            "kernels": len(kernels),
+            "ok": statuses.count("ok"),
+            "unchecked": statuses.count("unchecked"),
+            **{f"{severity.value}s": number for severity, number in counts.items()},
+        },
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
+    span = diagnostic.span
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message(),
+        "path": shown_path(span.path),
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+        "help": diagnostic.help(),
+        "kernel": diagnostic.kernel or None,
+    }
+
+
+def _kernel(kernel: CheckedKernel) -> dict[str, object]:
+    return {
+        "name": kernel.name,
+        "path": shown_path(kernel.path),
+        "line": kernel.line,
+        "column": kernel.column,
+        "status": kernel.status,
+        "signature": kernel.signature,
+    }

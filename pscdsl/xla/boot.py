@@ -1,0 +1,155 @@
+"""What jaxlib needs before first use: the state and the Python halves of classes that jax installs.
+
+Works beside a real jax in the same process, imported before or after: state is set only while jax
+is absent, and attributes are attached to jaxlib's classes only where there are none.
+"""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from threading import RLock
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+Made = TypeVar("Made")
+_making = RLock()
+
+
+def once(make: Callable[[], Made]) -> Callable[[], Made]:
+    """A thing of which a process has one, made at first use, by whichever thread comes first."""
+    made: list[Made] = []
+
+    @wraps(make)
+    def get() -> Made:
+        if not made:
+            with _making:
+                if not made:
+                    made.append(make())
+        return made[0]
+
+    return get
+
+
+def untyped(module: str) -> Any:
+    """A module of jaxlib; none of it is typed, and its uses are kept to this package."""
+    return import_module(f"jaxlib.{module}")
+
+
+jax: Final = untyped("_jax")
+"""jaxlib's main extension module."""
+try:
+    hlo: Any = untyped("_hlo")
+except ImportError:  # before 0.10.2 its names live in _jax
+    hlo = jax
+xla: Final = untyped("xla_client")
+ArrayImpl: Final = jax.ArrayImpl
+HostBufferSemantics: Final = jax.HostBufferSemantics
+
+_kept: list[object] = []
+"""jaxlib holds some of what it is given without owning it."""
+
+
+class Aval:
+    """Shape and dtype of an array, in the form in which jaxlib reads them."""
+
+    __slots__ = ("dtype", "shape", "weak_type")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.weak_type = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Aval) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+class Never:
+    """The type of tracers; there are none here."""
+
+
+def attach(cls: Any, **attributes: object) -> None:
+    """Give a class written in C++ the attributes that it does not define itself."""
+    mine: dict[str, object] = dict(vars(cls))
+    for name, value in attributes.items():
+        if name not in mine:
+            setattr(cls, name, value)
+
+
+def jax_is_loaded() -> bool:
+    """Whether a real jax keeps jaxlib's state in this process."""
+    return "jax._src.config" in sys.modules
+
+
+@once
+def boot() -> None:
+    """Prepare jaxlib; called before anything else of it, the work is done once."""
+    untyped("utils").absl_set_min_log_level(1)
+    _attach_sharding()
+    if jax_is_loaded():
+        return
+    state, config = jax.jax_jit, jax.config.Config
+    if hasattr(state, "set_thread_local_state_initialization_callback"):  # until 0.9
+        state.set_thread_local_state_initialization_callback(lambda: None)
+    enable_x64 = config("enable_x64", True, include_in_jit_key=True, include_in_trace_context=True)
+    disable_jit = config("disable_jit", False)
+    post_hook = config("post_hook", None)
+    state.set_enable_x64_state(enable_x64)
+    state.set_disable_jit_state(disable_jit)
+    state.set_post_hook_state(post_hook)
+    _kept.extend((enable_x64, disable_jit, post_hook))
+    jax.set_tracer_class(Never)
+
+
+def _attach_sharding() -> None:
+    replicated = hlo.HloSharding.replicate()
+
+    def equal(a: Any, b: Any) -> bool:
+        return a is b or (
+            type(a) is type(b) and a._device == b._device and a._memory_kind == b._memory_kind
+        )
+
+    attach(
+        jax.SingleDeviceSharding,
+        _to_xla_hlo_sharding=lambda self, rank: replicated,
+        shard_shape=lambda self, shape: shape,
+        is_fully_replicated=property(lambda self: True),
+        is_fully_addressable=property(lambda self: True),
+        device_set=property(lambda self: {self._device}),
+        _device_assignment=property(lambda self: (self._device,)),
+        memory_kind=property(lambda self: self._memory_kind),
+        __eq__=equal,
+        __hash__=lambda self: hash((self._device, self._memory_kind)),
+    )
+
+
+def result_handler(aval: Aval, sharding: Any) -> Any:
+    """What makes an array of one result of an execution."""
+    try:
+        return jax.array_result_handler(aval, sharding, True, True)
+    except TypeError:  # from 0.11.2 on, checks are never made
+        return jax.array_result_handler(aval, sharding, True)
+
+
+@once
+def lapack() -> None:
+    """Make LAPACK's routines available as custom calls; they come with SciPy."""
+    routines = untyped("cpu._lapack")
+    routines.initialize()
+    if jax_is_loaded():
+        return  # registered by jax already
+    for name, handler in routines.registrations().items():
+        version = int(name.endswith("_ffi"))
+        xla.register_custom_call_target(name, handler, platform="cpu", api_version=version)

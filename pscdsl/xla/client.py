@@ -1,0 +1,76 @@
+"""The device of this process, and how NumPy arrays get there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pscdsl.numpy_dtypes import from_numpy, to_numpy
+from pscdsl.xla import boot
+from pscdsl.xla.arrays import prepare
+
+
+@boot.once
+def client() -> Any:
+    """The CPU client, made when first needed."""
+    boot.boot()
+    prepare()
+    return boot.xla.make_cpu_client()
+
+
+@boot.once
+def device() -> Any:
+    """The device on which everything runs."""
+    return client().devices()[0]
+
+
+@boot.once
+def devices() -> Any:
+    """The same, as compilation wants it."""
+    return boot.jax.DeviceList((device(),))
+
+
+@boot.once
+def sharding() -> Any:
+    """The placement of every array: whole, on the device."""
+    return boot.jax.SingleDeviceSharding(device())
+
+
+_SEMANTICS = boot.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+"""The contents are copied before the call returns: nobody's memory is ever shared."""
+
+
+def put(value: Any, aval: boot.Aval | None = None) -> Any:
+    """A device array with the contents of a NumPy array or scalar, always a copy.
+
+    With an `aval`, the value is brought to that dtype, and must have that shape.
+    A TypeError if its dtype has no counterpart.
+    """
+    if aval is None:
+        array = np.asarray(value)
+        array = array.astype(to_numpy(from_numpy(array.dtype)), copy=False)  # native byte order
+        aval = boot.Aval(array.shape, array.dtype)
+    else:
+        array = np.asarray(value, aval.dtype)
+        if array.shape != aval.shape:
+            raise ValueError(f"shape is {array.shape}, expected {aval.shape}")
+    return copied(array, aval)
+
+
+@boot.once
+def _placing() -> tuple[Any, Any, list[Any]]:
+    return boot.jax.batched_device_put, sharding(), [device()]
+
+
+def copied(array: Any, aval: boot.Aval) -> Any:
+    """`put` for an array that is known to have the wanted dtype and shape."""
+    place, here, where = _placing()
+    return place(aval, here, [array], where, True, False, _SEMANTICS, enable_x64=True)
+
+
+def from_dlpack(exporter: Any) -> Any:
+    """A device array with the contents of another library's array, by DLPack; a copy."""
+    if type(exporter) is boot.ArrayImpl:
+        return exporter
+    return put(np.from_dlpack(exporter))

@@ -1,0 +1,182 @@
+"""How a compiled program is called fast: straight from C++ where that is possible.
+
+A call finds its program by the structure of its arguments, the dtype and shape of each leaf, and
+the static values.  jaxlib does that in C++ for device arrays; host values (NumPy arrays, Python
+scalars) come back to us for their transfer, so that no memory of theirs is ever shared; what C++
+cannot do (results with static parts, say) is done in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pscdsl.xla import trees
+from pscdsl.xla.boot import ArrayImpl
+from pscdsl.xla.compile import Executable, is_here
+from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
+
+Args: TypeAlias = tuple[Any, ...]
+Kwargs: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Specialised:
+    """A program for arguments of one kind.
+
+    `flatten` gives the leaves that the executable takes, in its order.  They are leaves of
+    (args, kwargs) in the order of `trees.flatten`; some may be left out.
+    """
+
+    executable: Executable
+    flatten: Callable[[Args, Kwargs], Sequence[Any]]
+    unflatten: Callable[[list[Any]], Any]
+
+    def call(self, args: Args, kwargs: Kwargs) -> Any:
+        """The result, by way of Python."""
+        return self.unflatten(self.executable.run(self.flatten(args, kwargs)))
+
+
+class Dispatcher:
+    """A function whose calls find their compiled program, or have it made by `specialise`.
+
+    `specialise(args, kwargs)` is called once for arguments of a kind; what it raises reaches the
+    caller.  Several threads may call it at once, for arguments of different kinds.  `parameters`
+    names the positional parameters, so that arguments given by keyword are as fast; without it a
+    kernel sees them as they were given.
+    """
+
+    def __init__(
+        self,
+        specialise: Callable[[Args, Kwargs], Specialised],
+        static_argnums: Sequence[int] = (),
+        static_argnames: Sequence[str] = (),
+        *,
+        name: str = "kernel",
+        parameters: Sequence[str] = (),
+    ) -> None:
+        self._specialise = specialise
+        self._static_argnums = frozenset(static_argnums)
+        self._static_argnames = frozenset(static_argnames)
+        self._parameters = tuple(parameters)
+        self._programs: dict[Hashable, Specialised] = {}
+        self._locks: dict[Hashable, RLock] = {}
+        self._fast: Any = None
+        if fast_path_works():
+            self._fast, self._kept = in_cpp(
+                name, self._miss, self._static_argnums, self._static_argnames
+            )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the program for these arguments; results may still be being computed."""
+        if kwargs and self._parameters:
+            args, kwargs = self._positional(args, kwargs)
+        if self._fast is None:
+            return self.find(args, kwargs).call(args, kwargs)
+        try:
+            return self._fast(*args, **kwargs)
+        except Stale:
+            return self.find(args, kwargs).call(args, kwargs)
+        except ValueError:
+            if self._key(args, kwargs) is not None:
+                raise
+            return self.find(args, kwargs).call(args, kwargs)  # a static value without hash
+
+    def find(self, args: Args, kwargs: Kwargs) -> Specialised:
+        """The program for these arguments, made if there is none yet."""
+        key = self._key(args, kwargs)
+        if key is None:
+            return self._specialise(args, kwargs)
+        found = self._programs.get(key)
+        if found is None:
+            with self._locks.setdefault(key, RLock()):
+                found = self._programs.get(key)
+                if found is None:
+                    found = self._specialise(args, kwargs)
+                    # Classes may have been registered meanwhile, which changes the structure.
+                    self._programs[self._key(args, kwargs) or key] = found
+            self._locks.pop(key, None)
+        return found
+
+    def clear(self) -> None:
+        """Forget all programs."""
+        self._programs.clear()
+        if self._fast is not None:
+            self._fast._clear_cache()
+
+    @property
+    def programs(self) -> tuple[Specialised, ...]:
+        """The programs made so far."""
+        return tuple(self._programs.values())
+
+    def _positional(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+        rest = self._parameters[len(args) : len(args) + len(kwargs)]
+        if len(rest) == len(kwargs) and all(name in kwargs for name in rest):
+            return (*args, *(kwargs[name] for name in rest)), {}
+        return args, kwargs
+
+    def _dynamic(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+        if self._static_argnums:
+            args = tuple(a for i, a in enumerate(args) if i not in self._static_argnums)
+        if self._static_argnames:
+            kwargs = {k: v for k, v in kwargs.items() if k not in self._static_argnames}
+        return args, kwargs
+
+    def _key(self, args: Args, kwargs: Kwargs) -> Hashable | None:
+        """What decides which program is called; None if that cannot be told."""
+        static: list[tuple[object, object, object]] = [
+            (i, type(args[i]), args[i]) for i in self._static_argnums if i < len(args)
+        ]
+        static += [(k, type(v), v) for k, v in kwargs.items() if k in self._static_argnames]
+        leaves, structure = trees.flatten(self._dynamic(args, kwargs))
+        kinds = [_kind(leaf) for leaf in leaves]
+        if None in kinds:
+            return None
+        try:
+            return structure, len(args), tuple(kinds), frozenset(static) if static else None
+        except TypeError:  # a static value that is not hashable; `specialise` will say so
+            return None
+
+    def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:
+        """Answer C++, which has no program for this call: the result, and how to do without us."""
+        program = self.find(args, kwargs)
+        used = program.flatten(args, kwargs)
+        leaves, _ = trees.flatten(self._dynamic(args, kwargs))
+        outputs = program.executable.run(used)
+        result = program.unflatten(outputs)
+        if len({id(x) for x in leaves}) < len(leaves) and (kwargs or len(used) < len(leaves)):
+            return result, None, True  # which leaf is which cannot be told: ask again next time
+        kept, fast = _subsequence(used, leaves), None
+        if kept is not None and all(is_here(x) for x in used if type(x) is ArrayImpl):
+            fast = fast_path(program.executable, used, kept, outputs, result)
+        return result, fast, False
+
+
+def _subsequence(used: Sequence[Any], leaves: Sequence[Any]) -> list[bool] | None:
+    """Which leaves are used, if they are used in order."""
+    kept, position = [False] * len(leaves), 0
+    for leaf in used:
+        while position < len(leaves) and leaves[position] is not leaf:
+            position += 1
+        if position == len(leaves):
+            return None
+        kept[position] = True
+        position += 1
+    return kept
+
+
+_SCALARS: frozenset[type] = frozenset((bool, int, float, complex))
+
+
+def _kind(leaf: Any) -> object:
+    """What of a leaf decides which program is called; None for things unknown."""
+    kind = leaf.__class__
+    if kind is ArrayImpl:
+        return leaf.aval.dtype, leaf.aval.shape
+    if kind is np.ndarray or issubclass(kind, np.generic):
+        return leaf.dtype, leaf.shape
+    return kind if kind in _SCALARS else None

@@ -1,0 +1,183 @@
+"""From the typed program to StableHLO, with numbers in place of sizes.
+
+One private function of the module for each (function, sizes) that is called, however often.
+Emission is hot: operations are made in their generic form with result types given, and types,
+attributes and places are remembered (`context`).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from pscdsl.ir import Block, Function
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import Size, evaluate
+from pscdsl.typing.spans import Span
+from pscdsl.xla import context as c
+from pscdsl.xla.operations import Operations
+
+H: TypeAlias = Any
+Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...]]
+Callee: TypeAlias = tuple[Any, list[Any]]
+
+
+def lower_module(
+    function: Function, sizes: Mapping[str, int], *, donate: Sequence[int] = ()
+) -> Any:
+    """A module whose public `main` is the function at these sizes.
+
+    The memory of the parameters in `donate` may be reused for results.
+    """
+    return ModuleEmitter().lower(function, dict(sizes), donate)
+
+
+def module_text(module: Any, *, places: bool = False) -> str:
+    """A module as text, with source locations if asked for."""
+    return str(module.operation.get_asm(enable_debug_info=places))
+
+
+def module_bytecode(module: Any) -> bytes:
+    """A module as bytecode."""
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+class ModuleEmitter:
+    """A module while it is being filled: the functions made, and those whose body is due."""
+
+    def __init__(self) -> None:
+        c.context()
+        self.module = c.mlir.Module.create(c.unknown())
+        self._callees: dict[Key, Callee] = {}
+        self._places: dict[int, Any] = {}
+        self._names: set[str] = {"main"}
+        self._due: list[tuple[Function, dict[str, int], Any]] = []
+        self._end = c.mlir.InsertionPoint(self.module.body)
+
+    def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
+        """The whole module."""
+        self._declare(function, sizes, "main", "public", donate)
+        while self._due:
+            callee, env, entry = self._due.pop()
+            Emitter(self, env).fill(callee, entry)
+        return self.module
+
+    def place(self, span: Span) -> Any:
+        """A span as a location; spans live as long as the functions that hold them."""
+        found = self._places.get(id(span))
+        if found is None:
+            found = self._places[id(span)] = c.place(span)
+        return found
+
+    def callee(self, function: Function, sizes: dict[str, int]) -> Callee:
+        """The symbol of a function at certain sizes, and its result types."""
+        key = (function, tuple(sorted(sizes.items())))
+        found = self._callees.get(key)
+        if found is None:
+            base = re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function"
+            name, count = base, 1
+            while name in self._names:
+                count += 1
+                name = f"{base}_{count}"
+            self._names.add(name)
+            results = self._declare(function, sizes, name, "private")
+            symbol = c.mlir.FlatSymbolRefAttr.get(name, c.context())
+            found = self._callees[key] = (symbol, results)
+        return found
+
+    def _declare(
+        self,
+        function: Function,
+        sizes: dict[str, int],
+        name: str,
+        visibility: str,
+        donate: Sequence[int] = (),
+    ) -> list[Any]:
+        here = Emitter(self, sizes)
+        params = [here.tensor(each) for each in function.body.in_types]
+        results = [here.tensor(each) for each in function.body.out_types]
+        attributes = {
+            "sym_name": c.attribute(name),
+            "function_type": c.mlir.TypeAttr.get(
+                c.mlir.FunctionType.get(params, results, c.context()), c.context()
+            ),
+            "sym_visibility": c.attribute(visibility),
+        }
+        if donate:
+            attributes["arg_attrs"] = c.attribute(
+                [{"jax.buffer_donor": True} if i in donate else {} for i in range(len(params))]
+            )
+        place = self.place(function.span)
+        operation = c.mlir.Operation.create(
+            "func.func", attributes=attributes, regions=1, loc=place, ip=self._end
+        )
+        entry = operation.regions[0].blocks.append(*params, arg_locs=[place] * len(params))
+        self._due.append((function, sizes, entry))
+        return results
+
+
+class Emitter(Operations):
+    """What the translation rules of primitives get: one function being emitted at given sizes."""
+
+    def __init__(self, module: ModuleEmitter, sizes: dict[str, int]) -> None:
+        super().__init__()
+        self._module = module
+        self._sizes = sizes
+        self._types: dict[int, tuple[ArrayType, Any]] = {}
+
+    def size(self, size: Size) -> int:
+        """The number a size stands for."""
+        return size if type(size) is int else evaluate(size, self._sizes)
+
+    def shape(self, shape: Sequence[Size]) -> tuple[int, ...]:
+        """The numbers a shape stands for."""
+        return tuple([size if type(size) is int else evaluate(size, self._sizes) for size in shape])
+
+    def tensor(self, type: ArrayType) -> Any:  # noqa: A002
+        """The tensor type of an array type."""
+        found = self._types.get(id(type))  # identity is faster; the entry keeps the type alive
+        if found is None:
+            found = (type, c.tensor(type.dtype.name, self.shape(type.shape)))
+            self._types[id(type)] = found
+        return found[1]
+
+    def fill(self, function: Function, entry: Any) -> None:
+        """Emit the body of the function."""
+        self._ip = c.mlir.InsertionPoint(entry)
+        self._place = self._module.place(function.span)
+        results = self.block(function.body, tuple(entry.arguments))
+        self._create("func.return", [], results, loc=self._place, ip=self._ip)
+
+    def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
+        """The results of a block, emitted here with the operands as its parameters."""
+        values: dict[Any, H] = dict(zip(block.params, operands, strict=True))
+        outer, place = self._place, self._module.place
+        for equation in block.equations:
+            self._place = place(equation.span)
+            inputs = equation.inputs
+            given = [values[a] if a in values else self._literal(a) for a in inputs]
+            outputs = equation.outputs
+            results = equation.primitive.lower(
+                self, given, tuple([a.type for a in inputs]), tuple([v.type for v in outputs])
+            )
+            if len(outputs) == 1:
+                (values[outputs[0]],) = results
+            else:
+                values.update(zip(outputs, results, strict=True))
+        self._place = outer
+        return tuple([values[a] if a in values else self._literal(a) for a in block.results])
+
+    def _literal(self, atom: Any) -> H:
+        return self.full(atom.value, atom.type)  # AttributeError: a Var from outside the block
+
+    def call(
+        self, function: Function, sizes: Mapping[str, Size], operands: Sequence[H]
+    ) -> tuple[H, ...]:
+        """The results of another function, called at these sizes."""
+        env = {name: self.size(size) for name, size in dict(sizes).items()}
+        symbol, results = self._module.callee(function, env)
+        return self.op("func.call", operands, results, {"callee": symbol})

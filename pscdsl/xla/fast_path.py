@@ -1,0 +1,158 @@
+"""Calls that run in C++ once their program is known: what jaxlib calls `pjit`.
+
+It finds the program, hands over device arrays, and makes results, without entering Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pscdsl.xla import boot, trees
+from pscdsl.xla.arrays import to_numpy
+from pscdsl.xla.boot import ArrayImpl, Aval
+from pscdsl.xla.client import client, copied, devices, put, sharding
+from pscdsl.xla.compile import Executable, compile_options, transfer
+
+
+class FastPath(NamedTuple):
+    """What C++ wants to know of a program; it reads these names."""
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Sequence[Any]
+    out_shardings: Sequence[Any]
+    out_avals: Sequence[Aval]
+    out_committed: Sequence[bool]
+    kept_var_bitvec: Sequence[bool]
+    in_device_local_layouts: Sequence[Any]
+    const_args: Sequence[Any]
+
+
+class Stale(Exception):
+    """A value does not fit the program that C++ has found for it; see Note [Host values]."""
+
+
+# Note [Host values]
+# For a value that is no device array, C++ asks Python for the transfer if the program names a
+# layout for it.  We name one for just those: no real layout, but what the transfer needs to know.
+# Two things can go wrong, both end in Stale and then in Python: C++ may take one dtype for another
+# (a jax in the process has 64-bit types off: f64 reads as f32), and arrays that a jax made without
+# committing them to a device look like host values, and then are asked for their layout.
+
+
+class HostValue:
+    """Where C++ expects a layout: the type to which a host value is brought."""
+
+    __slots__ = ("aval", "dtype")
+
+    def __init__(self, aval: Aval) -> None:
+        self.aval = aval
+        self.dtype = aval.dtype
+
+    def _to_xla_layout(self, dtype: object) -> object:
+        raise Stale
+
+
+def fast_path(
+    executable: Executable, used: Sequence[Any], kept: list[bool], outputs: list[Any], result: Any
+) -> FastPath | None:
+    """How C++ does without us, if the result is nothing but arrays in containers."""
+    found, structure = trees.flatten(result)
+    if len(found) != len(outputs) or any(a is not b for a, b in zip(found, outputs, strict=True)):
+        return None  # the result has static parts
+    here = sharding()
+    return FastPath(
+        executable.loaded,
+        structure,
+        [here] * len(used),
+        [here] * len(outputs),
+        executable.outputs,
+        [True] * len(outputs),
+        kept,
+        [
+            None if type(leaf) is ArrayImpl else HostValue(aval)
+            for leaf, aval in zip(used, executable.inputs, strict=True)
+        ],
+        [],
+    )
+
+
+def _transfer(leaf: Any, _: Any, target: HostValue) -> Any:
+    if type(leaf) is np.ndarray and leaf.dtype is target.dtype:  # C++ has compared the shape
+        return copied(leaf, target.aval)
+    try:
+        return transfer(leaf, target.aval)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Stale from error
+
+
+class _Shared:
+    """The key under which C++ keeps our functions."""
+
+
+_shared = _Shared()
+
+
+@boot.once
+def _programs() -> Any:
+    return boot.jax.PjitFunctionCache(8192)
+
+
+def in_cpp(
+    name: str,
+    miss: Callable[..., Any],
+    static_argnums: frozenset[int] = frozenset(),
+    static_argnames: frozenset[str] = frozenset(),
+) -> tuple[Any, Any]:
+    """A function in C++ that asks `miss` where it has no program; and what must live as long."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:  # called if a jax has its jit disabled
+        return miss(*args, **kwargs)[0]
+
+    made = boot.jax.pjit(
+        name,
+        function,
+        miss,
+        sorted(static_argnums),
+        sorted(static_argnames),
+        _shared,
+        trees.registry,
+        _transfer,
+        _programs(),
+    )
+    return made, function
+
+
+@boot.once
+def fast_path_works() -> bool:
+    """Try the C++ path on a small program: jaxlib is private to another project and moves."""
+    try:
+        return trial()
+    except Exception:  # whatever it is, calls take the way through Python
+        return False
+
+
+def trial() -> bool:
+    """Whether calls hit, share no memory and give the right values."""
+    text = (
+        "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    )
+    aval = Aval((2,), np.dtype(np.float32))
+    loaded = client().compile_and_load(text, devices(), compile_options(None, {}))
+    program = Executable(loaded, [aval], [aval])
+    misses: list[object] = []
+
+    def miss(x: Any) -> tuple[Any, FastPath | None, bool]:
+        misses.append(x)
+        outputs = program.run([x])
+        return outputs[0], fast_path(program, [x], [True], outputs, outputs[0]), False
+
+    fast, _ = in_cpp("trial", miss)
+    host = np.array([1, 2], np.float32)
+    given = put(host)
+    results = [fast(value) for value in (given, given, host, host)]
+    host[:] = 0
+    return len(misses) == 2 and all(to_numpy(r).tolist() == [1, 2] for r in results)

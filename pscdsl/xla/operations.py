@@ -1,0 +1,289 @@
+"""The operations that translation rules emit, whatever the program around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dtypes import BOOL, KEY, DType
+from pscdsl.xla import boot
+from pscdsl.xla import context as c
+
+H: TypeAlias = Any
+"""A value of the module."""
+Body: TypeAlias = Callable[[Sequence[H]], Sequence[H]]
+
+
+class Region:
+    """A region to be: the types of its arguments, and what fills it once its operation exists."""
+
+    __slots__ = ("arguments", "body")
+
+    def __init__(self, arguments: Sequence[Any], body: Body) -> None:
+        self.arguments = arguments
+        self.body = body
+
+
+def _without_arguments(branch: Callable[[], Sequence[H]]) -> Body:
+    return lambda arguments: branch()
+
+
+class Operations:
+    """Appends operations at an insertion point; subclasses know the sizes."""
+
+    _ip: Any
+    _place: Any
+
+    def __init__(self) -> None:
+        self._create: Any = c.mlir.Operation.create
+        self._fulls: dict[tuple[Any, Any], Any] = {}
+
+    def tensor(self, type: ArrayType) -> Any:  # noqa: A002
+        """The tensor type of an array type."""
+        raise NotImplementedError
+
+    # Types.
+
+    def tensor_of(self, dtype: DType | str, shape: Sequence[int]) -> Any:
+        """The tensor type of a dtype (or its name) and a shape of numbers."""
+        return c.tensor(dtype if isinstance(dtype, str) else dtype.name, tuple(shape))
+
+    def type_of(self, value: H) -> Any:
+        """The tensor type of a value; it has a `shape`."""
+        return value.type
+
+    def shape_of(self, value: H) -> tuple[int, ...]:
+        """The shape of a value."""
+        return c.facts(value.type).shape
+
+    def dtype_of(self, value: H) -> DType:
+        """The dtype of a value; a key is the u32 array that it is stored as."""
+        return c.facts(value.type).dtype
+
+    def _tensors(self, given: Sequence[Any]) -> list[Any]:
+        return [self.tensor(t) if type(t) is ArrayType else t for t in given]
+
+    # Operations in general.
+
+    def op(
+        self,
+        name: str,
+        operands: Sequence[H],
+        results: Sequence[Any],
+        attributes: Mapping[str, object] | None = None,
+        regions: Sequence[Region] = (),
+    ) -> tuple[H, ...]:
+        """Any operation: its name (StableHLO's without prefix), operands and result types."""
+        if attributes is not None:
+            attributes = {key: c.attribute(value) for key, value in attributes.items()}
+        made = self._create(
+            name if "." in name else "stablehlo." + name,
+            [self.tensor(t) if type(t) is ArrayType else t for t in results],
+            operands,
+            attributes,
+            regions=len(regions),
+            loc=self._place,
+            ip=self._ip,
+        )
+        if regions:
+            for region, inner in zip(regions, made.regions, strict=True):
+                self._fill(region, inner)
+        return (made.result,) if len(results) == 1 else tuple(made.results)
+
+    def _fill(self, region: Region, inner: Any) -> None:
+        types = self._tensors(region.arguments)
+        block = inner.blocks.append(*types, arg_locs=[self._place] * len(types))
+        outer = self._ip
+        self._ip = c.mlir.InsertionPoint(block)
+        try:
+            results = region.body(tuple(block.arguments))
+            self._create("stablehlo.return", [], list(results), loc=self._place, ip=self._ip)
+        finally:
+            self._ip = outer
+
+    def region(self, arguments: Sequence[Any], body: Body) -> Region:
+        """A region for `op`; its body is emitted when the operation is."""
+        return Region(arguments, body)
+
+    def custom_call(
+        self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
+    ) -> tuple[H, ...]:
+        """A routine outside of StableHLO.
+
+        `operand_layouts` and `result_layouts` are lists with, for each tensor, its axes from the
+        fastest varying on.
+        """
+        if target.startswith("lapack_"):
+            boot.lapack()
+        given: dict[str, Any] = {"api_version": 4, **attributes, "call_target_name": target}
+        given["api_version"] = self.parse_attribute(f"{given['api_version']} : i32")
+        for name in ("operand_layouts", "result_layouts"):
+            if name in given:
+                given[name] = [self._layout(axes) for axes in given[name]]
+        return self.op("custom_call", operands, results, given)
+
+    def _layout(self, axes: Sequence[int]) -> Any:
+        text = str(list(axes)) if axes else ""
+        return self.parse_attribute(f"dense<{text}> : tensor<{len(axes)}xindex>")
+
+    # Attributes.
+
+    def i64_array(self, values: Sequence[int]) -> Any:
+        """Numbers, as most attributes want them."""
+        return c.i64_array(tuple(values))
+
+    def bool_array(self, values: Sequence[bool]) -> Any:
+        """Truth values."""
+        return c.mlir.DenseBoolArrayAttr.get(list(values), c.context())
+
+    def i64_elements(self, values: Any) -> Any:
+        """A constant tensor of numbers, as padding and replica groups want it."""
+        array = np.asarray(values, np.int64)
+        with c.unknown():
+            return c.mlir.DenseElementsAttr.get(array, type=c.i64(), shape=array.shape)
+
+    def parse_attribute(self, text: str) -> Any:
+        """Any attribute, in MLIR's text form."""
+        return c.parsed(text)
+
+    # Constants.
+
+    def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
+        """An array known by now."""
+        tensor = self.tensor(type)
+        value = np.asarray(array, to_numpy(type.dtype))
+        return self._constant(tensor, c.dense(value, type.dtype.name, tuple(tensor.shape)))
+
+    def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
+        """One number everywhere."""
+        tensor = self.tensor(type)
+        key = (repr(value), tensor)  # not the value: 0.0 equals -0.0 and 1 equals True
+        found = self._fulls.get(key)
+        if found is None:
+            array = np.asarray(value, to_numpy(type.dtype))
+            found = c.dense(array, type.dtype.name, tuple(tensor.shape))
+            self._fulls[key] = found
+        return self._constant(tensor, found)
+
+    def _constant(self, tensor: Any, elements: Any) -> H:
+        return self._create(
+            "stablehlo.constant",
+            [tensor],
+            [],
+            {"value": elements},
+            loc=self._place,
+            ip=self._ip,
+        ).result
+
+    # Elementwise operations and shapes.
+
+    def unary(self, name: str, x: H) -> H:
+        """An operation whose result has the type of its operand."""
+        return self.op(name, (x,), (x.type,))[0]
+
+    def binary(self, name: str, x: H, y: H) -> H:
+        """An operation whose result has the type of its operands."""
+        return self.op(name, (x, y), (x.type,))[0]
+
+    def compare(self, direction: str, x: H, y: H, *, total: bool = False) -> H:
+        """EQ, NE, LT, LE, GT or GE; `total` orders NaN and signed zeros too."""
+        known = c.facts(x.type)
+        if known.dtype.is_inexact:
+            kind = "TOTALORDER" if total else "FLOAT"
+        else:
+            kind = "SIGNED" if known.dtype.signed else "UNSIGNED"
+        attributes = {
+            "comparison_direction": c.parsed(f"#stablehlo<comparison_direction {direction}>"),
+            "compare_type": c.parsed(f"#stablehlo<comparison_type {kind}>"),
+        }
+        return self.op("compare", (x, y), (c.tensor(BOOL.name, known.shape),), attributes)[0]
+
+    def select(self, predicate: H, x: H, y: H) -> H:
+        """Choose by element, or, by a scalar, the whole; a key is chosen as a whole."""
+        chosen, wanted = c.facts(predicate.type).shape, c.facts(x.type).shape
+        if chosen and len(chosen) == len(wanted) - 1:
+            predicate = self.op(
+                "broadcast_in_dim",
+                (predicate,),
+                (c.tensor(BOOL.name, wanted),),
+                {"broadcast_dimensions": c.i64_array(tuple(range(len(chosen))))},
+            )[0]
+        return self.op("select", (predicate, x, y), (x.type,))[0]
+
+    def convert(self, x: H, to: ArrayType) -> H:
+        """Cast the elements."""
+        type = self.tensor(to)  # noqa: A001
+        return x if x.type == type else self.op("convert", (x,), (type,))[0]
+
+    def reshape(self, x: H, to: ArrayType) -> H:
+        """The same elements in another shape."""
+        type = self.tensor(to)  # noqa: A001
+        return x if x.type == type else self.op("reshape", (x,), (type,))[0]
+
+    def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
+        """Put the axes of `x` at `dims` of the result and repeat it along the others."""
+        type = self.tensor(to)  # noqa: A001
+        if x.type == type:
+            return x
+        axes = (*dims, len(to.shape)) if to.dtype is KEY else tuple(dims)
+        attributes = {"broadcast_dimensions": c.i64_array(axes)}
+        return self.op("broadcast_in_dim", (x,), (type,), attributes)[0]
+
+    # Operations with regions.
+
+    def scalar_of(self, value: H) -> Any:
+        """The scalar tensor type with the dtype of a value."""
+        return c.tensor(c.facts(value.type).dtype.name, ())
+
+    def reduce(
+        self,
+        operands: Sequence[H],
+        inits: Sequence[H],
+        axes: Sequence[int],
+        outputs: Sequence[Any],
+        body: Callable[[Sequence[H], Sequence[H]], Sequence[H]],
+    ) -> tuple[H, ...]:
+        """Combine the elements along axes; the body gets accumulators and elements, all scalars."""
+        count = len(operands)
+        region = Region(
+            [self.scalar_of(x) for x in operands] * 2,
+            lambda arguments: body(arguments[:count], arguments[count:]),
+        )
+        attributes = {"dimensions": c.i64_array(tuple(axes))}
+        return self.op("reduce", [*operands, *inits], outputs, attributes, (region,))
+
+    def while_loop(
+        self, inits: Sequence[H], cond: Callable[[Sequence[H]], H], body: Body
+    ) -> tuple[H, ...]:
+        """Repeat the body while the condition holds."""
+        types = [x.type for x in inits]
+        regions = (Region(types, lambda arguments: (cond(arguments),)), Region(types, body))
+        return self.op("while", inits, types, None, regions)
+
+    def case(
+        self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
+    ) -> tuple[H, ...]:
+        """One of the branches, by a scalar i32 (the last, if out of range) or a bool."""
+        if c.facts(index.type).dtype is BOOL:
+            index = self.op("convert", (index,), (c.tensor("i32", ()),))[0]
+        regions = [Region((), _without_arguments(branch)) for branch in branches]
+        return self.op("case", (index,), outputs, None, regions)
+
+    def sort(
+        self,
+        operands: Sequence[H],
+        axis: int,
+        stable: bool,
+        comparator: Callable[[Sequence[H]], H],
+    ) -> tuple[H, ...]:
+        """Sort together along an axis; the comparator gets x0, y0, x1, y1, …, all scalars."""
+        region = Region(
+            [self.scalar_of(x) for x in operands for _ in range(2)],
+            lambda arguments: (comparator(arguments),),
+        )
+        attributes = {"dimension": axis, "is_stable": stable}
+        return self.op("sort", operands, [x.type for x in operands], attributes, (region,))

@@ -1,0 +1,1 @@
+"""Tests of pscdsl; the programs in `conformance/` are collected by `conftest.py`."""

@@ -1,0 +1,98 @@
+"""Collects the Markdown files under `conformance/`, one test a heading (see `literate.py`)."""
+
+# pytest's own constructors are not fully typed.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.literate import Program, differences, expectations, programs, with_snapshot
+
+CONFORMANCE = Path(__file__).parent / "conformance"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that rewrites expected renderings."""
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write what was printed into the golden files and snapshot blocks",
+    )
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be rewritten."""
+    return bool(request.config.getoption("--update-golden"))
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Take the Markdown files of the conformance tests."""
+    if file_path.suffix == ".md" and CONFORMANCE in file_path.parents:
+        return MarkdownFile.from_parent(parent, path=file_path)
+    return None
+
+
+class Mismatch(Exception):
+    """The program does not do what its text says."""
+
+
+class MarkdownFile(pytest.File):
+    """A file of programs."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One item a heading with code."""
+        for program in programs(self.path.read_text(encoding="utf-8")):
+            yield MarkdownItem.from_parent(self, name=program.name, program=program)
+
+
+class MarkdownItem(pytest.Item):
+    """One program: checked, never run."""
+
+    def __init__(self, *, name: str, parent: pytest.Collector, program: Program) -> None:
+        super().__init__(name, parent)
+        self.program = program
+
+    def runtest(self) -> None:
+        """Check the program and compare findings, revealed types and rendering."""
+        from pscdsl.frontend.check import check_source
+        from pscdsl.report.sources import Sources
+        from pscdsl.report.text import render
+
+        program = self.program
+        updating = bool(self.config.getoption("--update-golden")) and program.snapshot is not None
+        if updating:  # an earlier snapshot may have grown
+            current = programs(self.path.read_text(encoding="utf-8"))
+            program = next(other for other in current if other.name == self.name)
+        path = self.path.name
+        result = check_source(program.text, path)
+        if program.snapshot is None or expectations(program.text.splitlines()):
+            problems = differences(program, path, result.diagnostics, result.revealed)
+            if problems:
+                raise Mismatch("\n".join(problems))
+        if program.snapshot is None:
+            return
+        rendering = render(result.diagnostics, Sources({path: program.text})).rstrip("\n") + "\n"
+        if updating:
+            text = self.path.read_text(encoding="utf-8")
+            self.path.write_text(with_snapshot(text, program, rendering), encoding="utf-8")
+        elif rendering != program.snapshot.text:
+            raise Mismatch(f"the rendering differs (--update-golden accepts it):\n{rendering}")
+
+    def repr_failure(
+        self,
+        excinfo: pytest.ExceptionInfo[BaseException],
+        style: str | None = None,
+    ) -> str:
+        """Only what differs, where that is the matter."""
+        if isinstance(excinfo.value, Mismatch):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The place of the heading."""
+        return self.path, self.program.line - 1, self.name

@@ -1,0 +1,128 @@
+"""Rows for the elementwise primitives, made from their table: each at every dtype it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pscdsl.primitives.elementwise import (
+    ACCEPTS,
+    TABLE,
+    Bitcast,
+    Clamp,
+    Convert,
+    Elementwise,
+    Select,
+)
+from pscdsl.typing import dims, dtypes
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dtypes import ALL, BOOL, DType
+from tests.law_rows import Domain, NDArray, Row, anything, between, finfo
+
+N = dims.name("n")
+MANY = {"n": 1000}
+
+EXACT = frozenset(
+    "add subtract multiply divide floor_divide remainder fmod maximum minimum nextafter copysign "
+    "negative absolute sign sqrt floor ceil round_even truncate real imag conjugate "
+    "make_complex".split()
+)
+"""What is rounded correctly, or not at all, for real numbers."""
+
+ULPS = {"sinh": 16, "cosh": 16}
+ULPS_F64 = {"log1p": 128, "atanh": 128}  # XLA's series for log1p ends early there
+
+UNSIGNED_ZEROS = frozenset({"maximum", "minimum", "nextafter"})
+"""What may answer 0.0 or -0.0 when asked for one of the two, in NumPy as in XLA."""
+
+
+def _plane(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+    """Complex numbers, many of them on an axis and so on the branch cuts.
+
+    Not where NumPy and XLA compute infinities and NaN by different formulas.
+    """
+    parts = [
+        np.where(
+            rng.random(shape) < 0.2,
+            rng.choice([0.0, -0.0, 1.0, -1.0], shape),
+            rng.uniform(-8, 8, shape),
+        )
+        for _ in range(2)
+    ]
+    result = np.empty(shape, np.complex128)
+    result.real, result.imag = parts
+    return result.astype(anything(rng, kind, ()).dtype)
+
+
+def _without_zero(domain: Domain) -> Domain:
+    """The same numbers, with one in place of zero."""
+
+    def draw(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+        values = domain(rng, kind, shape)
+        return np.where(values == 0, np.asarray(1, values.dtype), values)
+
+    return draw
+
+
+def _row(primitive: Elementwise, operands: tuple[ArrayType, ...]) -> Row:
+    name, dtype = primitive.name, operands[0].dtype
+    if dtype.is_complex and name not in ("add", "subtract", "negative", "conjugate", "make_complex"):
+        # A quotient by zero has no common definition, nor has a power of zero.
+        domain = _without_zero(_plane) if name in ("divide", "power", "rsqrt") else _plane
+        return Row(
+            primitive,
+            operands,
+            MANY,
+            (domain, between(-3, 3)) if name == "power" else domain,
+            tolerance=4 if name in EXACT else 128,
+            absolute=4 * float(finfo(dtype).eps),
+            signed_zeros=False,
+        )
+    tolerance = 0
+    if dtype.is_inexact and name not in EXACT:
+        known = ULPS_F64 if dtype is dtypes.F64 else ULPS
+        tolerance = known.get(name, ULPS.get(name, 4)) if dtype.bits > 16 else 2
+    return Row(
+        primitive,
+        operands,
+        MANY,
+        tolerance=tolerance,
+        signed_zeros=name not in UNSIGNED_ZEROS,
+    )
+
+
+def _table() -> Iterator[Row]:
+    for primitive in TABLE.values():
+        for dtype in filter(ACCEPTS[primitive.accepts], ALL):
+            vector, scalar = ArrayType(dtype, (N,)), ArrayType(dtype)
+            yield _row(primitive, (vector,) * primitive.arity)
+            if primitive.arity == 2:
+                yield _row(primitive, (vector, scalar))
+                yield _row(primitive, (scalar, vector))
+        dtype = next(filter(ACCEPTS[primitive.accepts], reversed(ALL)))
+        for shape in ((), (0,), (N, 1, dims.name("m")), (2, 0)):
+            yield _row(primitive, (ArrayType(dtype, shape),) * primitive.arity)
+
+
+def _conversions() -> Iterator[Row]:
+    for given in ALL:
+        for wanted in ALL:
+            yield Row(Convert(wanted), (ArrayType(given, (N,)),), MANY)
+            if given.bits == wanted.bits and BOOL not in (given, wanted):
+                yield Row(Bitcast(wanted), (ArrayType(given, (N,)),), MANY)
+
+
+def _choices() -> Iterator[Row]:
+    for dtype in ALL:
+        vector, scalar = ArrayType(dtype, (N,)), ArrayType(dtype)
+        for predicate in (ArrayType(BOOL, (N,)), ArrayType(BOOL)):
+            for x, y in ((vector, vector), (vector, scalar), (scalar, vector), (scalar, scalar)):
+                yield Row(Select(), (predicate, x, y))
+        if dtype.is_integer or dtype.is_float:
+            for low, high in ((scalar, scalar), (vector, vector), (vector, scalar)):
+                for x in (vector, scalar):
+                    yield Row(Clamp(), (low, x, high), MANY, signed_zeros=False)
+
+
+ROWS = (*_table(), *_conversions(), *_choices())

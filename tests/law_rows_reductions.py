@@ -1,0 +1,104 @@
+"""Rows for the primitives that combine the elements along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import get_args
+
+import numpy as np
+
+from pscdsl.primitives.reductions import (
+    Accumulation,
+    ArgReduce,
+    Cumulative,
+    Extreme,
+    Reduce,
+    Reduction,
+    reducible,
+)
+from pscdsl.typing import dtypes
+from pscdsl.typing.dtypes import ALL, DType
+from tests.law_rows import Domain, NDArray, Row, anything, array_types, between, finfo
+from tests.law_rows_structure import facts
+
+SHAPES: tuple[tuple[str, tuple[int, ...], dict[str, int]], ...] = (
+    ("[n]", (0,), {"n": 37}),
+    ("[n]", (), {"n": 3}),
+    ("[m n]", (1,), {"m": 5, "n": 17}),
+    ("[m n]", (0,), {"m": 17, "n": 5}),
+    ("[m n 2]", (0, 1, 2), {"m": 3, "n": 4}),
+    ("[m n k]", (2, 0), {"m": 3, "n": 4, "k": 5}),
+    ("[n m]", (0,), {"n": 0, "m": 3}),
+    ("[n m]", (0,), {"n": 2, "m": 0}),
+    ("", (), {}),
+)
+
+
+def _some_special(inner: Domain) -> Domain:
+    """Numbers among which few are infinite or NaN, so that most results are not."""
+
+    def draw(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+        values = inner(rng, kind, shape)
+        if not kind.is_float:
+            return values
+        special = rng.choice([np.nan, np.inf, -np.inf, 0.0], shape).astype(values.dtype)
+        return np.where(rng.random(shape) < 0.02, special, values)
+
+    return draw
+
+
+def _row(primitive: Reduce | Cumulative, dtype: DType, shape: str, sizes: dict[str, int]) -> Row:
+    domain: Domain = anything
+    tolerance = absolute = 0.0
+    if dtype.is_inexact and primitive.kind in ("sum", "product"):
+        domain = _some_special(between(-2, 2))
+        tolerance = 2 if dtype.bits == 16 else 64
+        absolute = 64 * float(finfo(dtypes.F32 if dtype.bits == 16 else dtype).eps)
+    return Row(
+        primitive,
+        array_types(f"{dtype}{shape}"),
+        sizes,
+        domain,
+        tolerance,
+        absolute,
+        signed_zeros=False,
+        facts=facts("n >= 0", "m >= 0"),
+    )
+
+
+def _reductions() -> Iterator[Row]:
+    for dtype in ALL:
+        for shape, axes, sizes in SHAPES:
+            kinds: tuple[Reduction, ...] = get_args(Reduction)
+            for kind in kinds:
+                if reducible(kind, dtype):
+                    yield _row(Reduce(kind, axes), dtype, shape, sizes)
+            if len(axes) != 1:
+                continue
+            accumulations: tuple[Accumulation, ...] = get_args(Accumulation)
+            for accumulation in accumulations:
+                if reducible(accumulation, dtype):
+                    for reverse in (False, True):
+                        primitive = Cumulative(accumulation, axes[0], reverse)
+                        yield _row(primitive, dtype, shape, sizes)
+            extremes: tuple[Extreme, ...] = get_args(Extreme)
+            for extreme in extremes:
+                if reducible(extreme, dtype):
+                    index = dtypes.I64 if len(shape) > 3 else dtypes.I32
+                    yield Row(
+                        ArgReduce(extreme, axes[0], index),
+                        array_types(f"{dtype}{shape}"),
+                        sizes,
+                        _some_special(between(-3, 3)) if dtype.is_float else anything,
+                        facts=facts("n >= 0", "m >= 0"),
+                    )
+
+
+def _long() -> Iterator[Row]:
+    yield _row(Reduce("sum", (0,)), dtypes.F32, "[n]", {"n": 100_000})
+    yield _row(Cumulative("sum", 0), dtypes.F32, "[n]", {"n": 1_000})
+    yield _row(Cumulative("maximum", 0, True), dtypes.F32, "[n]", {"n": 1_000})
+    yield _row(Cumulative("sum", 1), dtypes.I32, "[m n]", {"m": 3, "n": 1_000})
+
+
+ROWS = (*_reductions(), *_long())

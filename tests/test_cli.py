@@ -1,0 +1,197 @@
+"""The command line, called as a user would, in this process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pscdsl.cli import COMMANDS, main
+
+HEADER = """\
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+"""
+GOOD = f"""{HEADER}
+@psc.kernel
+def double(x: f32["n"]) -> f32["n"]:
+    return x + x
+"""
+BAD = f"""{HEADER}
+@psc.kernel
+def product(x: f32["n k"], y: f32["m k"]) -> f32["n m"]:
+    return x @ y
+"""
+
+Write = Callable[[str], Path]
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a program into the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(text: str) -> Path:
+        path = Path("program.py")
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return make
+
+
+def test_help_names_every_command(capsys: Capture) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str, capsys: Capture) -> None:
+    assert main([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: pscdsl {name}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["frobnicate"],
+        ["check"],
+        ["check", "no-such-folder"],
+        ["check", "--format", "runes", "."],
+        ["check", "--select", "PSC000", "."],
+        ["explain", "PSC000"],
+        ["ir", "no-such-file.py:f"],
+        ["hlo", "no-such-file.py:f", "--dims", "n"],
+    ],
+)
+def test_what_cannot_run_exits_with_2(arguments: list[str]) -> None:
+    assert main(arguments) == 2
+
+
+def test_version(capsys: Capture) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("pscdsl ")
+
+
+def test_explain_lists_and_explains(capsys: Capture) -> None:
+    assert main(["explain"]) == 0
+    assert "PSC301" in capsys.readouterr().out
+    for spelling in ("PSC301", "psc301", "301"):
+        assert main(["explain", spelling]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("# PSC301: ")
+        assert "## Fix" in out
+
+
+def test_a_good_program_passes(write: Write, capsys: Capture) -> None:
+    assert main(["check", str(write(GOOD))]) == 0
+    assert capsys.readouterr().out == "1 kernel checked in 1 file: no errors\n"
+
+
+def test_a_bad_program_fails_at_its_place(write: Write, capsys: Capture) -> None:
+    assert main(["check", "--format", "concise", str(write(BAD))]) == 1
+    assert capsys.readouterr().out.startswith("program.py:8:12: error[PSC301] ")
+
+
+def test_text_shows_the_source(write: Write, capsys: Capture) -> None:
+    assert main(["check", str(write(BAD))]) == 1
+    out = capsys.readouterr().out
+    assert " 8│     return x @ y\n" in out
+    assert out.endswith("1 kernel checked in 1 file: 1 error\n")
+
+
+def test_json_is_an_object(write: Write, capsys: Capture) -> None:
+    assert main(["check", "--format", "json", str(write(BAD))]) == 1
+    document = json.loads(capsys.readouterr().out)
+    [found] = document["diagnostics"]
+    assert (found["code"], found["path"], found["kernel"]) == ("PSC301", "program.py", "product")
+    [kernel] = document["kernels"]
+    assert (kernel["name"], kernel["status"]) == ("product", "error")
+    assert document["summary"]["errors"] == 1
+
+
+def test_select_and_ignore_take_codes_and_families(write: Write) -> None:
+    path = str(write(BAD))
+    assert main(["check", "--ignore", "PSC3", path]) == 0
+    assert main(["check", "--select", "PSC4,PSC5", path]) == 0
+    assert main(["check", "--select", "psc301", path]) == 1
+
+
+def test_show_types(write: Write, capsys: Capture) -> None:
+    assert main(["check", "--show-types", str(write(GOOD))]) == 0
+    assert "double(" in capsys.readouterr().out
+
+
+def test_ir_and_hlo_are_printed(write: Write, capsys: Capture) -> None:
+    path = write(GOOD)
+    assert main(["ir", f"{path}:double"]) == 0
+    assert "add" in capsys.readouterr().out
+    assert main(["hlo", f"{path}:double", "--dims", "n=3"]) == 0
+    assert "tensor<3xf32>" in capsys.readouterr().out
+    assert main(["hlo", str(path), "--dims", "n=3", "--optimized"]) == 0
+    assert "f32[3]" in capsys.readouterr().out
+
+
+def test_a_kernel_that_is_not_there(write: Write) -> None:
+    assert main(["ir", f"{write(GOOD)}:nothing"]) == 2
+
+
+def test_findings_stop_the_other_commands(write: Write, capsys: Capture) -> None:
+    assert main(["ir", f"{write(BAD)}:product"]) == 1
+    assert "PSC301" in capsys.readouterr().err
+
+
+def test_run_takes_literals_files_and_random_data(write: Write, capsys: Capture) -> None:
+    target = f"{write(GOOD)}:double"
+    assert main(["run", target, "--arg", "x=[1, 2.5]"]) == 0
+    assert capsys.readouterr().out == "f32[n]\n[2. 5.]\n"
+    np.save("x.npy", np.array([3], dtype=np.float32))
+    assert main(["run", target, "--arg", "x=x.npy"]) == 0
+    assert capsys.readouterr().out == "f32[n]\n[6.]\n"
+    assert main(["run", target, "--dims", "n=2"]) == 0
+    first = capsys.readouterr().out
+    assert main(["run", target, "--dims", "n=2", "--seed", "0"]) == 0
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--arg", "y=1"],
+        ["--arg", "x"],
+        ["--arg", "x=[1, [2]]"],
+        ["--arg", "x=[1, 2]", "--dims", "n=3"],
+        ["--arg", "x=none.npy"],
+        ["--dims", "n=0"],
+    ],
+)
+def test_run_refuses_what_does_not_fit(write: Write, options: list[str]) -> None:
+    assert main(["run", f"{write(GOOD)}:double", *options]) == 2
+
+
+def test_a_pickle_is_not_read(write: Write) -> None:
+    path = write(GOOD)
+    np.save("x.npy", np.array([print], dtype=object), allow_pickle=True)
+    assert main(["run", f"{path}:double", "--arg", "x=x.npy"]) == 2
+
+
+def test_as_a_module_in_a_narrow_locale(write: Write) -> None:
+    command = [sys.executable, "-m", "pscdsl", "check", str(write(BAD))]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        check=False,
+        env={"PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 1
+    assert b"PSC301" in done.stdout

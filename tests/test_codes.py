@@ -1,0 +1,65 @@
+"""The explanation of every diagnostic is a test: its example is rejected, its fix accepted."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pscdsl.report.kinds import all_kinds
+from pscdsl.typing.diagnostics import Diagnostic, Severity
+
+KINDS = all_kinds()
+BY_CODE = pytest.mark.parametrize("kind", KINDS, ids=[kind.code for kind in KINDS])
+_SECTION = re.compile(r"^## (Example|Fix)\n+(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```py\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def _section(kind: type[Diagnostic], name: str) -> str:
+    """The joined code of a section of the explanation, empty if there is none."""
+    sections = dict(_SECTION.findall(kind.explanation() + "\n"))
+    return "\n".join(_BLOCK.findall(sections.get(name, "")))
+
+
+@BY_CODE
+def test_the_explanation_has_a_title_and_says_more(kind: type[Diagnostic]) -> None:
+    title, _, rest = kind.explanation().partition("\n")
+    assert title.endswith("."), "a title is one sentence"
+    assert rest.strip(), "an explanation is more than a title"
+    assert re.fullmatch(r"PSC[1-9]\d\d", kind.code)
+
+
+@BY_CODE
+def test_an_error_of_the_user_has_an_example_and_a_fix(kind: type[Diagnostic]) -> None:
+    if not kind.code.startswith("PSC9"):  # limits of ours may have neither
+        assert _section(kind, "Example")
+        assert _section(kind, "Fix")
+
+
+@BY_CODE
+def test_the_example_is_rejected_with_exactly_this_code(kind: type[Diagnostic]) -> None:
+    from pscdsl.frontend.check import check_source
+
+    example = _section(kind, "Example")
+    if not example:
+        pytest.skip("no example")
+    found = check_source(example, f"{kind.code}.py").diagnostics
+    assert {diagnostic.code for diagnostic in found} == {kind.code}
+
+
+@BY_CODE
+def test_the_fix_is_accepted(kind: type[Diagnostic]) -> None:
+    from pscdsl.frontend.check import check_source
+
+    fix = _section(kind, "Fix")
+    if not fix:
+        pytest.skip("no fix")
+    found = check_source(fix, f"{kind.code}.py").diagnostics
+    assert [d.code for d in found if type(d).severity is not Severity.NOTE] == []
+
+
+def test_codes_are_in_their_families() -> None:
+    for kind in KINDS:
+        family = kind.code[3]
+        warning = kind.severity is Severity.WARNING
+        assert warning == (family in "78") or family == "9", kind.code

@@ -1,0 +1,187 @@
+"""The arrows between the layers, read from the imports of every module."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "pscdsl"
+
+# What a part of the package may import, besides itself.  Imports under `if TYPE_CHECKING` are
+# arrows of types only and do not count.
+FOUNDATION = {"typing"}
+TYPED_PROGRAM = FOUNDATION | {
+    "arrays",
+    "builder",
+    "cost",
+    "evaluate",
+    "ir",
+    "meanings",
+    "numpy_dtypes",
+    "primitive",
+    "show",
+    "verify",
+}
+PRIMITIVES = TYPED_PROGRAM | {"primitives"}
+MIDDLE = PRIMITIVES | {"numpy", "report", "trees", "frontend", "transforms", "xla"}
+ALLOWED: dict[str, set[str]] = {
+    "typing": set(),
+    "report": FOUNDATION,
+    "ir": FOUNDATION,
+    "primitive": TYPED_PROGRAM,
+    "primitives": TYPED_PROGRAM,
+    "builder": PRIMITIVES,
+    "numpy": PRIMITIVES,
+    "transforms": PRIMITIVES,
+    "xla": PRIMITIVES,
+    "frontend": MIDDLE,
+    "kernel": MIDDLE,
+    "cli": MIDDLE | {"kernel", "pscdsl"},
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import at run time: who imports what."""
+
+    module: str
+    target: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} imports {self.target}"
+
+
+def _modules() -> Iterator[tuple[str, Path]]:
+    """Every module of the package, those behind the two links included."""
+    for folder in (PACKAGE, *(PACKAGE / name for name in ("typing", "stdlib"))):
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            if folder is PACKAGE and parts[1] in {"typing", "stdlib"}:
+                continue  # some versions of rglob follow links
+            yield ".".join(part for part in parts if part != "__init__"), path
+
+
+def _imports(module: str, path: Path) -> Iterator[Import]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in _at_run_time(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(module, alias.name, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            for alias in node.names:
+                yield Import(module, _module_of(base, alias.name), node.lineno)
+
+
+def _at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below, without what only type checkers see."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            for other in child.orelse:
+                yield other
+                yield from _at_run_time(other)
+            continue
+        yield child
+        yield from _at_run_time(child)
+
+
+def _module_of(base: str, name: str) -> str:
+    """`from base import name` imports a submodule if there is one."""
+    path = ROOT.joinpath(*base.split("."), name)
+    return f"{base}.{name}" if path.is_dir() or path.with_suffix(".py").is_file() else base
+
+
+def _all() -> list[Import]:
+    return [found for module, path in _modules() for found in _imports(module, path)]
+
+
+def _part(module: str) -> str:
+    """The part of the package a module belongs to: `pscdsl.cli.check` to `cli`."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else parts[0]
+
+
+def _ours(module: str) -> bool:
+    return module.split(".")[0] == "pscdsl"
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert {_part(module) for module, _ in _modules()} >= {"typing", "cli", "report", "ir"}
+
+
+def test_nothing_in_the_package_imports_the_standard_library() -> None:
+    wrong = [i for i in _all() if _part(i.module) != "stdlib" and _part(i.target) == "stdlib"]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_the_bare_folders_are_never_imported() -> None:
+    wrong = [i for i in _all() if i.target.startswith(("typing.", "stdlib"))]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize("part", ALLOWED)
+def test_imports_run_one_way(part: str) -> None:
+    allowed = ALLOWED[part] | {part}
+    wrong = [
+        found
+        for found in _all()
+        if _part(found.module) == part
+        and _ours(found.target)
+        and _part(found.target) not in allowed
+    ]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_only_the_backend_imports_jaxlib() -> None:
+    wrong = [
+        found
+        for found in _all()
+        if found.target.split(".")[0] in {"jaxlib", "jax"} and _part(found.module) != "xla"
+    ]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+PROGRAM = """\
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+
+@psc.kernel
+def f(x: f32["n"]) -> f32["n"]:
+    return np.exp(x)
+"""
+
+
+def _loaded(code: str, *arguments: str) -> set[str]:
+    """The top-level packages that are loaded after running some code in a fresh interpreter."""
+    code += "\nimport sys\nprint('loaded', *{name.split('.')[0] for name in sys.modules})"
+    out = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return set(out.splitlines()[-1].split())
+
+
+def test_importing_the_package_loads_no_backend() -> None:
+    assert not _loaded("import pscdsl") & {"jaxlib", "jax", "rich", "mypy"}
+
+
+def test_checking_loads_no_backend(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    code = "import sys; from pscdsl.cli import main; assert main(sys.argv[1:]) == 0"
+    assert not _loaded(code, "check", str(program)) & {"jaxlib", "jax", "rich", "mypy"}

@@ -1,0 +1,227 @@
+"""The laws that every primitive obeys, on every row of the law table (`law_rows`).
+
+Primitives are found, not listed: one without a row fails.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl.primitives
+from pscdsl.evaluate import Evaluator
+from pscdsl.ir import Block, Equation, Function, Var
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.primitive import Primitive, Types
+from pscdsl.primitives.elementwise import TABLE, Elementwise
+from pscdsl.typing import dims
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import KEY, DType
+from pscdsl.xla.compile import compile_module
+from pscdsl.xla.emit import lower_module
+from tests.law_rows import NDArray, Row, finfo
+
+
+def _modules(package: Any, prefix: str) -> Iterator[Any]:
+    for each in pkgutil.iter_modules(package):
+        if each.name.startswith(prefix):
+            yield each.name
+
+
+def _subclasses(kind: type[Primitive]) -> Iterator[type[Primitive]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+def _primitives() -> list[str]:
+    for name in _modules(pscdsl.primitives.__path__, ""):
+        importlib.import_module(f"pscdsl.primitives.{name}")
+    classes = [
+        each
+        for each in _subclasses(Primitive)
+        if each.__module__.startswith("pscdsl.") and each.name and each is not Elementwise
+    ]
+    return sorted({each.name for each in classes} | TABLE.keys())
+
+
+def _rows() -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for name in _modules([str(Path(__file__).parent)], "law_rows"):
+        for row in getattr(importlib.import_module(f"tests.{name}"), "ROWS", ()):
+            found.setdefault(row.primitive.label, []).append(row)
+    return found
+
+
+PRIMITIVES = _primitives()
+ROWS = _rows()
+COVERED = sorted(ROWS)
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_every_primitive_has_a_row(name: str) -> None:
+    assert name in ROWS, "add one to a module tests/law_rows*.py"
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_type_rule_is_the_type_of_the_meaning(name: str) -> None:
+    for row in ROWS[name]:
+        concrete = _at_numbers(row)
+        types = concrete.primitive.type_rule(Assumptions(), *concrete.operands)
+        results = _evaluate(concrete, _operands(concrete))
+        assert len(results) == len(types), row
+        for result, wanted in zip(results, types, strict=True):
+            assert isinstance(result, np.ndarray), row
+            assert result.dtype == to_numpy(wanted.dtype), (row, result.dtype)
+            assert result.shape == _stored_shape(wanted), (row, result.shape)
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_type_rule_commutes_with_substitution(name: str) -> None:
+    for row in ROWS[name]:
+        concrete = _at_numbers(row)
+        symbolic = row.primitive.type_rule(row.facts, *row.operands)
+        numbers = concrete.primitive.type_rule(Assumptions(), *concrete.operands)
+        assert tuple(t.substitute(row.env()) for t in symbolic) == numbers, (row, symbolic)
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_cost_is_a_number_of_operations(name: str) -> None:
+    for row in ROWS[name]:
+        outputs = row.primitive.type_rule(row.facts, *row.operands)
+        cost = dims.evaluate(row.primitive.cost(row.operands, outputs), row.env())
+        assert cost >= 0, row
+        concrete = _at_numbers(row)
+        types = concrete.primitive.type_rule(Assumptions(), *concrete.operands)
+        assert cost == concrete.primitive.cost(concrete.operands, types), row
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_lowering_computes_the_meaning(name: str) -> None:
+    rows = [_renamed(row, f"_{index}") for index, row in enumerate(ROWS[name])]
+    operands = [_operands(row) for row in rows]
+    wrong: list[str] = []
+    for row, given, results in zip(rows, operands, _compiled(rows, operands), strict=True):
+        wanted = _evaluate(row, given)
+        types = row.primitive.type_rule(row.facts, *row.operands)
+        for type_, got, want in zip(types, results, wanted, strict=True):
+            bad = ~_close(row, type_.dtype, got, want)
+            if bad.any():
+                place = tuple(int(i[0]) for i in np.nonzero(bad)) if bad.ndim else ()
+                wrong.append(_report(row, given, place, got, want, int(bad.sum())))
+    assert not wrong, "\n".join(wrong)
+
+
+def _at_numbers(row: Row) -> Row:
+    """The row with numbers in place of names."""
+    env = row.env()
+    operands = tuple(each.substitute(env) for each in row.operands)
+    return replace(row, primitive=row.primitive.substitute(env), operands=operands, sizes={})
+
+
+def _renamed(row: Row, suffix: str) -> Row:
+    """The row with other names for its sizes, so that one program can hold many rows."""
+    env: Mapping[str, Size] = {name: dims.name(name + suffix) for name in row.env()}
+    return replace(
+        row,
+        primitive=row.primitive.substitute(env),
+        operands=tuple(each.substitute(env) for each in row.operands),
+        sizes={name + suffix: size for name, size in row.env().items()},
+        facts=Assumptions(tuple(fact.substitute(env) for fact in row.facts.facts)),
+    )
+
+
+def _operands(row: Row) -> tuple[NDArray, ...]:
+    return row.draw(np.random.default_rng(0))
+
+
+def _evaluate(row: Row, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
+    return row.primitive.evaluate(Evaluator(row.env()), *operands)
+
+
+def _compiled(
+    rows: Sequence[Row], operands: Sequence[tuple[NDArray, ...]]
+) -> list[tuple[NDArray, ...]]:
+    """The results of all rows, computed by one program; of each alone if that fails."""
+    params: list[Var] = []
+    equations: list[Equation] = []
+    sizes: dict[str, int] = {}
+    for row in rows:
+        inputs = tuple(Var(each) for each in row.operands)
+        types: Types = row.primitive.type_rule(row.facts, *row.operands)
+        equations.append(Equation(row.primitive, inputs, tuple(Var(each) for each in types)))
+        params.extend(inputs)
+        sizes.update(row.env())
+    results = tuple(var for equation in equations for var in equation.outputs)
+    block = Block(tuple(params), tuple(equations), results)
+    function = Function("laws", tuple(sizes), Assumptions(), block)
+    try:
+        executable = compile_module(lower_module(function, sizes))
+    except Exception as error:
+        if len(rows) > 1:
+            return [_compiled([row], [given])[0] for row, given in zip(rows, operands, strict=True)]
+        raise AssertionError(f"{rows[0]} does not compile: {error}") from error
+    flat = [array for given in operands for array in given]
+    outputs = iter([np.asarray(each) for each in executable.run(flat)])
+    return [tuple(next(outputs) for _ in equation.outputs) for equation in equations]
+
+
+def _stored_shape(type_: ArrayType) -> tuple[Size, ...]:
+    return (*type_.shape, 2) if type_.dtype is KEY else type_.shape
+
+
+def _close(row: Row, dtype: DType, got: NDArray, want: NDArray) -> Any:
+    assert got.dtype == want.dtype, (row, got.dtype, want.dtype)
+    assert got.shape == want.shape, (row, got.shape, want.shape)
+    if not dtype.is_inexact:
+        return got == want
+    if dtype.is_complex:
+        size = np.abs(want.astype(np.complex128))
+        parts = ((got.real, want.real), (got.imag, want.imag))
+        return np.logical_and(*(_parts_close(row, dtype, g, w, size) for g, w in parts))
+    return _parts_close(row, dtype, got, want, np.abs(want.astype(np.float64)))
+
+
+def _parts_close(row: Row, dtype: DType, got: NDArray, want: NDArray, size: NDArray) -> Any:
+    """Whether real numbers agree, given the size that counts for how far they may differ."""
+    limits = finfo(dtype)
+    least = float(limits.smallest_normal)
+    got64, want64 = got.astype(np.float64), want.astype(np.float64)
+    with np.errstate(all="ignore"):
+        bound = row.absolute + row.tolerance * float(limits.eps) * np.maximum(size, least)
+        close = np.abs(got64 - want64) <= bound
+        same = (got64 == want64) | (np.isnan(got64) & np.isnan(want64))
+        flushed = (np.abs(got64) <= least) & (np.abs(want64) <= least)
+        # Near the largest number, one of the two may be rounded to infinity.
+        edge = row.tolerance * float(limits.eps) * float(limits.max)
+        limit = float(limits.max) - edge
+        overflown = (np.sign(got64) == np.sign(want64)) & (
+            np.minimum(np.abs(got64), np.abs(want64)) >= limit
+        )
+    result = close | same | flushed | (overflown & (row.tolerance > 0))
+    if row.signed_zeros:
+        zeros = (got64 == 0) & (want64 == 0)
+        result &= ~zeros | (np.signbit(got64) == np.signbit(want64))
+    return result
+
+
+def _report(
+    row: Row,
+    operands: Sequence[NDArray],
+    place: tuple[int, ...],
+    got: NDArray,
+    want: NDArray,
+    count: int,
+) -> str:
+    given = [x[place] if x.shape == got.shape else x for x in operands]
+    shown = ", ".join(str(x) if np.size(x) <= 8 else "…" for x in given)
+    return f"{row}: {count} of {got.size} differ, of {shown} at {place}: got {got[place]}, meant {want[place]}"

@@ -1,0 +1,141 @@
+"""PSC4xx: element types that do not fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dtypes import DType
+
+
+@dataclass(frozen=True, kw_only=True)
+class DtypesDiffer(Diagnostic, code="PSC401"):
+    """Two arrays of different dtypes meet.
+
+    Arrays never promote each other, because a silent promotion changes accuracy and speed far
+    from where it happens.  Python scalars and creation functions without a dtype adapt by
+    themselves.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32, f64
+
+
+    @psc.kernel
+    def f(x: f32["n"], y: f64["n"]) -> f64["n"]:
+        return x + y
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32, f64
+
+
+    @psc.kernel
+    def f(x: f32["n"], y: f64["n"]) -> f64["n"]:
+        return x.astype(f64) + y
+    ```
+    """
+
+    left: ArrayType
+    right: ArrayType
+
+    def message(self) -> str:
+        """The two dtypes."""
+        return f"arrays of different dtypes meet: {self.left} and {self.right}"
+
+    def help(self) -> str:
+        """The cast."""
+        low, high = sorted((self.left.dtype, self.right.dtype), key=lambda d: (d.kind, d.bits))
+        return f"cast one of them, for instance the {low} one with `.astype(psc.{high})`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalarDoesNotFit(Diagnostic, code="PSC402"):
+    """A scalar, or another operand without a dtype of its own, does not fit the array it meets.
+
+    A Python scalar takes the dtype of the array, but never loses what it says: a float does not
+    become an integer, and an integer stays within the range of the dtype.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32, i32
+
+
+    @psc.kernel
+    def f(x: i32["n"]) -> i32["n"]:
+        return x * 0.5
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32, i32
+
+
+    @psc.kernel
+    def f(x: i32["n"]) -> f32["n"]:
+        return x.astype(f32) * 0.5
+    ```
+    """
+
+    scalar: str
+    dtype: DType
+
+    def message(self) -> str:
+        """What does not fit where."""
+        return f"{self.scalar} does not fit into an array of dtype {self.dtype}"
+
+    def help(self) -> str | None:
+        """The cast."""
+        if self.dtype.is_inexact:
+            return None
+        return "cast the array first, for instance with `.astype(psc.f32)`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DtypeNotAccepted(Diagnostic, code="PSC403"):
+    """A function was given a dtype on which it is not defined.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32["n"]:
+        return np.bitwise_and(x, x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import i32
+
+
+    @psc.kernel
+    def f(x: i32["n"]) -> i32["n"]:
+        return np.bitwise_and(x, x)
+    ```
+    """
+
+    function: str
+    given: ArrayType
+    accepts: str
+
+    def message(self) -> str:
+        """What was given and what is accepted."""
+        return f"`{self.function}` is defined on {self.accepts} arrays, not on {self.given}"

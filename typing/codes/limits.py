@@ -1,0 +1,118 @@
+"""PSC9xx: what the analysis cannot see or the compiler cannot do yet, and our own mistakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pscdsl.typing.diagnostics import Diagnostic, Severity
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotSupported(Diagnostic, code="PSC900"):
+    """Something that has a meaning here, but that cannot be done yet.
+
+    The program is not wrong: the compiler lacks a part.  The message names it; often there is
+    another way to write the same.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32["n"]:
+        return np.clip(x, 0.0, 1.0, where=x > 0)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32["n"]:
+        return np.where(x > 0, np.clip(x, 0.0, 1.0), x)
+    ```
+    """
+
+    what: str
+    instead: str = ""
+
+    def message(self) -> str:
+        """What is missing."""
+        return f"not supported yet: {self.what}"
+
+    def help(self) -> str | None:
+        """Another way, where there is one."""
+        return self.instead or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoRule(Diagnostic, code="PSC901"):
+    """A primitive has no rule for the transformation that was asked for.
+
+    A user-defined primitive has the rules that its author gave it; a transformation that needs
+    another one stops here.
+    """
+
+    primitive: str
+    rule: str
+
+    def message(self) -> str:
+        """Which rule is missing."""
+        return f"not supported yet: primitive `{self.primitive}` has no rule for {self.rule}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IllTypedEquation(Diagnostic, code="PSC902"):
+    """A primitive was given operands that its type rule refuses.
+
+    Library functions check their arguments before they build equations, so this message comes
+    from a user-defined primitive, or from a mistake in the compiler.
+    """
+
+    primitive: str
+    reason: str
+
+    def message(self) -> str:
+        """What does not fit."""
+        return f"`{self.primitive}` does not fit its operands: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InternalError(Diagnostic, code="PSC999"):
+    """The compiler failed where it should not; this is a mistake of ours, not of the program.
+
+    Please report it with the program that shows it.
+    """
+
+    what: str
+
+    def message(self) -> str:
+        """What happened."""
+        return f"internal error: {self.what}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
+    """A kernel cannot be checked from its source alone.
+
+    It is defined inside a function or class, so what its free names stand for is decided when
+    that function runs.  It is checked when it is first called, or by `kernel.check()`.
+    """
+
+    kernel_name: str
+
+    def message(self) -> str:
+        """Which kernel."""
+        return f"kernel `{self.kernel_name}` is not checked: it is defined inside a function or class"
+
+    def help(self) -> str:
+        """What to do."""
+        return "define it at module level and pass what it needs, or call `.check()` on it in a test"

@@ -1,0 +1,85 @@
+"""PSC3xx: shapes and sizes that do not fit, and preconditions that are not met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from pscdsl.typing.arrays import Shape, show_shape
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dims import Size
+
+
+def instance(facts: Assumptions, claim: Fact) -> str:
+    """The smallest sizes at which a claim fails, in words; empty if none were found."""
+    found = facts.counterexample(claim)
+    if not found:
+        return ""
+    return ", for instance " + ", ".join(f"{name}={size}" for name, size in sorted(found.items()))
+
+
+def disagreement(facts: Assumptions, left: Size, right: Size) -> str:
+    """Why two sizes are not equal, in words: `d is not h, for instance d=1, h=2`."""
+    return f"{left} is not {right}{instance(facts, Fact('==', left, right))}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
+    """The shapes of the operands of an elementwise operation do not broadcast together.
+
+    As in NumPy, shapes are aligned at the last axis; two sizes fit if they are equal or if one
+    of them is 1.  They must fit for every size that the signature admits.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n d"], y: f32["n"]) -> f32["n d"]:
+        return x + y
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n d"], y: f32["n"]) -> f32["n d"]:
+        return x + y[:, None]
+    ```
+    """
+
+    shapes: tuple[Shape, ...]
+    axis: int
+    why: str
+
+    @classmethod
+    def of(
+        cls, facts: Assumptions, shapes: Sequence[Shape], axis: int, left: Size, right: Size
+    ) -> Self:
+        """The finding, with the smallest sizes that show it."""
+        return cls(shapes=tuple(shapes), axis=axis, why=disagreement(facts, left, right))
+
+    def message(self) -> str:
+        """The shapes."""
+        shapes = " and ".join(f"[{show_shape(shape)}]" for shape in self.shapes)
+        return f"shapes {shapes} do not broadcast together"
+
+    def label(self) -> str:
+        """Where they differ."""
+        return f"axis {self.axis}: {self.why}"
+
+    def help(self) -> str | None:
+        """The usual mistake."""
+        ranks = [len(shape) for shape in self.shapes]
+        if min(ranks) != max(ranks):
+            return "sizes are aligned at the last axis; `x[:, None]` adds one at the end"
+        return None

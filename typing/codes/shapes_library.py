@@ -1,0 +1,368 @@
+"""PSC301 and PSC330 to PSC349: sizes and shapes that a library function does not take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pscdsl.typing.arrays import ArrayType, Shape, show_shape
+from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dims import Size
+
+
+@dataclass(frozen=True, kw_only=True)
+class InnerSizesDiffer(Diagnostic, code="PSC301"):
+    """The inner sizes of a matrix product differ.
+
+    The last axis of the left operand is summed against the last but one of the right operand
+    (its only one if it is a vector), so the two must have the same size, for every size that the
+    signature admits.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(w: f32["h d"], x: f32["d"]) -> f32["h"]:
+        return x @ w
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(w: f32["h d"], x: f32["d"]) -> f32["h"]:
+        return w @ x
+    ```
+    """
+
+    function: str
+    left: ArrayType
+    right: ArrayType
+    why: str
+    works: tuple[tuple[str, ArrayType], ...] = ()
+    """Products that do fit, with `{0}` and `{1}` for the operands, and their types."""
+    operands: tuple[str, str] = ("a", "b")
+    """How the operands are written."""
+
+    def message(self) -> str:
+        """What differs."""
+        return f"{self.function}: inner sizes differ"
+
+    def label(self) -> str:
+        """Where and how."""
+        sign = "@" if self.function == "matmul" else "and"
+        return f"{self.left} {sign} {self.right}: {self.why}"
+
+    def help(self) -> str | None:
+        """The products that fit."""
+        texts = [f"`{text.format(*self.operands)}` has type {each}" for text, each in self.works]
+        return ", ".join(texts) or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmptyReduction(Diagnostic, code="PSC330"):
+    """A function that needs at least one element is applied to what may be empty.
+
+    A maximum, a median or an index of the largest element does not exist where there is nothing
+    to choose from.  Sizes are at least 1 unless an `assert` says otherwise.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32:
+        n = x.shape[0]
+        assert n >= 0
+        return np.max(x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32:
+        n = x.shape[0]
+        assert n >= 0
+        return np.max(x, initial=0.0)
+    ```
+    """
+
+    function: str
+    given: ArrayType
+    size: Size
+    remedy: str = ""
+
+    def message(self) -> str:
+        """What may be empty."""
+        if isinstance(self.size, int):
+            return f"`{self.function}`: there is nothing to choose from in {self.given}"
+        return f"`{self.function}`: {self.given} may be empty, {self.size} can be 0"
+
+    def label(self) -> str:
+        """The size."""
+        return f"{self.size} is not known to be at least 1"
+
+    def help(self) -> str | None:
+        """A precondition, or another call."""
+        claim = "" if isinstance(self.size, int) else f"add `assert {self.size} >= 1`"
+        return " or ".join(filter(None, (claim, self.remedy))) or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadSubscripts(Diagnostic, code="PSC331"):
+    """The subscripts of an `einsum` do not make sense or do not fit its operands.
+
+    There is one group of letters for each operand, separated by commas, and one letter for each
+    axis; `...` stands for the axes without a letter.  After `->` come the letters of the result,
+    each at most once and each of them taken from the operands.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(a: f32["n k"], b: f32["k m"]) -> f32["n m"]:
+        return np.einsum("ik,kj->il", a, b)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(a: f32["n k"], b: f32["k m"]) -> f32["n m"]:
+        return np.einsum("ik,kj->ij", a, b)
+    ```
+    """
+
+    subscripts: str
+    problem: str
+
+    def message(self) -> str:
+        """What is wrong with them."""
+        return f"einsum {self.subscripts!r}: {self.problem}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthsDiffer(Diagnostic, code="PSC332"):
+    """Two axes that a function goes through together have different sizes.
+
+    Axes that are contracted with each other, samples and their weights, the abscissae and the
+    ordinates of a curve must be equally long, for every size that the signature admits.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"], xp: f32["k"], fp: f32["m"]) -> f32["n"]:
+        return np.interp(x, xp, fp)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"], xp: f32["k"], fp: f32["k"]) -> f32["n"]:
+        return np.interp(x, xp, fp)
+    ```
+    """
+
+    function: str
+    left: str
+    right: str
+    why: str
+
+    def message(self) -> str:
+        """Which two."""
+        return f"`{self.function}`: {self.left} and {self.right} differ in length"
+
+    def label(self) -> str:
+        """The sizes."""
+        return self.why
+
+
+@dataclass(frozen=True, kw_only=True)
+class TooFewElements(Diagnostic, code="PSC333"):
+    """A function needs more elements along an axis than there may be.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32["3"]:
+        values, _ = psc.top_k(x, 3)
+        return values
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32["3"]:
+        n = x.shape[0]
+        assert n >= 3
+        values, _ = psc.top_k(x, 3)
+        return values
+    ```
+    """
+
+    function: str
+    given: ArrayType
+    size: Size
+    needed: Size
+    what: str
+    """What needs so many, for instance `k`."""
+    why: str = ""
+    """The smallest sizes at which it fails."""
+
+    def message(self) -> str:
+        """How many are needed."""
+        return f"`{self.function}`: {self.what} needs {self.needed} elements, there are {self.size}"
+
+    def label(self) -> str:
+        """The sizes at which it fails."""
+        return f"{self.given}: {self.size} may be less than {self.needed}{self.why}"
+
+    def help(self) -> str | None:
+        """The precondition."""
+        if isinstance(self.size, int) and isinstance(self.needed, int):
+            return None
+        return f"add `assert {self.size} >= {self.needed}`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongerUnknown(Diagnostic, code="PSC334"):
+    """It is not known which of two arrays is the longer one, and the result depends on it.
+
+    `np.convolve` and `np.correlate` slide the shorter array along the longer one.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"], v: f32["k"]) -> f32["n"]:
+        return np.convolve(x, v, "same")
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"], v: f32["k"]) -> f32["n"]:
+        n, k = x.shape[0], v.shape[0]
+        assert n >= k
+        return np.convolve(x, v, "same")
+    ```
+    """
+
+    function: str
+    left: Size
+    right: Size
+
+    def message(self) -> str:
+        """Which two sizes."""
+        return f"`{self.function}`: it is not known which is longer, {self.left} or {self.right}"
+
+    def help(self) -> str:
+        """The precondition, and the mode without one."""
+        return f"add `assert {self.left} >= {self.right}`, or use the mode 'full'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightsDoNotFit(Diagnostic, code="PSC335"):
+    """Weights have neither the shape of what they weigh nor that of the axes they go along.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n m"], w: f32["n"]) -> f32["m"]:
+        return np.average(x, weights=w)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n m"], w: f32["n"]) -> f32["m"]:
+        return np.average(x, axis=0, weights=w)
+    ```
+    """
+
+    function: str
+    shape: Shape
+    weights: Shape
+
+    def message(self) -> str:
+        """The two shapes."""
+        return (
+            f"`{self.function}`: weights of shape [{show_shape(self.weights)}] do not fit "
+            f"[{show_shape(self.shape)}]"
+        )
+
+    def help(self) -> str:
+        """What fits."""
+        return "give weights of the same shape, or an `axis` and weights along it"

@@ -1,0 +1,148 @@
+"""Element types, their classes, and strict promotion.
+
+Arrays never promote each other.  A *weak* operand (a Python scalar, a size, a creation function
+without a dtype) has only a kind and takes the dtype of the arrays it meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final
+
+
+class Kind(IntEnum):
+    """What a number is, in the order in which a weak operand can be taken up."""
+
+    BOOL = 0
+    INT = 1
+    FLOAT = 2
+    COMPLEX = 3
+    KEY = 4
+
+
+class DType:
+    """One element type; compared by identity, there is one instance of each."""
+
+    __slots__ = ("bits", "kind", "name", "signed")
+
+    def __init__(self, name: str, kind: Kind, bits: int, signed: bool = True) -> None:
+        self.name: Final = name
+        self.kind: Final = kind
+        self.bits: Final = bits
+        self.signed: Final = signed
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return dtype, (self.name,)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether this is a signed or unsigned integer."""
+        return self.kind is Kind.INT
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether this is an unsigned integer."""
+        return self.kind is Kind.INT and not self.signed
+
+    @property
+    def is_float(self) -> bool:
+        """Whether this is a real floating-point type."""
+        return self.kind is Kind.FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether this is a complex type."""
+        return self.kind is Kind.COMPLEX
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether this is floating-point or complex."""
+        return self.kind is Kind.FLOAT or self.kind is Kind.COMPLEX
+
+    @property
+    def is_number(self) -> bool:
+        """Whether arithmetic is defined (neither bool nor key)."""
+        return Kind.INT <= self.kind <= Kind.COMPLEX
+
+    @property
+    def real(self) -> DType:
+        """The type of a complex number's parts; itself otherwise."""
+        return {"c64": F32, "c128": F64}.get(self.name, self)
+
+    @property
+    def complex(self) -> DType:
+        """The complex type whose parts have (at least) this type's precision."""
+        return self if self.is_complex else (C128 if self is F64 else C64)
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Smallest and largest value of an integer type."""
+        if self.signed:
+            return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+        return 0, (1 << self.bits) - 1
+
+
+BOOL = DType("bool", Kind.BOOL, 8, signed=False)
+I8, I16, I32, I64 = (DType(f"i{bits}", Kind.INT, bits) for bits in (8, 16, 32, 64))
+U8, U16, U32, U64 = (DType(f"u{bits}", Kind.INT, bits, signed=False) for bits in (8, 16, 32, 64))
+BF16 = DType("bf16", Kind.FLOAT, 16)
+F16, F32, F64 = (DType(f"f{bits}", Kind.FLOAT, bits) for bits in (16, 32, 64))
+C64 = DType("c64", Kind.COMPLEX, 64)
+C128 = DType("c128", Kind.COMPLEX, 128)
+KEY = DType("key", Kind.KEY, 64, signed=False)
+
+ALL: Final = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, BF16, F16, F32, F64, C64, C128)
+_BY_NAME: Final = {each.name: each for each in (*ALL, KEY)}
+
+DEFAULT: Final = {Kind.BOOL: BOOL, Kind.INT: I32, Kind.FLOAT: F32, Kind.COMPLEX: C64}
+"""What a weak operand becomes where nothing decides."""
+
+CLASSES: Final[dict[str, tuple[DType, ...]]] = {
+    "Bool": (BOOL,),
+    "Int": (I8, I16, I32, I64),
+    "UInt": (U8, U16, U32, U64),
+    "Integer": (I8, I16, I32, I64, U8, U16, U32, U64),
+    "Float": (BF16, F16, F32, F64),
+    "Complex": (C64, C128),
+    "Inexact": (BF16, F16, F32, F64, C64, C128),
+    "Num": (I8, I16, I32, I64, U8, U16, U32, U64, BF16, F16, F32, F64, C64, C128),
+    "Shaped": ALL,
+}
+"""Classes of dtypes that an annotation can range over."""
+
+
+def dtype(name: str) -> DType:
+    """The dtype with this name; KeyError if there is none."""
+    return _BY_NAME[name]
+
+
+def is_dtype_name(name: str) -> bool:
+    """Whether a dtype has this name."""
+    return name in _BY_NAME
+
+
+def accepts_weak(strong: DType, weak: Kind) -> bool:
+    """Whether an array of a dtype takes up a weak operand: an i32 array takes 2 but not 0.5."""
+    return strong.kind is not Kind.KEY and weak <= strong.kind
+
+
+def inexact(given: DType) -> DType:
+    """The floating-point type in which a function like `exp` computes on this dtype."""
+    if given.is_inexact:
+        return given
+    return F64 if given.bits == 64 else F32
+
+
+def common(dtypes: Iterable[DType]) -> DType | None:
+    """The one dtype that all share, or None if they differ or there are none."""
+    found: DType | None = None
+    for each in dtypes:
+        if found is None:
+            found = each
+        elif found is not each:
+            return None
+    return found

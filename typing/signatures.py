@@ -1,0 +1,313 @@
+"""What annotations say: specifications of types, and signatures made of them.
+
+A specification may leave things open: sizes (names), the dtype (a class such as `Float`), the
+rank (`*batch`), the length of a tuple, a static value.  A `Choice` fixes everything but the
+sizes; with one, a specification is exactly one type.  `pscdsl.typing.unify` finds the choice and
+the sizes that fit given arguments.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import Dim, Size, name, names
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.notation import Anonymous, DimSpec, Variadic
+from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.trees import (
+    NONE,
+    MapType,
+    RecordName,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+)
+
+MAX_RANK = 3
+MAX_LENGTH = 3
+MAX_INSTANCES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class DTypeClass:
+    """A class of dtypes; within a signature one class name stands for one dtype."""
+
+    name: str
+    members: tuple[DType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """`f32["n d"]`, `Float["*batch n"]`."""
+
+    dtype: DType | DTypeClass
+    dims: tuple[DimSpec, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        dims = " ".join(map(str, self.dims))
+        head = self.dtype.name
+        return f"{head}[{dims}]" if self.dims else head
+
+
+@dataclass(frozen=True, slots=True)
+class TupleSpec:
+    """`tuple[A, B]`."""
+
+    items: tuple[Spec, ...]
+
+    def __str__(self) -> str:
+        return f"tuple[{', '.join(map(str, self.items))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedSpec:
+    """`tuple[A, ...]`, `PVector[A]`: any number of the same; `label` names the length."""
+
+    item: Spec
+    label: str
+    vector: bool = False
+
+    def __str__(self) -> str:
+        return f"PVector[{self.item}]" if self.vector else f"tuple[{self.item}, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSpec:
+    """A record class, its sizes renamed if it was applied to some."""
+
+    record: RecordName
+    fields: tuple[tuple[str, Spec], ...]
+    arguments: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.record.name}[{self.arguments}]" if self.arguments else self.record.name
+
+
+@dataclass(frozen=True, slots=True)
+class MapSpec:
+    """`PMap[str, A]`: the keys come from the argument, every value fits A."""
+
+    item: Spec
+
+    def __str__(self) -> str:
+        return f"PMap[str, {self.item}]"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticSpec:
+    """`psc.Static[int]`: a value known while checking; `samples` are tried when checking alone."""
+
+    kind: str
+    samples: tuple[object, ...] | None
+
+    def __str__(self) -> str:
+        return f"Static[{self.kind}]"
+
+
+@dataclass(frozen=True, slots=True)
+class NoneSpec:
+    """`None`."""
+
+    def __str__(self) -> str:
+        return "None"
+
+
+Spec: TypeAlias = (
+    ArraySpec | TupleSpec | RepeatedSpec | RecordSpec | MapSpec | StaticSpec | NoneSpec
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is fixed of a signature: dtypes of classes, ranks, lengths, map keys, static values."""
+
+    dtypes: tuple[tuple[str, DType], ...] = ()
+    ranks: tuple[tuple[str, int], ...] = ()
+    lengths: tuple[tuple[str, int], ...] = ()
+    keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    statics: tuple[tuple[str, StaticType], ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{name}={value}" for name, value in (*self.dtypes, *self.ranks, *self.lengths)]
+        parts += [f"{name}={value.value!r}" for name, value in self.statics]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a kernel."""
+
+    name: str
+    spec: Spec
+    keyword_only: bool = False
+    has_default: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Parameters and the declared result, in one scope of size names."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: Spec | None
+
+    def __str__(self) -> str:
+        inner = ", ".join(f"{p.name}: {p.spec}" for p in self.parameters)
+        return f"{self.name}({inner})" + (f" -> {self.result}" if self.result else "")
+
+    def specs(self) -> Iterator[tuple[str, Spec]]:
+        """Every specification with the name under which it is spoken of."""
+        for parameter in self.parameters:
+            yield parameter.name, parameter.spec
+        if self.result is not None:
+            yield "return", self.result
+
+    def size_names(self) -> tuple[str, ...]:
+        """The names of sizes in the parameters, in order of appearance."""
+        found: dict[str, None] = {}
+        for parameter in self.parameters:
+            for array in arrays_of(parameter.spec):
+                for dim in array.dims:
+                    if isinstance(dim, Dim):
+                        found.update(dict.fromkeys(sorted(names(dim))))
+        return tuple(found)
+
+    def choices(self) -> list[Choice] | None:
+        """Every choice that is tried when the signature is checked alone.
+
+        None if a static parameter can only be checked at its call sites.
+        """
+        dtypes: dict[str, tuple[DType, ...]] = {}
+        ranks: dict[str, None] = {}
+        lengths: dict[str, None] = {}
+        statics: dict[str, tuple[object, ...]] = {}
+        for label, spec in self.specs():
+            for where, part in walk_paths(spec, label):
+                if isinstance(part, ArraySpec):
+                    if isinstance(part.dtype, DTypeClass):
+                        dtypes[part.dtype.name] = part.dtype.members
+                    ranks.update(
+                        (group_name(dim), None) for dim in part.dims if isinstance(dim, Variadic)
+                    )
+                elif isinstance(part, RepeatedSpec):
+                    lengths[part.label] = None
+                elif isinstance(part, MapSpec):
+                    return None
+                elif isinstance(part, StaticSpec):
+                    if part.samples is None:
+                        return None
+                    statics[where] = part.samples
+        tables = (
+            [[(key, value) for value in values] for key, values in dtypes.items()],
+            [[(key, rank) for rank in range(MAX_RANK + 1)] for key in ranks],
+            [[(key, length) for length in range(MAX_LENGTH + 1)] for key in lengths],
+            [[(key, StaticType(v)) for v in values] for key, values in statics.items()],
+        )
+        found: list[Choice] = []
+        combined = itertools.product(*(itertools.product(*table) for table in tables))
+        for d, r, n, s in itertools.islice(combined, MAX_INSTANCES):
+            found.append(Choice(dtypes=d, ranks=r, lengths=n, statics=s))
+        return found
+
+    def enumerated(self) -> tuple[str, ...]:
+        """What was tried by examples, in words."""
+        found: dict[str, None] = {}
+        for label, spec in self.specs():
+            for where, part in walk_paths(spec, label):
+                if isinstance(part, ArraySpec):
+                    if isinstance(part.dtype, DTypeClass):
+                        found[f"{part.dtype.name} over its dtypes"] = None
+                    for dim in part.dims:
+                        if isinstance(dim, Variadic):
+                            found[f"{dim} of rank 0 to {MAX_RANK}"] = None
+                elif isinstance(part, RepeatedSpec):
+                    found[f"{part} of length 0 to {MAX_LENGTH}"] = None
+                elif isinstance(part, StaticSpec) and part.samples is not None:
+                    samples = ", ".join(map(repr, part.samples))
+                    found[f"{where} over {samples}"] = None
+        return tuple(found)
+
+
+def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
+    """A specification and everything in it, each with the text that selects it."""
+    yield where, spec
+    if isinstance(spec, TupleSpec):
+        for index, item in enumerate(spec.items):
+            yield from walk_paths(item, f"{where}[{index}]")
+    elif isinstance(spec, RepeatedSpec | MapSpec):
+        yield from walk_paths(spec.item, f"{where}[…]")
+    elif isinstance(spec, RecordSpec):
+        for name_, item in spec.fields:
+            yield from walk_paths(item, f"{where}.{name_}")
+
+
+def arrays_of(spec: Spec) -> Iterator[ArraySpec]:
+    """The arrays in a specification."""
+    return (part for _, part in walk_paths(spec, "") if isinstance(part, ArraySpec))
+
+
+def group_name(dim: Variadic) -> str:
+    """The name of a group of dimensions; `...` is one group per signature."""
+    return dim.name if dim.name is not None else "..."
+
+
+def group_dims(group: str, rank: int) -> tuple[Size, ...]:
+    """The sizes that a group of dimensions stands for."""
+    stem = "rest" if group == "..." else group
+    return tuple(name(f"{stem}_{index}") for index in range(rank))
+
+
+class Instantiation:
+    """Turns specifications into types under one choice; each `_` gets a name of its own."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.dtypes: Mapping[str, DType] = dict(choice.dtypes)
+        self.ranks: Mapping[str, int] = dict(choice.ranks)
+        self.lengths: Mapping[str, int] = dict(choice.lengths)
+        self.keys: Mapping[str, tuple[str, ...]] = dict(choice.keys)
+        self.statics: Mapping[str, StaticType] = dict(choice.statics)
+        self._anonymous = itertools.count(1)
+
+    def type_of(self, spec: Spec, where: str) -> Type:
+        """The exact type of the specification found at `where` (a parameter's name, a path)."""
+        if isinstance(spec, ArraySpec):
+            return self.array(spec)
+        if isinstance(spec, TupleSpec):
+            return TupleType(
+                tuple(self.type_of(each, f"{where}[{i}]") for i, each in enumerate(spec.items))
+            )
+        if isinstance(spec, RepeatedSpec):
+            length = self.lengths[spec.label]
+            items = tuple(self.type_of(spec.item, f"{where}[{i}]") for i in range(length))
+            return VectorType(items) if spec.vector else TupleType(items)
+        if isinstance(spec, RecordSpec):
+            fields = tuple((n, self.type_of(each, f"{where}.{n}")) for n, each in spec.fields)
+            return RecordType(spec.record, fields)
+        if isinstance(spec, MapSpec):
+            keys = self.keys[where]
+            return MapType(tuple((k, self.type_of(spec.item, f"{where}[{k!r}]")) for k in keys))
+        if isinstance(spec, StaticSpec):
+            return self.statics[where]
+        return NONE
+
+    def array(self, spec: ArraySpec) -> ArrayType:
+        """The exact type of an array."""
+        dtype = spec.dtype if isinstance(spec.dtype, DType) else self.dtypes[spec.dtype.name]
+        shape: list[Size] = []
+        for dim in spec.dims:
+            if isinstance(dim, Variadic):
+                group = group_name(dim)
+                shape.extend(group_dims(group, self.ranks[group]))
+            elif isinstance(dim, Anonymous):
+                shape.append(name(f"_{next(self._anonymous)}"))
+            else:
+                shape.append(dim)
+        return ArrayType(dtype, tuple(shape))

@@ -1,0 +1,160 @@
+"""The type of a value that is a tree of arrays: tuples, records, maps, vectors, None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import Size
+
+
+@dataclass(frozen=True, slots=True)
+class RecordName:
+    """Which class a record is of; `definition` is whatever the front end knows of the class."""
+
+    name: str
+    module: str
+    definition: object = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """A tuple of known length."""
+
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        inner = ", ".join(map(str, self.items))
+        return f"({inner},)" if len(self.items) == 1 else f"({inner})"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """A record: NamedTuple, frozen dataclass, `psc.Record` or PRecord."""
+
+    record: RecordName
+    fields: tuple[tuple[str, Type], ...]
+
+    def __str__(self) -> str:
+        inner = ", ".join(f"{name}: {each}" for name, each in self.fields)
+        return f"{self.record.name}({inner})"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """A pyrsistent map with string keys, in the order of the keys."""
+
+    items: tuple[tuple[str, Type], ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{key}: {each}" for key, each in self.items) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorType:
+    """A pyrsistent vector."""
+
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.items))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class NoneType:
+    """The tree without leaves."""
+
+    def __str__(self) -> str:
+        return "None"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticType:
+    """A value known while checking, carried along in a tree."""
+
+    value: object
+
+    def __str__(self) -> str:
+        return f"Static[{self.value!r}]"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, StaticType)
+            and type(self.value) is type(other.value)
+            and self.value == other.value
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self.value).__name__, self.value))
+
+
+Type: TypeAlias = ArrayType | TupleType | RecordType | MapType | VectorType | NoneType | StaticType
+
+NONE: Final = NoneType()
+
+
+def children(tree: Type) -> tuple[tuple[str, Type], ...]:
+    """The parts of a tree, each with the text that selects it: `.w`, `[0]`, `['key']`."""
+    if isinstance(tree, TupleType | VectorType):
+        return tuple((f"[{index}]", each) for index, each in enumerate(tree.items))
+    if isinstance(tree, RecordType):
+        return tuple((f".{name}", each) for name, each in tree.fields)
+    if isinstance(tree, MapType):
+        return tuple((f"[{key!r}]", each) for key, each in tree.items)
+    return ()
+
+
+def leaves(tree: Type) -> Iterator[ArrayType]:
+    """The arrays of a tree in order."""
+    if isinstance(tree, ArrayType):
+        yield tree
+    else:
+        for _, each in children(tree):
+            yield from leaves(each)
+
+
+def paths(tree: Type, prefix: str = "") -> Iterator[tuple[str, ArrayType]]:
+    """The arrays of a tree, each with the text that selects it."""
+    if isinstance(tree, ArrayType):
+        yield prefix, tree
+    else:
+        for step, each in children(tree):
+            yield from paths(each, prefix + step)
+
+
+def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
+    """The same tree with other arrays."""
+    if isinstance(tree, ArrayType):
+        return change(tree)
+    if isinstance(tree, TupleType):
+        return TupleType(tuple(map_leaves(each, change) for each in tree.items))
+    if isinstance(tree, VectorType):
+        return VectorType(tuple(map_leaves(each, change) for each in tree.items))
+    if isinstance(tree, RecordType):
+        fields = tuple((name, map_leaves(each, change)) for name, each in tree.fields)
+        return RecordType(tree.record, fields)
+    if isinstance(tree, MapType):
+        return MapType(tuple((key, map_leaves(each, change)) for key, each in tree.items))
+    return tree
+
+
+def substitute_tree(tree: Type, env: Mapping[str, Size]) -> Type:
+    """The same tree with sizes in place of names."""
+    return map_leaves(tree, lambda leaf: leaf.substitute(env))
+
+
+def same_structure(left: Type, right: Type) -> bool:
+    """Whether two trees differ in their arrays at most."""
+    if isinstance(left, ArrayType) or isinstance(right, ArrayType):
+        return isinstance(left, ArrayType) and isinstance(right, ArrayType)
+    if isinstance(left, StaticType | NoneType) or type(left) is not type(right):
+        return left == right
+    if isinstance(left, RecordType) and isinstance(right, RecordType):
+        if left.record != right.record:
+            return False
+    ours, theirs = children(left), children(right)
+    return len(ours) == len(theirs) and all(
+        a == b and same_structure(x, y) for (a, x), (b, y) in zip(ours, theirs, strict=True)
+    )

@@ -1,0 +1,273 @@
+"""Matching: which choice and which sizes make a signature fit the types of given arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.calls import (
+    ArgumentDtype,
+    ArgumentShape,
+    ArgumentTree,
+    SizeNotDetermined,
+)
+from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, Size, as_terms, names, substitute, variable
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.notation import Anonymous, Variadic
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    Choice,
+    MapSpec,
+    NoneSpec,
+    RecordSpec,
+    RepeatedSpec,
+    Signature,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+    group_dims,
+    group_name,
+)
+from pscdsl.typing.trees import (
+    MapType,
+    NoneType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+)
+
+
+@dataclass(frozen=True)
+class Match:
+    """How a signature was made to fit."""
+
+    choice: Choice
+    sizes: Mapping[str, Size]
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    declared: Dim
+    given: Size
+    where: str
+    spec: ArraySpec
+    type: ArrayType
+
+
+def match(signature: Signature, arguments: Mapping[str, Type], facts: Assumptions) -> Match:
+    """Fit a signature to the types of its arguments; a Failure says which one does not fit."""
+    matching = _Matching(signature.name, facts)
+    for parameter in signature.parameters:
+        matching.visit(parameter.spec, arguments[parameter.name], parameter.name)
+    return matching.finish()
+
+
+class _Matching:
+    def __init__(self, function: str, facts: Assumptions) -> None:
+        self.function = function
+        self.facts = facts
+        self.dtypes: dict[str, DType] = {}
+        self.ranks: dict[str, int] = {}
+        self.lengths: dict[str, int] = {}
+        self.keys: dict[str, tuple[str, ...]] = {}
+        self.statics: dict[str, StaticType] = {}
+        self.sizes: dict[str, Size] = {}
+        self.reasons: dict[str, str] = {}
+        self.demands: list[_Demand] = []
+        self.anonymous = 0
+
+    def visit(self, spec: Spec, given: Type, where: str) -> None:
+        if isinstance(spec, ArraySpec):
+            if not isinstance(given, ArrayType):
+                raise self.wrong_tree(where, spec, given)
+            self.array(spec, given, where)
+            return
+        if isinstance(spec, StaticSpec):
+            self.static(spec, given, where)
+            return
+        if isinstance(spec, MapSpec):
+            if not isinstance(given, MapType):
+                raise self.wrong_tree(where, spec, given)
+            self.keys[where] = tuple(key for key, _ in given.items)
+            for key, item in given.items:
+                self.visit(spec.item, item, f"{where}[{key!r}]")
+            return
+        for inner, item, path in self.pair(spec, given, where):
+            self.visit(inner, item, path)
+
+    def pair(self, spec: Spec, given: Type, where: str) -> Iterator[tuple[Spec, Type, str]]:
+        """The parts of a container with their specifications."""
+        if isinstance(spec, NoneSpec) and isinstance(given, NoneType):
+            return
+        if isinstance(spec, TupleSpec) and isinstance(given, TupleType):
+            if len(spec.items) == len(given.items):
+                pairs = zip(spec.items, given.items, strict=True)
+                for index, (inner, item) in enumerate(pairs):
+                    yield inner, item, f"{where}[{index}]"
+                return
+        if isinstance(spec, RepeatedSpec):
+            if isinstance(given, VectorType if spec.vector else TupleType):
+                length = len(given.items)
+                if self.lengths.setdefault(spec.label, length) == length:
+                    for index, item in enumerate(given.items):
+                        yield spec.item, item, f"{where}[{index}]"
+                    return
+        if isinstance(spec, RecordSpec) and isinstance(given, RecordType):
+            if spec.record == given.record:
+                pairs2 = zip(spec.fields, given.fields, strict=True)
+                for (name, inner), (_, item) in pairs2:
+                    yield inner, item, f"{where}.{name}"
+                return
+        raise self.wrong_tree(where, spec, given)
+
+    def static(self, spec: StaticSpec, given: Type, where: str) -> None:
+        if isinstance(given, NoneType):
+            given = StaticType(None)
+        if not isinstance(given, StaticType):
+            raise self.wrong_tree(where, spec, given)
+        self.statics[where] = given
+
+    def array(self, spec: ArraySpec, given: ArrayType, where: str) -> None:
+        if isinstance(spec.dtype, DType):
+            fits = spec.dtype is given.dtype
+        else:
+            fits = given.dtype in spec.dtype.members
+            fits = fits and self.dtypes.setdefault(spec.dtype.name, given.dtype) is given.dtype
+        if not fits:
+            raise Failure(
+                ArgumentDtype(
+                    function=self.function,
+                    argument=where,
+                    declared=self.declared(spec),
+                    given=given,
+                )
+            )
+        for dim, size in self.aligned(spec, given, where):
+            if isinstance(dim, Dim):
+                self.demands.append(_Demand(dim, size, where, spec, given))
+            elif dim != size and not self.facts.equal(dim, size):
+                why = disagreement(self.facts, size, dim)
+                raise self.wrong_shape(where, spec, given, why)
+
+    def aligned(
+        self, spec: ArraySpec, given: ArrayType, where: str
+    ) -> Iterator[tuple[Size, Size]]:
+        """The declared dimensions beside the given sizes, groups spread out."""
+        dims = spec.dims
+        groups = [index for index, dim in enumerate(dims) if isinstance(dim, Variadic)]
+        surplus = given.rank - (len(dims) - len(groups))
+        if surplus < 0 or (surplus > 0 and not groups) or len(groups) > 1:
+            raise self.wrong_shape(
+                where, spec, given, f"{given.rank} axes are not {len(dims)}"
+            )
+        axis = 0
+        for dim in dims:
+            if isinstance(dim, Variadic):
+                group = group_name(dim)
+                if self.ranks.setdefault(group, surplus) != surplus:
+                    raise self.wrong_shape(
+                        where, spec, given, f"{dim} has {self.ranks[group]} axes elsewhere"
+                    )
+                for each in group_dims(group, surplus):
+                    yield each, given.shape[axis]
+                    axis += 1
+                continue
+            if isinstance(dim, Anonymous):
+                self.anonymous += 1
+                self.sizes[f"_{self.anonymous}"] = given.shape[axis]
+            else:
+                yield dim, given.shape[axis]
+            axis += 1
+
+    def finish(self) -> Match:
+        """Solve for the sizes: names first, then what is linear in one unknown name."""
+        pending = self.demands
+        while pending:
+            waiting: list[_Demand] = []
+            for demand in pending:
+                if not self.settle(demand):
+                    waiting.append(demand)
+            if len(waiting) == len(pending):
+                unknown = sorted(set().union(*(names(d.declared) for d in waiting)) - set(self.sizes))
+                raise Failure(SizeNotDetermined(function=self.function, names=tuple(unknown)))
+            pending = waiting
+        choice = Choice(
+            tuple(self.dtypes.items()),
+            tuple(self.ranks.items()),
+            tuple(self.lengths.items()),
+            tuple(self.keys.items()),
+            tuple(self.statics.items()),
+        )
+        return Match(choice, self.sizes)
+
+    def settle(self, demand: _Demand) -> bool:
+        """Bind the unknown name of a demand, or check one that is known; False if neither can."""
+        unknown = names(demand.declared) - self.sizes.keys()
+        if len(unknown) > 1:
+            return False
+        if unknown:
+            (name,) = unknown
+            solved = _solve(demand.declared, name, demand.given, self.sizes)
+            if solved is None:
+                return False
+            self.sizes[name] = solved
+            self.reasons[name] = demand.where
+            if str(demand.declared) == name:
+                return True
+        expected = substitute(demand.declared, self.sizes)
+        if not self.facts.equal(expected, demand.given):
+            why = disagreement(self.facts, demand.given, expected)
+            source = self.reasons.get(str(demand.declared))
+            if source is not None and source != demand.where:
+                why += f" ({demand.declared} is {expected} in `{source}`)"
+            raise self.wrong_shape(demand.where, demand.spec, demand.type, why)
+        return True
+
+    def wrong_tree(self, where: str, spec: Spec, given: Type) -> Failure:
+        return Failure(
+            ArgumentTree(
+                function=self.function, argument=where, declared=str(spec), given=str(given)
+            )
+        )
+
+    def wrong_shape(self, where: str, spec: ArraySpec, given: ArrayType, why: str) -> Failure:
+        return Failure(
+            ArgumentShape(
+                function=self.function,
+                argument=where,
+                declared=self.declared(spec),
+                given=given,
+                why=why,
+            )
+        )
+
+    def declared(self, spec: ArraySpec) -> str:
+        """A specification, with the dtype that its class stands for by now."""
+        if isinstance(spec.dtype, DType) or spec.dtype.name not in self.dtypes:
+            return str(spec)
+        return f"{spec} with {spec.dtype.name} being {self.dtypes[spec.dtype.name]}"
+
+
+def _solve(
+    declared: Dim, name: str, given: Size, known: Mapping[str, Size]
+) -> Size | None:
+    """The size of `name` that makes a dimension linear in it equal to the given size."""
+    coefficient = 0
+    rest: Size = declared
+    for monomial, factor in as_terms(declared):
+        if len(monomial) == 1 and monomial[0] == name:
+            coefficient = factor
+    if not coefficient:
+        return None
+    rest = declared - coefficient * variable(name)
+    if name in names(rest):
+        return None
+    remainder = given - substitute(rest, known)
+    return remainder if coefficient == 1 else remainder // coefficient
+
