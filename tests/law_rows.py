@@ -18,7 +18,7 @@ from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Primitive
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.dims import parse
+from pscdsl.typing.dims import evaluate, parse
 from pscdsl.typing.dtypes import BOOL, KEY, DType, dtype
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -39,7 +39,8 @@ def array_types(text: str) -> tuple[ArrayType, ...]:
 
 def finfo(kind: DType) -> Any:
     """The limits of the parts of an inexact dtype."""
-    return ml_dtypes.finfo(to_numpy(kind.real))
+    find: Any = ml_dtypes.finfo
+    return find(to_numpy(kind.real))
 
 
 def anything(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
@@ -117,7 +118,8 @@ def _complex(kind: DType, real: NDArray, imag: NDArray) -> NDArray:
 
 
 def _mixed(rng: np.random.Generator, choices: Sequence[NDArray]) -> NDArray:
-    which = rng.integers(0, len(choices), choices[0].shape)
+    count: int = len(choices)
+    which: NDArray = np.asarray(rng.integers(0, count, choices[0].shape))
     result = choices[0]
     for index, each in enumerate(choices[1:], 1):
         result = np.where(which == index, each, result)
@@ -157,12 +159,10 @@ class Row:
 
     def draw(self, rng: np.random.Generator) -> tuple[NDArray, ...]:
         """Operands."""
-        domains = self.domain if isinstance(self.domain, tuple) else None
+        domain = self.domain
+        domains = (domain,) * len(self.operands) if callable(domain) else domain
         env = self.env()
-        result: list[NDArray] = []
-        for index, each in enumerate(self.operands):
-            shape = tuple(int(size) for size in each.substitute(env).shape)  # type: ignore[arg-type]
-            domain = self.domain if domains is None else domains[index]
-            assert not isinstance(domain, tuple)
-            result.append(domain(rng, each.dtype, shape))
-        return tuple(result)
+        return tuple(
+            draw(rng, each.dtype, tuple(evaluate(size, env) for size in each.shape))
+            for draw, each in zip(domains, self.operands, strict=True)
+        )

@@ -21,7 +21,7 @@ from pscdsl.primitives.shaping import (
 from pscdsl.typing import dtypes
 from pscdsl.typing.assumptions import Assumptions, parse_fact
 from pscdsl.typing.dims import name
-from pscdsl.typing.dtypes import ALL, KEY
+from pscdsl.typing.dtypes import ALL, KEY, DType
 from tests.law_rows import Domain, Row, anything, array_type, array_types, moderate, whole
 
 M, N, K = name("m"), name("n"), name("k")
@@ -99,6 +99,16 @@ def _picks(dtype: str) -> Iterator[tuple[Primitive, str, str, tuple[int, ...]]]:
     yield Gather((1,), 1), f"{dtype}[n m]", "i32[n 1]", (1,)
 
 
+def _combines(dtype: DType) -> Iterator[Combine]:
+    yield "set"
+    if dtype.is_number:
+        yield "add"
+        yield "multiply"
+    if dtype.kind <= dtypes.F32.kind:
+        yield "minimum"
+        yield "maximum"
+
+
 def _indexing() -> Iterator[Row]:
     reach: Domain = whole(-2, 7)
     for dtype in (*ALL, KEY):
@@ -107,12 +117,7 @@ def _indexing() -> Iterator[Row]:
             types = (array_type(x), array_type(indices))
             yield Row(gather, types, domain=(anything, reach))
             updates = gather.type_rule(Assumptions(), *types)
-            combines: tuple[Combine, ...] = ("set",)
-            if dtype.is_number:
-                combines += ("add", "multiply")
-            if dtype.kind <= dtypes.F32.kind:
-                combines += ("minimum", "maximum")
-            for combine in combines:
+            for combine in _combines(dtype):
                 rounded = dtype.is_inexact and combine in ("add", "multiply")
                 yield Row(
                     Scatter(gather.axes, combine, gather.batched),
@@ -135,10 +140,10 @@ def _indexing() -> Iterator[Row]:
     starts = whole(-3, 6)
     for dtype in (*ALL, KEY):
         d = dtype.name
-        types = array_types(f"{d}[n m+2], i32, i64")
-        yield Row(DynamicSlice((1, M)), types, domain=(anything, starts, starts))
-        types = array_types(f"{d}[n m+2], {d}[n m], u8, i32")
-        yield Row(DynamicUpdate(), types, domain=(anything, anything, starts, starts))
+        part = array_types(f"{d}[n m+2], i32, i64")
+        yield Row(DynamicSlice((1, M)), part, domain=(anything, starts, starts))
+        update = array_types(f"{d}[n m+2], {d}[n m], u8, i32")
+        yield Row(DynamicUpdate(), update, domain=(anything, anything, starts, starts))
         yield row(DynamicSlice(()), d)
         yield row(DynamicUpdate(), f"{d}, {d}")
     yield row(DynamicSlice((0, N)), "f32[m n], i32, i32")

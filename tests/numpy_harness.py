@@ -87,13 +87,19 @@ def build(
     kwargs: Mapping[str, Any],
     symbolic: bool = False,
     facts: tuple[Fact, ...] = (),
+    bounded: bool = False,
 ) -> Built:
-    """The program that applies a function to arguments."""
+    """The program that applies a function to arguments.
+
+    With `symbolic`, each distinct size above 1 gets a name, which `bounded` says is no less.
+    """
     sizes: dict[int, str] = {}
     if symbolic:
         shapes: list[int] = []
         _mapped(lambda x: shapes.extend(_sizes(x)), (args, tuple(kwargs.values())))
         sizes = {size: f"n{size}" for size in shapes if size > 1}
+    if bounded:
+        facts += tuple(Fact("<=", size, dims.name(of)) for size, of in sizes.items())
     program = Program(Assumptions(facts))
     here = program.current
     params: list[Value] = []
@@ -142,6 +148,11 @@ def run(function: str | Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def run_symbolic(function: str | Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The same, built with one size name for each distinct size above 1."""
     return build(function, args, kwargs, symbolic=True).evaluated()
+
+
+def run_bounded(function: str | Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The same, where each name stands for its size or a larger one."""
+    return build(function, args, kwargs, symbolic=True, bounded=True).evaluated()
 
 
 def run_compiled(function: str | Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

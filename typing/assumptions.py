@@ -78,6 +78,9 @@ class Fact:
         return dims.names(self.left) | dims.names(self.right)
 
 
+_ABSURD = Fact("==", 0, 1)
+
+
 class Assumptions:
     """An immutable set of facts about sizes, and what it entails."""
 
@@ -149,14 +152,13 @@ class Assumptions:
         every = self._relevant(frozenset())
         if self._refuted_by_samples(claim, every) or self.counterexample(claim) is not None:
             return Verdict.NO
-        return Verdict.UNKNOWN
+        return Verdict.YES if self.proves(_ABSURD) else Verdict.UNKNOWN
 
     def consistent(self) -> Verdict:
         """Whether any sizes are admitted at all."""
-        absurd = Fact("==", 0, 1)
-        if self.proves(absurd):
+        if self.proves(_ABSURD):
             return Verdict.NO
-        return Verdict.UNKNOWN if self.counterexample(absurd) is None else Verdict.YES
+        return Verdict.UNKNOWN if self.counterexample(_ABSURD) is None else Verdict.YES
 
     def counterexample(self, claim: Fact) -> dict[str, int] | None:
         """The smallest admitted sizes (by sum, then in order of names) that refute the claim.
@@ -812,6 +814,10 @@ def _shifted(constraints: list[Size], factors: set[Atom]) -> list[Size] | None:
             continue
         signed.add(factor)
     found = [dims.substitute(size, env) for size in constraints]
+    for name in sorted(signed & lower.keys() & upper.keys()):
+        ceiling = upper[name] - lower[name] - dims.variable(name)
+        if ceiling not in found:
+            found.append(ceiling)
     products = _products(found, signed)
     monomials = {m: 0 for size in (*found, *products) for m, _ in dims.as_terms(size)}
     for monomial in monomials:
@@ -1064,21 +1070,23 @@ class _Search:
                     least = fact.left + (fact.relation == "<")
                     self.floor[name] = max(self.floor[name], least)
 
-    def _step(self) -> None:
-        self.steps -= 1
+    def _step(self, weight: int = 1) -> None:
+        self.steps -= weight
         if self.steps < 0:
             raise _Exhausted
 
     def _holds(self, facts: Iterable[Fact], env: dict[str, int]) -> bool:
         for fact in facts:
-            self._step()
+            self._step(_weight(fact))
             if not fact.holds(env):
                 return False
         return True
 
     def _refuted(self, env: dict[str, int]) -> bool:
-        self._step()
-        return self.claim is None or not self.claim.holds(env)
+        if self.claim is None:
+            return True
+        self._step(_weight(self.claim))
+        return not self.claim.holds(env)
 
     def _candidates(self, name: str, most: int) -> Iterator[int]:
         """The values of a name up to a bound that pass the facts about it alone."""
@@ -1193,6 +1201,11 @@ class _Search:
                 else:
                     width //= 2
         return found
+
+
+def _weight(fact: Fact) -> int:
+    """About how long a fact takes to evaluate."""
+    return 1 + (len(dims.as_terms(fact.left)) + len(dims.as_terms(fact.right))) // 4
 
 
 def _samples(assumptions: Assumptions, facts: list[Fact]) -> list[dict[str, int]]:

@@ -70,6 +70,7 @@ for _constant in ("pi", "e", "inf", "nan", "tau"):
     MEANINGS[f"math.{_constant}"] = getattr(math, _constant)
 python_library.register()
 combinators.register()
+MEANINGS["pscdsl.bool_"] = dtypes.BOOL
 MEANINGS["dataclasses.dataclass"] = Marker("dataclasses.dataclass")
 MEANINGS["dataclasses.field"] = Marker("dataclasses.field")
 for _method in ("property", "staticmethod", "classmethod"):

@@ -36,7 +36,8 @@ def power(x1: Value, x2: Value, /) -> Value:
 @of_arrays("numpy.float_power", together=("x1", "x2"))
 def float_power(x1: Value, x2: Value, /) -> Value:
     """`x1 ** x2` in floating point."""
-    return power(to_inexact(x1), to_inexact(x2))
+    result: Value = power(to_inexact(x1), to_inexact(x2))
+    return result
 
 
 def _known_power(x: Value, exponent: Scalar) -> Value | None:
@@ -44,18 +45,21 @@ def _known_power(x: Value, exponent: Scalar) -> Value | None:
         if exponent.imag:
             return None
         exponent = exponent.real
+    if math.isnan(exponent):
+        return None
     if x.dtype.is_integer:
         if exponent < 0:
             raise Failure(NegativePowerOfInteger(base=x.type, exponent=int(exponent)))
         return _product(x, int(exponent))
-    if exponent == int(exponent) if math.isfinite(exponent) else False:
-        if abs(exponent) > LARGEST_MULTIPLIED:
-            return None
-        product = _product(x, abs(int(exponent)))
-        return product if exponent >= 0 else e.divide(1, product)  # type: ignore[no-any-return]
-    if exponent == 0.5:
-        return e.sqrt(x)  # type: ignore[no-any-return]
-    return e.rsqrt(x) if exponent == -0.5 else None
+    if abs(exponent) == 0.5:
+        root: Value = (e.sqrt if exponent > 0 else e.rsqrt)(x)
+        return root
+    if abs(exponent) > LARGEST_MULTIPLIED or exponent != int(exponent):
+        return None
+    product = _product(x, abs(int(exponent)))
+    if exponent < 0:
+        product = e.divide(1, product)
+    return product
 
 
 def _product(x: Value, count: int) -> Value:

@@ -38,7 +38,7 @@ def einsum(here: Builder, *operands: Any, optimize: Any = False) -> Value:
         _fail(text, f"{len(terms)} groups of letters for {len(arrays)} operands")
     values = _values(here, arrays)
     labelled = [_labelled(text, *each) for each in zip(values, terms, strict=True)]
-    _check_sizes(text, labelled)
+    _check_sizes(labelled)
     return contract(labelled, _result_labels(text, labelled, terms, output))
 
 
@@ -124,7 +124,7 @@ def _text(symbols: Sequence[Symbol]) -> str:
 
 
 def _labelled(text: str, value: Value, term: Sequence[Symbol]) -> Labelled:
-    """An operand with its labels; the axes of `...` are labelled by how far they are from its end."""
+    """An operand with its labels: those of the axes of `...` count from its end."""
     letters = [symbol for symbol in term if symbol is not ...]
     if len(term) - len(letters) > 1:
         _fail(text, "`...` stands at most once for each operand")
@@ -141,29 +141,30 @@ def _labelled(text: str, value: Value, term: Sequence[Symbol]) -> Labelled:
     return Labelled(value, tuple(labels))
 
 
-def _check_sizes(text: str, operands: Sequence[Labelled]) -> None:
+def _check_sizes(operands: Sequence[Labelled]) -> None:
     known: dict[Label, tuple[Size, int]] = {}
     for index, each in enumerate(operands):
-        facts, own = each.value.builder.facts, dict[Label, Size]()
+        own: dict[Label, Size] = {}
         for label, size in zip(each.labels, each.value.shape, strict=True):
-            other, place = known.get(label, (1, index))
-            if label in own:
-                other, place = own[label], index
-            elif other == 1 or size == 1:
-                own[label] = size
-                known[label] = (size, index) if other == 1 else (other, place)
-                continue
+            if label in own:  # a diagonal: here a size of 1 is not repeated
+                _require_equal(each, label, (own[label], size), (index, index))
             own[label] = size
-            if not facts.equal(size, other):
-                name = f"`{label}`" if isinstance(label, str) else "of `...`"
-                raise Failure(
-                    LengthsDiffer(
-                        function=NAME,
-                        left=f"axis {name} of operand {place}",
-                        right=f"axis {name} of operand {index}",
-                        why=disagreement(facts, other, size),
-                    )
-                )
+            other, place = known.get(label, (1, index))
+            if other == 1:
+                known[label] = (size, index)
+            elif size != 1:
+                _require_equal(each, label, (other, size), (place, index))
+
+
+def _require_equal(
+    x: Labelled, label: Label, sizes: tuple[Size, Size], places: tuple[int, int]
+) -> None:
+    facts = x.value.builder.facts
+    if not facts.equal(*sizes):
+        name = f"`{label}`" if isinstance(label, str) else "of `...`"
+        left, right = (f"axis {name} of operand {place}" for place in places)
+        why = disagreement(facts, *sizes)
+        raise Failure(LengthsDiffer(function=NAME, left=left, right=right, why=why))
 
 
 def _result_labels(

@@ -12,7 +12,7 @@ from pscdsl.numpy import diagonals, reductions
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.contraction import Labelled, Labels, contract
-from pscdsl.numpy.elementwise import require, together
+from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.shorthand import at, joined, moved, raveled, reshaped, transposed
 from pscdsl.primitives.elementwise import bitwise_and, conjugate, multiply, subtract
 from pscdsl.typing.arrays import ArrayType, Shape

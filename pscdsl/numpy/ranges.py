@@ -65,10 +65,9 @@ def _bound(x: Any) -> Size | float:
 def _shifted(here: Builder, numbers: Value, start: Size | float, step: Size | float) -> Value:
     """`start + step * numbers`; a negative step is subtracted, which unsigned integers allow."""
     if isinstance(step, Dim) or step >= 0:
-        if step != 1:
-            numbers = e.multiply(numbers, step)
-        return numbers if start == 0 else e.add(numbers, start)  # type: ignore[no-any-return]
-    down = numbers if step == -1 else e.multiply(numbers, -step)
+        up: Value = numbers if step == 1 else e.multiply(numbers, step)
+        return up if start == 0 else e.add(up, start)
+    down: Value = numbers if step == -1 else e.multiply(numbers, -step)
     return e.subtract(start, down)  # type: ignore[no-any-return]
 
 

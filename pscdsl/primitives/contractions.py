@@ -163,18 +163,17 @@ def _slide(
     return tuple(places)
 
 
-def _spread(x: NDArray, windows: Sequence[Window], padding: object) -> NDArray:
+def _spread(here: Evaluation, x: NDArray, windows: Sequence[Window], padding: object) -> NDArray:
     """An array with what stands between and around its elements, along its last axes."""
     first = x.ndim - len(windows)
     for axis, window in enumerate(windows, first):
         count = x.shape[axis]
-        assert isinstance(window.low, int)
-        assert isinstance(window.high, int)
-        length = max((count - 1) * window.base_dilation + 1, 0) + window.low + window.high
+        low, high = here.size(window.low), here.size(window.high)
+        length = max((count - 1) * window.base_dilation + 1, 0) + low + high
         result = np.full((*x.shape[:axis], max(length, 0), *x.shape[axis + 1 :]), padding, x.dtype)
-        places: NDArray = np.arange(count) * window.base_dilation + window.low
-        inside: NDArray = (places >= 0) & (places < length)
-        result[(*_all(axis), places[inside])] = x[(*_all(axis), inside)]
+        places = [at for i in range(count) if 0 <= (at := i * window.base_dilation + low) < length]
+        skipped = len([i for i in range(count) if i * window.base_dilation + low < 0])
+        np.moveaxis(result, axis, 0)[places] = np.moveaxis(x, axis, 0)[skipped:][: len(places)]
         x = result
     return x
 
@@ -184,10 +183,10 @@ def _all(count: int) -> tuple[slice, ...]:
 
 
 def _offsets(
-    windows: Sequence[Window], places: Sequence[Size]
+    here: Evaluation, windows: Sequence[Window], places: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
     """Each place in the window, and the elements that stand there as it slides."""
-    for offset in product(*(range(window.size) for window in windows)):
+    for offset in product(*(range(here.size(window.size)) for window in windows)):
         yield (
             offset,
             tuple(
@@ -263,7 +262,7 @@ class Convolution(Primitive, name="convolution"):
         windows = [window.at(here) for window in named]
         counts = here.shape(_slide(Assumptions(), windows, x.shape[2:]) or ())
         wide = to_numpy(_accumulator(from_numpy(x.dtype)))
-        spread = _spread(x.astype(wide), windows, 0)
+        spread = _spread(here, x.astype(wide), windows, 0)
         if self.batch_groups > 1:  # parts of the batch as groups of channels
             each = spread.shape[0] // self.batch_groups
             parts = spread.reshape(self.batch_groups, each, *spread.shape[1:])
@@ -273,11 +272,12 @@ class Convolution(Primitive, name="convolution"):
         batch, outputs = spread.shape[0], kernel.shape[0]
         spread = spread.reshape(batch, groups, kernel.shape[1], *spread.shape[2:])
         weights = kernel.astype(wide).reshape(groups, outputs // groups, *kernel.shape[1:])
+        weights = np.moveaxis(weights, (0, 1, 2), (-3, -2, -1))
         total = np.zeros((batch, groups, outputs // groups, prod(counts)), wide)
         with np.errstate(all="ignore"):
-            for offset, there in _offsets(windows, counts):
+            for offset, there in _offsets(here, windows, counts):
                 picked = spread[(*_all(3), *there)].reshape(*spread.shape[:3], prod(counts))
-                total += np.matmul(weights[(..., *offset)], picked)
+                total += np.matmul(weights[offset], picked)
         return (total.reshape(batch, outputs, *counts).astype(x.dtype),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
@@ -352,10 +352,10 @@ class ReduceWindow(Primitive, name="reduce_window"):
         wide = x.astype(to_numpy(dtype))
         if dtype is not F32 and x.dtype.itemsize == 2 and dtype.is_float:
             wide = wide.astype(np.float32)  # exact, and NumPy's loops know it
-        spread = _spread(wide, windows, neutral)
+        spread = _spread(here, wide, windows, neutral)
         total = np.full(counts, neutral, wide.dtype)
         with np.errstate(all="ignore"):
-            for _, there in _offsets(windows, counts):
+            for _, there in _offsets(here, windows, counts):
                 total = UFUNCS[self.kind](total, spread[there])
         return (np.asarray(total).astype(x.dtype),)
 

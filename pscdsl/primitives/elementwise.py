@@ -284,8 +284,9 @@ class Bitcast(Primitive, name="bitcast"):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         (x,) = operands
-        if x.dtype.bits != self.dtype.bits or BOOL in (x.dtype, self.dtype):
-            self.ill_typed(f"{x.dtype} and {self.dtype} differ in width")
+        pair = (x.dtype, self.dtype)
+        if x.dtype.bits != self.dtype.bits or not all(d.is_integer or d.is_float for d in pair):
+            self.ill_typed(f"{x.dtype} and {self.dtype} differ in width, or are not numbers")
         return (x.with_dtype(self.dtype),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
@@ -337,7 +338,8 @@ class Clamp(Primitive, name="clamp"):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         low, x, high = operands
-        return (np.asarray(np.minimum(np.maximum(x, low), high)),)
+        with np.errstate(all="ignore"):
+            return (np.asarray(np.minimum(np.maximum(x, low), high)),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         low, x, high = (

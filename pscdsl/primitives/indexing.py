@@ -68,10 +68,10 @@ def _picked(
 def _numpy_index(x: NDArray, indices: NDArray, axes: tuple[int, ...], batched: int) -> Any:
     """What picks from `x` with its shared axes first, then `axes`."""
     places = indices.shape[:-1]
-    shared = [
-        np.arange(places[axis]).reshape([-1 if axis == i else 1 for i in range(len(places))])
-        for axis in range(batched)
-    ]
+    shared: list[NDArray] = []
+    for axis in range(batched):
+        counts: NDArray = np.arange(places[axis])
+        shared.append(counts.reshape([-1 if axis == i else 1 for i in range(len(places))]))
     picked = [clamped(indices[..., i], x.shape[axis] - 1) for i, axis in enumerate(axes)]
     return (*shared, *picked)
 
@@ -81,9 +81,7 @@ def _order(rank: int, axes: tuple[int, ...], batched: int) -> tuple[int, ...]:
     return (*front, *without(range(rank), front))
 
 
-def _clamped_indices(
-    hlo: Hlo, indices: H, inputs: Types, axes: tuple[int, ...], clamp: bool
-) -> H:
+def _clamped_indices(hlo: Hlo, indices: H, inputs: Types, axes: tuple[int, ...], clamp: bool) -> H:
     """Index tuples as XLA wants them; it clamps those of a gather itself."""
     x, given = inputs[0], inputs[1]
     highest = [hlo.size(x.shape[axis]) - 1 for axis in axes]
@@ -114,11 +112,9 @@ class Gather(Primitive, name="gather"):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         x, indices = operands
         front = x.transpose(_order(x.ndim, self.axes, self.batched))
-        return (front[_numpy_index(x, indices, self.axes, self.batched)],)
+        return (np.asarray(front[_numpy_index(x, indices, self.axes, self.batched)]),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         x, indices = operands
         array, places = inputs
         shared = list(range(self.batched))
@@ -178,9 +174,7 @@ class Scatter(Primitive, name="scatter"):
                 _UFUNCS[self.combine].at(front, index, updates)
         return (front.transpose(np.argsort(order)),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         x, indices, updates = operands
         array, places, _ = inputs
         shared = list(range(self.batched))
@@ -260,11 +254,9 @@ class DynamicSlice(Primitive, name="dynamic_slice"):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         x, *starts = operands
-        return (x[_window(x.shape, here.shape(self.sizes), starts)],)
+        return (np.asarray(x[_window(x.shape, here.shape(self.sizes), starts)]),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         x, *starts = operands
         if not starts:
             return (x,)
@@ -294,9 +286,7 @@ class DynamicUpdate(Primitive, name="dynamic_update"):
         result[_window(x.shape, update.shape[: len(starts)], starts)] = update
         return (result,)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         x, update, *starts = operands
         if not starts:
             return (update,)
@@ -306,5 +296,3 @@ class DynamicUpdate(Primitive, name="dynamic_update"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
-
-

@@ -125,17 +125,13 @@ class Reduce(Primitive, name="reduce"):
             )
         return (np.asarray(result).astype(x.dtype),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (x,), (given,), (output,) = operands, inputs, outputs
         dtype = accumulator(self.kind, given.dtype)
         wide = hlo.convert(x, given.with_dtype(dtype))
         init = hlo.full(identity(self.kind, dtype), ArrayType(dtype))
         combine = combiner(hlo, self.kind)
-        (result,) = hlo.reduce(
-            (wide,), (init,), self.axes, (output.with_dtype(dtype),), combine
-        )
+        (result,) = hlo.reduce((wide,), (init,), self.axes, (output.with_dtype(dtype),), combine)
         return (hlo.convert(result, output),)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
@@ -173,9 +169,7 @@ class ArgReduce(Primitive, name="arg_reduce"):
         find = np.argmax if self.kind == "maximum" else np.argmin
         return (np.asarray(find(x, axis=self.axis)).astype(to_numpy(self.dtype)),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (x,), (given,), (output,) = operands, inputs, outputs
         (counts,) = hlo.op(
             "iota", (), (given.with_dtype(self.dtype),), {"iota_dimension": self.axis}
@@ -230,9 +224,7 @@ class Cumulative(Primitive, name="cumulative"):
         result = np.flip(result, self.axis) if self.reverse else result
         return (result.astype(x.dtype),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (x,), (given,), (output,) = operands, inputs, outputs
         count = hlo.size(given.shape[self.axis])
         if count <= 1 or 0 in hlo.shape(given.shape):

@@ -113,9 +113,7 @@ def emit_fmod(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
 
 def _opposed(hlo: Hlo, rest: H, divisor: H, zero: H) -> H:
     """Whether there is a remainder, of the sign that the divisor has not."""
-    differ = hlo.binary(
-        "xor", hlo.compare("LT", rest, zero), hlo.compare("LT", divisor, zero)
-    )
+    differ = hlo.binary("xor", hlo.compare("LT", rest, zero), hlo.compare("LT", divisor, zero))
     return hlo.binary("and", hlo.compare("NE", rest, zero), differ)
 
 
@@ -139,9 +137,7 @@ def _emit_float_floor_divide(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
     zero, one = hlo.full(0.0, common), hlo.full(1.0, common)
     rest = hlo.binary("remainder", x, y)
     exact = hlo.binary("divide", hlo.binary("subtract", x, rest), y)
-    exact = hlo.select(
-        _opposed(hlo, rest, y, zero), hlo.binary("subtract", exact, one), exact
-    )
+    exact = hlo.select(_opposed(hlo, rest, y, zero), hlo.binary("subtract", exact, one), exact)
     # `exact` is an integer but for rounding: take the nearest one.
     down = hlo.unary("floor", exact)
     off = hlo.compare("GT", hlo.binary("subtract", exact, down), hlo.full(0.5, common))
@@ -173,8 +169,9 @@ def logistic(x: NDArray) -> Any:
     """`1 / (1 + exp(-x))`, without overflow."""
     wide = _widened(x)
     one = wide.dtype.type(1)
-    small = np.exp(np.where(wide.real < 0, wide, -wide))
-    return (np.where(wide.real < 0, small, one) / (one + small)).astype(x.dtype)
+    negative = np.real(wide) < 0
+    small = np.exp(np.where(negative, wide, -wide))
+    return (np.where(negative, small, one) / (one + small)).astype(x.dtype)
 
 
 def rsqrt(x: NDArray) -> Any:
@@ -312,10 +309,17 @@ def convert(x: NDArray, dtype: np.dtype[Any]) -> NDArray:
         if wanted is BOOL:
             return np.asarray(x != 0)
         if given.is_complex and not wanted.is_complex:
-            x, given = x.real, given.real
+            x, given = np.asarray(np.real(x)), given.real
         if given.is_float and wanted.is_integer:
             return _saturated(x.astype(np.float64), wanted)
+        if _rounds_twice(given, wanted):
+            x = x.astype(np.float32)
         return x.astype(dtype)
+
+
+def _rounds_twice(given: DType, wanted: DType) -> bool:
+    """Whether a cast goes by way of f32, as it does in XLA on CPUs."""
+    return given is dtypes.F64 and wanted.is_float and wanted.bits == 16
 
 
 def _saturated(x: NDArray, wanted: DType) -> NDArray:
@@ -339,4 +343,6 @@ def emit_convert(hlo: Hlo, x: H, given: ArrayType, output: ArrayType) -> H:
         (x,) = hlo.op("real", (x,), (given,))
         if given.dtype is output.dtype:
             return x
+    if _rounds_twice(given.dtype, output.dtype):
+        x = hlo.convert(x, output.with_dtype(dtypes.F32))
     return hlo.convert(x, output)

@@ -84,9 +84,7 @@ class Broadcast(Shaping, name="broadcast"):
             aligned[axis] = size
         return (np.broadcast_to(x.reshape((*aligned, *words)), (*shape, *words)),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return (hlo.broadcast(operands[0], outputs[0], self.dims),)
 
 
@@ -108,9 +106,7 @@ class Reshape(Shaping, name="reshape"):
         # Twice the elements: keys.  An empty array of keys cannot be told from one of numbers.
         return (x.reshape(shape if prod(shape) == x.size else (*shape, 2)),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return (hlo.reshape(operands[0], outputs[0]),)
 
 
@@ -130,9 +126,7 @@ class Transpose(Shaping, name="transpose"):
         (x,) = operands
         return (x.transpose(*self.permutation, *range(len(self.permutation), x.ndim)),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         full = (*self.permutation, *(inputs[0].rank + i for i in range(len(stored(inputs[0])))))
         return hlo.op("transpose", operands, outputs, {"permutation": hlo.i64_array(full)})
 
@@ -162,9 +156,7 @@ class Concatenate(Shaping, name="concatenate"):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return (np.concatenate(operands, axis=self.axis),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if len(operands) == 1:
             return operands
         return hlo.op("concatenate", operands, outputs, {"dimension": self.axis})
@@ -224,9 +216,7 @@ class Pad(Shaping, name="pad"):
             result[tuple(target)] = part
         return (result,)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         attributes = {
             "edge_padding_low": hlo.i64_array(hlo.shape(self.low)),
             "edge_padding_high": hlo.i64_array(hlo.shape(self.high)),
@@ -265,11 +255,9 @@ class Slice(Shaping, name="slice"):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         start, limit = here.shape(self.start), here.shape(self.limit)
-        return (operands[0][tuple(map(slice, start, limit, self.stride))],)
+        return (np.asarray(operands[0][tuple(map(slice, start, limit, self.stride))]),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         words = stored(inputs[0])
         attributes = {
             "start_indices": hlo.i64_array((*hlo.shape(self.start), *(0 for _ in words))),
@@ -294,9 +282,7 @@ class Reverse(Shaping, name="reverse"):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return (np.flip(operands[0], self.axes),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return hlo.op("reverse", operands, outputs, {"dimensions": hlo.i64_array(self.axes)})
 
 

@@ -34,7 +34,9 @@ def ranks(x: NDArray, *, descending: bool = False) -> list[NDArray]:
         return [~x if descending else x]
     parts: list[NDArray] = [np.real(x), np.imag(x)] if dtype.is_complex else [x]
     missing = [np.isnan(part) for part in parts]
-    wide: list[NDArray] = [part.astype(np.float32) if part.dtype.itemsize == 2 else part for part in parts]
+    wide: list[NDArray] = [
+        part.astype(np.float32) if part.dtype.itemsize == 2 else part for part in parts
+    ]
     numbers = [np.where(no, 0, part) for no, part in zip(missing, wide, strict=True)]
     return [*missing, *(-each if descending else each for each in numbers)]
 

@@ -60,13 +60,15 @@ def odd(name: str) -> Emit:
         if not given.dtype.is_complex:
             return hlo.unary(name, x)
         part = _part(given)
-        signs = parts(hlo, x, given)
-        first = join(hlo, *(absolute_of(hlo, each, part) for each in signs), given)
-        results = parts(hlo, hlo.unary(name, first), given)
-        mirrored = [
-            copysign_of(hlo, each, sign, part) for each, sign in zip(results, signs, strict=True)
-        ]
-        return join(hlo, *mirrored, given)
+        real, imag = parts(hlo, x, given)
+        first = join(hlo, absolute_of(hlo, real, part), absolute_of(hlo, imag, part), given)
+        real_result, imag_result = parts(hlo, hlo.unary(name, first), given)
+        return join(
+            hlo,
+            copysign_of(hlo, real_result, real, part),
+            copysign_of(hlo, imag_result, imag, part),
+            given,
+        )
 
     return emit
 

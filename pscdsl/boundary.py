@@ -1,0 +1,207 @@
+"""Python objects on their way into a kernel and out of it: trees of arrays of real classes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyrsistent
+
+from pscdsl.arrays import Array
+from pscdsl.frontend.loaded import record_class
+from pscdsl.frontend.records import RecordClass
+from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dtypes import DEFAULT, DType, Kind, accepts_weak
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    MapSpec,
+    RecordSpec,
+    RepeatedSpec,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+)
+from pscdsl.typing.trees import (
+    NONE,
+    MapType,
+    NoneType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+)
+
+_KINDS: dict[type, Kind] = {
+    bool: Kind.BOOL,
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    complex: Kind.COMPLEX,
+}
+Register = Callable[..., None]
+
+
+class NotAnArgument(Exception):
+    """An object that no specification fits; carries what it is."""
+
+
+def argument(spec: Spec | None, value: Any, leaves: list[Any], register: Register) -> Type:
+    """The type of an argument, its arrays appended to `leaves`.
+
+    Python scalars take the dtype that the specification names.  `register` is told of every
+    container class that is met.
+    """
+    kind = _KINDS.get(type(value))
+    if kind is not None and not isinstance(spec, StaticSpec):
+        leaves.append(value)
+        return ArrayType(_weak_dtype(spec, kind))
+    if isinstance(spec, StaticSpec):
+        return StaticType(value)
+    if isinstance(value, np.ndarray | np.generic | Array):
+        leaves.append(value)
+        return array_type(value)
+    if value is None:
+        return NONE
+    return _container(spec, value, leaves, register)
+
+
+def array_type(value: Any) -> ArrayType:
+    """The type of a NumPy or device array."""
+    try:
+        return ArrayType(from_numpy(np.dtype(value.dtype)), tuple(value.shape))
+    except TypeError as error:
+        raise NotAnArgument(f"an array of dtype {value.dtype}") from error
+
+
+def _weak_dtype(spec: Spec | None, kind: Kind) -> DType:
+    if isinstance(spec, ArraySpec):
+        if isinstance(spec.dtype, DType):
+            return spec.dtype if accepts_weak(spec.dtype, kind) else DEFAULT[kind]
+        if DEFAULT[kind] not in spec.dtype.members:
+            fitting = [each for each in spec.dtype.members if accepts_weak(each, kind)]
+            wanted = [each for each in fitting if each in DEFAULT.values()] or fitting
+            return wanted[0] if wanted else DEFAULT[kind]
+    return DEFAULT[kind]
+
+
+def _container(spec: Spec | None, value: Any, leaves: list[Any], register: Register) -> Type:
+    def inside(index: int | str, item: Any) -> Type:
+        return argument(_part(spec, index), item, leaves, register)
+
+    if isinstance(value, pyrsistent.PMap) and not isinstance(value, pyrsistent.PRecord):
+        register(type(value), _map_children, _map_from)
+        keys = sorted(value)
+        return MapType(tuple((str(key), inside(str(key), value[key])) for key in keys))
+    if isinstance(value, pyrsistent.PVector):
+        register(type(value), lambda v: (tuple(v), None), lambda _, items: pyrsistent.pvector(items))
+        return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
+    if type(value) is tuple:
+        return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))  # pyright: ignore
+    cls = record_class(type(value))
+    if cls is not None:
+        names = cls.field_names()
+        read = reader(cls)
+        if cls.kind != "namedtuple":
+            children = functools.partial(_record_children, read, names)
+            register(type(value), children, functools.partial(_record_from, cls))
+        return RecordType(cls.name, tuple((n, inside(n, read(value, n))) for n in names))
+    if isinstance(value, list):
+        raise NotAnArgument("a list; pass a tuple, or an array made by `np.array`")
+    if isinstance(value, dict):
+        raise NotAnArgument("a dict; pass a record or a pyrsistent PMap")
+    raise NotAnArgument(f"an object of class {type(value).__qualname__}")
+
+
+def _map_children(value: Any) -> tuple[Any, Any]:
+    keys = tuple(sorted(value))
+    return tuple(value[key] for key in keys), keys
+
+
+def _map_from(keys: Any, items: Any) -> Any:
+    return pyrsistent.pmap(dict(zip(keys, items, strict=True)))
+
+
+def _record_children(read: Callable[[Any, str], Any], names: Any, value: Any) -> tuple[Any, Any]:
+    return tuple(read(value, name) for name in names), None
+
+
+def _record_from(cls: RecordClass, rest: Any, items: Any) -> Any:
+    del rest
+    return construct(cls, list(items))
+
+
+def reader(cls: RecordClass) -> Callable[[Any, str], Any]:
+    """How a field of an instance is read."""
+    return (lambda value, name: value[name]) if cls.kind == "precord" else getattr
+
+
+def construct(cls: RecordClass, values: list[Any]) -> Any:
+    """An instance of the real class; a dict where the class was never loaded."""
+    names = cls.field_names()
+    if cls.constructor is None:
+        return dict(zip(names, values, strict=True))
+    if cls.kind == "namedtuple":
+        return cls.constructor(*values)
+    if cls.kind == "precord":
+        return cls.constructor(**dict(zip(names, values, strict=True)))
+    made = object.__new__(cls.constructor)  # its fields were checked when the program was
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _part(spec: Spec | None, index: int | str) -> Spec | None:
+    """The specification of a part of a container; None where there is none."""
+    if isinstance(spec, TupleSpec) and isinstance(index, int) and index < len(spec.items):
+        return spec.items[index]
+    if isinstance(spec, RepeatedSpec | MapSpec):
+        return spec.item
+    if isinstance(spec, RecordSpec):
+        return dict(spec.fields).get(str(index))
+    return None
+
+
+def result(tree: Type, arrays: Iterator[Any]) -> Any:
+    """The value with this type, its arrays taken in order."""
+    if isinstance(tree, ArrayType):
+        return next(arrays)
+    if isinstance(tree, NoneType):
+        return None
+    if isinstance(tree, StaticType):
+        return tree.value
+    if isinstance(tree, TupleType):
+        return tuple(result(each, arrays) for each in tree.items)
+    if isinstance(tree, RecordType):
+        cls = tree.record.definition
+        assert isinstance(cls, RecordClass)
+        return construct(cls, [result(each, arrays) for _, each in tree.fields])
+    if isinstance(tree, MapType):
+        return pyrsistent.pmap({key: result(each, arrays) for key, each in tree.items})
+    return pyrsistent.pvector([result(each, arrays) for each in tree.items])
+
+
+def register_result(tree: Type, register: Register) -> None:
+    """Tell `register` of every container class of a result."""
+    if isinstance(tree, TupleType | VectorType):
+        for each in tree.items:
+            register_result(each, register)
+        if isinstance(tree, VectorType):
+            register(
+                type(pyrsistent.pvector()),
+                lambda v: (tuple(v), None),
+                lambda _, items: pyrsistent.pvector(items),
+            )
+    elif isinstance(tree, RecordType):
+        cls = tree.record.definition
+        if isinstance(cls, RecordClass) and cls.constructor and cls.kind != "namedtuple":
+            children = functools.partial(_record_children, reader(cls), cls.field_names())
+            register(cls.constructor, children, functools.partial(_record_from, cls))
+        for _, each in tree.fields:
+            register_result(each, register)
+    elif isinstance(tree, MapType):
+        register(type(pyrsistent.pmap()), _map_children, _map_from)
+        for _, each in tree.items:
+            register_result(each, register)

@@ -1,0 +1,118 @@
+"""The combinators' public names: their meanings are the compiler's, and only kernels have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn, TypeVar
+
+C = TypeVar("C")
+X = TypeVar("X")
+Y = TypeVar("Y")
+
+
+def _only_in_kernels(name: str) -> NoReturn:
+    raise TypeError(f"psc.{name} has a meaning only inside a kernel")
+
+
+def scan(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[C, Y]:
+    """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, and all y stacked.
+
+    `length` is needed where there are no `xs`.  With `reverse`, from the last row to the first;
+    row i of the result belongs to row i of `xs` either way.
+    """
+    _only_in_kernels("scan")
+
+
+def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
+    """`f(x)` for each x along the leading axis of `xs`, results stacked."""
+    _only_in_kernels("map")
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, C], C], init_val: C) -> C:
+    """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded)."""
+    _only_in_kernels("fori_loop")
+
+
+def while_loop(
+    cond_fun: Callable[[C], Any],
+    body_fun: Callable[[C], C],
+    init_val: C,
+    max_steps: int | None = None,
+) -> C:
+    """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
+    _only_in_kernels("while_loop")
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Y], false_fun: Callable[..., Y], *operands: Any
+) -> Y:
+    """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`; only one of them is run."""
+    _only_in_kernels("cond")
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Y]], *operands: Any) -> Y:
+    """`branches[index](*operands)`; the index is clamped to the branches there are."""
+    _only_in_kernels("switch")
+
+
+def update(x: C, index: Any, value: Any, combine: str = "set") -> C:
+    """`x` with `value` at `index`: what `x[index] = value` would leave behind.
+
+    `combine` is "set", "add", "multiply", "minimum" or "maximum".
+    """
+    _only_in_kernels("update")
+
+
+def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
+    """The part of `x` of these sizes that begins at `starts`, which are clamped so that it fits."""
+    _only_in_kernels("dynamic_slice")
+
+
+def dynamic_update(x: C, update: C, starts: Sequence[Any]) -> C:
+    """`x` with `update` written at `starts`, which are clamped so that it fits."""
+    _only_in_kernels("dynamic_update")
+
+
+def top_k(x: C, k: int) -> tuple[C, Any]:
+    """The k largest values along the last axis, in falling order, and their indices."""
+    _only_in_kernels("top_k")
+
+
+def conv(
+    x: C,
+    kernel: C,
+    strides: Any = 1,
+    padding: Any = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> C:
+    """Correlate `x` [N C *spatial] with `kernel` [O C/groups *spatial]: [N O *spatial]."""
+    _only_in_kernels("conv")
+
+
+def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
+    """The largest value of each window over the spatial axes of `x` [N C *spatial]."""
+    _only_in_kernels("max_pool")
+
+
+def avg_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
+    """The mean of each window over the spatial axes of `x` [N C *spatial]."""
+    _only_in_kernels("avg_pool")
+
+
+def reveal_type(value: C) -> C:
+    """Report the type of an expression while checking."""
+    return value
+
+
+def scope(name: str) -> AbstractContextManager[None]:
+    """Name a part of a kernel."""
+    _only_in_kernels("scope")

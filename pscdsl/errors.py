@@ -1,0 +1,25 @@
+"""What calling a kernel from Python can raise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pscdsl.typing.diagnostics import Diagnostic
+
+
+class CheckError(Exception):
+    """A kernel was found to be wrong; the text is what `pscdsl check` prints."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(diagnostics)
+        self.diagnostics = tuple(diagnostics)
+
+    def __str__(self) -> str:
+        from pscdsl.report.text import render
+
+        count = len(self.diagnostics)
+        return f"{count} finding{'s' * (count != 1)}\n\n{render(self.diagnostics)}"
+
+
+class ArgumentError(TypeError):
+    """An argument does not fit the signature of the kernel that is called."""

@@ -1,0 +1,381 @@
+"""Kernels as Python objects: checked at the first call, compiled for each kind of arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+
+from pscdsl import boundary
+from pscdsl.errors import ArgumentError, CheckError
+from pscdsl.frontend.check import check_definition
+from pscdsl.frontend.definitions import Definition, Excluded
+from pscdsl.frontend.loaded import definition_of
+from pscdsl.frontend.values import Poisoned
+from pscdsl.ir import Function
+from pscdsl.show import show
+from pscdsl.transforms.simplify import simplify
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.dtypes import dtype as dtype_named
+from pscdsl.typing.signatures import Choice, DTypeClass, Signature, StaticSpec, walk_paths
+from pscdsl.typing.signatures import ArraySpec as _ArraySpec
+from pscdsl.typing.signatures import RepeatedSpec as _RepeatedSpec
+from pscdsl.typing.signatures import Variadic as _Variadic
+from pscdsl.typing.signatures import group_name as _group_name
+from pscdsl.typing.trees import StaticType, Type
+from pscdsl.typing.unify import Match, match
+
+if TYPE_CHECKING:
+    from pscdsl.xla.compile import Executable
+    from pscdsl.xla.dispatch import Specialised
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Kernel(Generic[P, R]):
+    """A pure, typed function that is compiled for the kind of arguments it is called with."""
+
+    def __init__(self, function: Callable[P, R] | None, definition: Definition | None = None):
+        self._function = function
+        self._definition = definition
+        self._dispatcher: Any = None
+        self._executables: dict[tuple[Choice, tuple[tuple[str, int], ...]], Executable] = {}
+        self._simplified: dict[Choice, Function] = {}
+        if function is not None:
+            functools.update_wrapper(self, function)
+
+    @classmethod
+    def from_definition(cls, definition: Definition) -> Kernel[Any, Any]:
+        """A kernel that was read from source and never loaded."""
+        return Kernel(None, definition)
+
+    @property
+    def definition(self) -> Definition:
+        """What the front end knows of this kernel."""
+        if self._definition is None:
+            function = self._function
+            if not isinstance(function, types.FunctionType):
+                raise TypeError("psc.kernel takes a function written in Python")
+            try:
+                self._definition = definition_of(function, self)
+            except Failure as failure:
+                raise CheckError(failure.diagnostics) from None
+        return self._definition
+
+    __pscdsl_definition__ = lambda self: self.definition  # noqa: E731
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.definition.name if self._function is None else self._function.__name__
+
+    @property
+    def signature(self) -> Signature:
+        """The declared types; its text is what `check` prints."""
+        try:
+            return self.definition.signature
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}>"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """A kernel in a class is a function of its first argument, as functions are."""
+        return self if instance is None else functools.partial(self, instance)  # type: ignore[arg-type]
+
+    def check(self) -> tuple[Diagnostic, ...]:
+        """Check for all sizes; returns warnings, raises CheckError where there are errors."""
+        found, status = check_definition(self.definition)
+        if status == "error" or any(each.severity is Severity.ERROR for each in found):
+            raise CheckError(found)
+        return tuple(found)
+
+    def ir(self, **choices: Any) -> str:
+        """The typed program as text; `choices` fix what the signature leaves open."""
+        return show(self.program(**choices))
+
+    def program(self, **choices: Any) -> Function:
+        """The typed program for one choice of dtypes, ranks, lengths and static values."""
+        return self._instance(self._choice(choices))
+
+    def _instance(self, choice: Choice) -> Function:
+        try:
+            return self.definition.instance(choice)
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+        except Excluded as excluded:
+            raise ArgumentError(f"{self.name}: {excluded.finding.message()}") from None
+        except Poisoned:
+            self.check()
+            raise CheckError(()) from None
+
+    def optimised(self, choice: Choice) -> Function:
+        """The typed program without dead and repeated equations."""
+        found = self._simplified.get(choice)
+        if found is None:
+            found = self._simplified[choice] = simplify(self._instance(choice))
+        return found
+
+    def _choice(self, given: Mapping[str, Any]) -> Choice:
+        """The choice that keywords name; where they leave it open, the first that is admitted."""
+        open_parts = _open_parts(self.signature)
+        unknown = given.keys() - open_parts.keys()
+        if unknown:
+            known = ", ".join(open_parts) or "nothing"
+            raise TypeError(f"{self.name} leaves {known} open, not {sorted(unknown)[0]}")
+        choices = self.signature.choices() or [Choice()]
+        for choice in choices:
+            if not self._fits(choice, given):
+                continue
+            try:
+                self.definition.instance(choice)
+            except Excluded:
+                continue
+            except (Failure, Poisoned):
+                pass
+            return choice
+        return self._made(given)
+
+    def _fits(self, choice: Choice, given: Mapping[str, Any]) -> bool:
+        parts: dict[str, Any] = {k: v.name for k, v in choice.dtypes}
+        parts |= dict(choice.ranks) | dict(choice.lengths)
+        parts |= {k: v.value for k, v in choice.statics}
+        return all(parts.get(key) == getattr(value, "name", value) for key, value in given.items())
+
+    def _made(self, given: Mapping[str, Any]) -> Choice:
+        kinds = _open_parts(self.signature)
+        missing = kinds.keys() - given.keys()
+        if missing:
+            raise TypeError(f"{self.name}: say what {', '.join(sorted(missing))} is")
+        items = [(key, kinds[key], value) for key, value in given.items()]
+        return Choice(
+            tuple((k, dtype_named(getattr(v, "name", v))) for k, kind, v in items if kind == "dtype"),
+            tuple((k, v) for k, kind, v in items if kind == "rank"),
+            tuple((k, v) for k, kind, v in items if kind == "length"),
+            (),
+            tuple((k, StaticType(v)) for k, kind, v in items if kind == "static"),
+        )
+
+    def lower(self, **sizes: Any) -> Lowered:
+        """The StableHLO at these sizes; keywords name sizes, and choices where there are any."""
+        open_parts = _open_parts(self.signature)
+        choices = {key: value for key, value in sizes.items() if key in open_parts}
+        choice = self._choice(choices)
+        program = self.optimised(choice)
+        numbers = {key: int(value) for key, value in sizes.items() if key not in open_parts}
+        missing = [name for name in program.dims if name not in numbers]
+        if missing or numbers.keys() - set(program.dims):
+            wanted = ", ".join(program.dims) or "none"
+            raise TypeError(f"{self.name} has the sizes: {wanted}; got: {', '.join(numbers) or 'none'}")
+        self._admit(program, numbers)
+        return Lowered(self, choice, program, numbers)
+
+    def compile(self, **sizes: Any) -> Compiled:
+        """The compiled kernel at these sizes: a callable without any look-up."""
+        return self.lower(**sizes).compile()
+
+    def _admit(self, program: Function, sizes: Mapping[str, int]) -> None:
+        for fact in program.facts.facts:
+            if not fact.holds(sizes):
+                given = ", ".join(f"{name}={sizes[name]}" for name in sorted(fact.names()))
+                raise ArgumentError(f"{self.name} needs {fact}, which {given} does not meet")
+        for name in program.dims:
+            if sizes[name] < program.facts.lower_bound(name):
+                raise ArgumentError(
+                    f"{self.name}: size {name} is {sizes[name]}; it is at least "
+                    f"{program.facts.lower_bound(name)} unless `assert {name} >= 0` admits 0"
+                )
+
+    def executable(self, choice: Choice, sizes: Mapping[str, int]) -> Executable:
+        """The compiled program for a choice and sizes, made once."""
+        from pscdsl.xla.compile import compile_module
+        from pscdsl.xla.emit import lower_module
+
+        program = self.optimised(choice)
+        numbers = {name: sizes[name] for name in program.dims}
+        key = (choice, tuple(numbers.items()))
+        found = self._executables.get(key)
+        if found is None:
+            found = compile_module(lower_module(program, numbers))
+            self._executables[key] = found
+        return found
+
+    # Calls.
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run on the device; results may still be being computed when this returns."""
+        if self._dispatcher is None:
+            self._dispatcher = self._make_dispatcher()
+        result: R = self._dispatcher(*args, **kwargs)
+        return result
+
+    def _make_dispatcher(self) -> Any:
+        from pscdsl.xla.arrays import prepare
+        from pscdsl.xla.dispatch import Dispatcher
+
+        prepare()
+        parameters = self.signature.parameters
+        static = [p.name for p in parameters if isinstance(p.spec, StaticSpec)]
+        positional = [p.name for p in parameters if not p.keyword_only]
+        return Dispatcher(
+            self._specialise,
+            [index for index, name in enumerate(positional) if name in static],
+            static,
+            name=self.name,
+            parameters=positional,
+        )
+
+    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by parameter, as Python binds them."""
+        if self._function is not None:
+            signature = _signature(self._function)
+            try:
+                arguments = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise ArgumentError(f"{self.name}: {error}") from None
+            arguments.apply_defaults()
+            return arguments.arguments
+        try:
+            return self.definition.closure.bind(args, kwargs)
+        except Failure as failure:
+            raise ArgumentError(failure.diagnostics[0].message()) from None
+
+    def arguments(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Type]]:
+        """The arrays of a call, in the order of the program's parameters, and their types."""
+        from pscdsl.xla.trees import register_class
+
+        leaves: list[Any] = []
+        types: dict[str, Type] = {}
+        values = self.bound(args, kwargs)
+        for parameter in self.signature.parameters:
+            try:
+                types[parameter.name] = boundary.argument(
+                    parameter.spec, values[parameter.name], leaves, register_class
+                )
+            except boundary.NotAnArgument as problem:
+                raise ArgumentError(
+                    f"argument `{parameter.name}` of `{self.name}` is {problem}, "
+                    f"but {parameter.spec} is declared"
+                ) from None
+        return leaves, types
+
+    def matched(self, types: Mapping[str, Type]) -> tuple[Match, dict[str, int]]:
+        """How the signature fits these arguments; raises ArgumentError naming the one that does not."""
+        try:
+            fit = match(self.signature, types, Assumptions())
+        except Failure as failure:
+            finding = failure.diagnostics[0]
+            why = f" ({finding.label()})" if finding.label() else ""
+            raise ArgumentError(finding.message() + why) from None
+        sizes: dict[str, int] = {}
+        for name, size in fit.sizes.items():
+            assert isinstance(size, int)
+            sizes[name] = size
+        return fit, sizes
+
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
+        """Find or make the program for arguments of a kind."""
+        from pscdsl.xla.dispatch import Specialised
+        from pscdsl.xla.trees import register_class
+
+        _, types = self.arguments(args, kwargs)
+        fit, sizes = self.matched(types)
+        program = self.optimised(fit.choice)
+        self._admit(program, sizes)
+        tree = program.result
+        assert tree is not None
+        boundary.register_result(tree, register_class)
+        return Specialised(
+            self.executable(fit.choice, sizes),
+            lambda args, kwargs: self.arguments(args, kwargs)[0],
+            lambda arrays: boundary.result(tree, iter(arrays)),
+        )
+
+
+@functools.lru_cache(maxsize=4096)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def _open_parts(signature: Signature) -> dict[str, str]:
+    """What a signature leaves open besides sizes: its name, and which kind of thing it is."""
+    found: dict[str, str] = {}
+    for label, spec in signature.specs():
+        for where, part in walk_paths(spec, label):
+            if isinstance(part, _ArraySpec):
+                if isinstance(part.dtype, DTypeClass):
+                    found[part.dtype.name] = "dtype"
+                for dim in part.dims:
+                    if isinstance(dim, _Variadic):
+                        found[_group_name(dim)] = "rank"
+            elif isinstance(part, _RepeatedSpec):
+                found[part.label] = "length"
+            elif isinstance(part, StaticSpec):
+                found[where] = "static"
+    return found
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel at given sizes, as StableHLO."""
+
+    kernel: Kernel[Any, Any]
+    choice: Choice
+    program: Function
+    sizes: Mapping[str, int]
+
+    def text(self) -> str:
+        """The module as text."""
+        from pscdsl.xla.emit import lower_module, module_text
+
+        return module_text(lower_module(self.program, self.sizes))
+
+    def compile(self) -> Compiled:
+        """The compiled kernel."""
+        return Compiled(self, self.kernel.executable(self.choice, self.sizes))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled kernel: called with arguments of exactly the sizes it was compiled for."""
+
+    lowered: Lowered
+    executable: Executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on the device."""
+        kernel = self.lowered.kernel
+        leaves, types = kernel.arguments(args, kwargs)
+        fit, sizes = kernel.matched(types)
+        if fit.choice != self.lowered.choice or sizes != self.lowered.sizes:
+            raise ArgumentError(
+                f"{kernel.name} was compiled for {dict(self.lowered.sizes)}, called with {sizes}"
+            )
+        tree = self.lowered.program.result
+        assert tree is not None
+        return boundary.result(tree, iter(self.executable.run(leaves)))
+
+    def text(self) -> str:
+        """The HLO that XLA optimised the program to."""
+        return self.executable.text()
+
+
+@overload
+def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
+@overload
+def kernel() -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(function: Callable[..., Any] | None = None, /) -> Any:
+    """Make a kernel of a pure function with typed array parameters."""
+    if function is None:
+        return kernel
+    if isinstance(function, Kernel):
+        return function  # pyright: ignore[reportUnknownVariableType]
+    return Kernel(function)

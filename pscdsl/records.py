@@ -1,0 +1,30 @@
+"""`psc.Record`: immutable records of arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Self, dataclass_transform
+
+
+@dataclass_transform(frozen_default=True)
+class Record:
+    """Base of immutable records: fields are annotated names, instances are trees of arrays.
+
+    `class Layer(psc.Record, dims="i o")` declares size parameters; `Layer["d h"]` applies them.
+    A subclass is a frozen dataclass.
+    """
+
+    __dims__: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, dims: str = "", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if dims:
+            cls.__dims__ = tuple(dims.split())
+        dataclasses.dataclass(frozen=True, eq=False)(cls)
+
+    def __class_getitem__(cls, sizes: str) -> type[Self]:
+        return cls
+
+    def replace(self, **changes: Any) -> Self:
+        """The same record with some fields changed."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
