@@ -48,6 +48,7 @@ from pscdsl.control import (
     update,
     while_loop,
 )
+from pscdsl.custom import UserPrimitive, primitive, register_translation_rule
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.kernel import Kernel, kernel
 from pscdsl.records import Record
@@ -71,6 +72,7 @@ __all__ = [
     "Shaped",
     "Static",
     "UInt",
+    "UserPrimitive",
     "avg_pool",
     "bf16",
     "bool_",
@@ -91,6 +93,8 @@ __all__ = [
     "kernel",
     "map",
     "max_pool",
+    "primitive",
+    "register_translation_rule",
     "reveal_type",
     "scan",
     "scope",

@@ -110,6 +110,11 @@ class Function:
     """The tree type of the result; its leaves, in order, are the body's results."""
     span: Span = field(default=NOWHERE)
 
+    def __str__(self) -> str:
+        from pscdsl.show import show
+
+        return show(self)
+
 
 def walk(block: Block) -> Iterator[Equation]:
     """Every equation of a block and of the blocks nested in it, outermost first."""

@@ -7,16 +7,16 @@ import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from pscdsl import boundary
 from pscdsl.errors import ArgumentError, CheckError
-from pscdsl.frontend.check import check_definition
+from pscdsl.frontend.check import check_definition, load_definition
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.loaded import definition_of
 from pscdsl.frontend.values import Poisoned
 from pscdsl.ir import Function
-from pscdsl.show import show
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
@@ -96,12 +96,11 @@ class Kernel(Generic[P, R]):
             raise CheckError(found)
         return tuple(found)
 
-    def ir(self, **choices: Any) -> str:
-        """The typed program as text; `choices` fix what the signature leaves open."""
-        return show(self.program(**choices))
+    def ir(self, **choices: Any) -> Function:
+        """The typed program; printed, it is text.
 
-    def program(self, **choices: Any) -> Function:
-        """The typed program for one choice of dtypes, ranks, lengths and static values."""
+        `choices` fix what the signature leaves open: dtypes, ranks, lengths, static values.
+        """
         return self._instance(self._choice(choices))
 
     def _instance(self, choice: Choice) -> Function:
@@ -363,9 +362,24 @@ class Compiled:
         assert tree is not None
         return boundary.result(tree, iter(self.executable.run(leaves)))
 
+    def run(self, leaves: Sequence[Any]) -> list[Any]:
+        """Run on the arrays alone, in the order of the program's parameters."""
+        return self.executable.run(leaves)
+
     def text(self) -> str:
         """The HLO that XLA optimised the program to."""
         return self.executable.text()
+
+
+def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
+    """A kernel built from a file's source, without importing it.
+
+    Raises LookupError if the file has no such kernel, CheckError if it cannot be read.
+    """
+    try:
+        return Kernel.from_definition(load_definition(path, name))
+    except Failure as failure:
+        raise CheckError(failure.diagnostics) from None
 
 
 @overload

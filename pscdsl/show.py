@@ -7,12 +7,12 @@ block names what it captures as it is named outside.  Functions that are called 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import singledispatch
 from itertools import count
 from string import ascii_lowercase
-from typing import Any, cast
+from typing import cast
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.primitive import Primitive
@@ -125,7 +125,7 @@ def heading(primitive: Primitive, names: FunctionNames) -> str:
     shown: list[str] = []
     for each in fields(primitive):
         value = getattr(primitive, each.name)
-        if _holds_blocks(value) or each.default is not MISSING and value == each.default:
+        if _holds_blocks(value) or (each.default is not MISSING and value == each.default):
             continue
         shown.append(each.name if value is True else f"{each.name}={_value(value, names)}")
     return f"{primitive.label}[{', '.join(shown)}]" if shown else primitive.label
@@ -186,9 +186,8 @@ def nested(primitive: Primitive, inputs: Sequence[Atom]) -> list[Nested]:
     if is_dataclass(primitive):
         for each in fields(primitive):
             value = getattr(primitive, each.name)
-            for block in value if isinstance(value, tuple) else (value,):
-                if isinstance(block, Block):
-                    found.append(Nested(each.name, block))
+            items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+            found.extend(Nested(each.name, item) for item in items if isinstance(item, Block))
     return found
 
 

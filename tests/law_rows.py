@@ -119,7 +119,7 @@ def _complex(kind: DType, real: NDArray, imag: NDArray) -> NDArray:
 
 def _mixed(rng: np.random.Generator, choices: Sequence[NDArray]) -> NDArray:
     count: int = len(choices)
-    which: NDArray = np.asarray(rng.integers(0, count, choices[0].shape))
+    which = rng.choice(np.arange(count, dtype=np.int64), choices[0].shape)
     result = choices[0]
     for index, each in enumerate(choices[1:], 1):
         result = np.where(which == index, each, result)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Primitive
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
 from pscdsl.primitives.indexing import Combine, DynamicSlice, DynamicUpdate, Gather, Scatter
@@ -109,6 +110,14 @@ def _combines(dtype: DType) -> Iterator[Combine]:
         yield "maximum"
 
 
+def _ends(index: DType) -> tuple[Domain, Domain]:
+    """The smallest and the largest number."""
+    low, high = (np.array(end, to_numpy(index)) for end in index.range)
+    return (lambda _, kind, shape: np.full(shape, low)), (
+        lambda _, kind, shape: np.full(shape, high)
+    )
+
+
 def _indexing() -> Iterator[Row]:
     reach: Domain = whole(-2, 7)
     for dtype in (*ALL, KEY):
@@ -130,13 +139,18 @@ def _indexing() -> Iterator[Row]:
     for index in (each for each in ALL if each.is_integer):
         i = index.name
         yield Row(Gather((0,)), array_types(f"f32[n], {i}[k 1]"), {"n": 300, "k": 200})
-        yield Row(DynamicSlice((3,)), array_types(f"f32[n+2], {i}"), {"n": 300})
-        yield Row(DynamicUpdate(), array_types(f"f32[n+1], f32[n], {i}"), {"n": 300})
+        for end in _ends(index):
+            whole_and_start = array_types(f"f32[n+2], {i}")
+            yield Row(DynamicSlice((3,)), whole_and_start, {"n": 300}, (anything, end))
+            with_update = array_types(f"f32[n+1], f32[n], {i}")
+            yield Row(DynamicUpdate(), with_update, {"n": 300}, (anything, anything, end))
         scatter = Scatter((0,), "set", unique=True)
         yield Row(scatter, array_types(f"f32[n], {i}[1 1], f32[1]"), {"n": 300})
     yield row(Scatter((0,), "add"), "f32[n], i32[k 1], f32[k]", "k >= 0", n=3, k=0)
     yield row(Gather((0,)), "f32[n m], i32[k 1]", "k >= 0", "m >= 0", n=3, k=2, m=0)
     yield row(Gather((0,)), "f32[n m], i32[k 1]", "k >= 0", n=3, k=0, m=2)
+    yield row(Gather((1,), 1), "f32[n m], i32[n k 1]", "n >= 0", n=0, m=2, k=3)
+    yield row(Scatter((1,), "set", 1), "f32[n m], i32[n 1], f32[n]", "n >= 0", n=0, m=2)
     starts = whole(-3, 6)
     for dtype in (*ALL, KEY):
         d = dtype.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Diagnostic
@@ -95,7 +94,7 @@ def test_two_expectations_on_a_line_need_two_diagnostics() -> None:
 
 def test_a_finding_in_a_helper_elsewhere_is_expected_at_the_call() -> None:
     call = Span("a.md", 3, 1, 3, 2)
-    inner = replace(at(70, 1, "lib.py"), span=Span("lib.py", 70, 1, 70, 2, call))
+    inner = at(70, 1, "lib.py").replaced(span=Span("lib.py", 70, 1, 70, 2, call))
     assert differences(only("x  # error: [PSC900]"), "a.md", [inner], []) == []
 
 

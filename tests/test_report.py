@@ -16,7 +16,6 @@ from pscdsl.typing.diagnostics import Diagnostic, Label, Severity
 from pscdsl.typing.spans import Span
 
 
-@dataclass(frozen=True, kw_only=True)
 class Finding(Diagnostic):
     """A kind of diagnostic that says what it is told; it has no code of its own."""
 

@@ -7,10 +7,10 @@ the facts, the methods word them.  Rendering is done elsewhere.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
-from inspect import cleandoc
-from typing import ClassVar, Self
+from inspect import cleandoc, get_annotations
+from typing import ClassVar, Self, dataclass_transform
 
 from pscdsl.typing.spans import NOWHERE, Span
 
@@ -35,16 +35,68 @@ _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
 _REGISTRY: dict[str, type[Diagnostic]] = {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Diagnostic:
-    """Base of every kind of diagnostic; `span` is filled in by whoever knows the place."""
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class _Facts:
+    """An immutable value with the annotated names of its class as keyword-only fields.
+
+    What `dataclass(frozen=True, kw_only=True)` gives, without generating code for each of the many
+    classes: all of them are created whenever the checker starts.
+    """
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _required: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        annotations = get_annotations(cls)
+        own = [name for name, text in annotations.items() if "ClassVar" not in str(text)]
+        cls._fields = tuple(dict.fromkeys((*cls._fields, *own)))
+        cls._required = frozenset(name for name in cls._fields if not hasattr(cls, name))
+
+    def __init__(self, **facts: object) -> None:
+        missing = self._required.difference(facts)
+        if missing or not facts.keys() <= set(self._fields):
+            wrong = sorted(missing or facts.keys() - set(self._fields))
+            raise TypeError(f"{type(self).__name__}: missing or unknown {', '.join(wrong)}")
+        self.__dict__.update(facts)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
+        return f"{type(self).__name__}({facts})"
+
+    def _compared(self) -> tuple[object, ...]:
+        return tuple([getattr(self, name) for name in self._fields if name != "kernel"])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Facts) or type(self) is not type(other):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._compared()))
+
+    def replaced(self, **changes: object) -> Self:
+        """A copy with other values in some fields."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__, **changes)
+        return copy
+
+
+class Diagnostic(_Facts):
+    """Base of every kind of diagnostic; `span` is filled in by whoever knows the place.
+
+    A kind is a class with a code; its annotated names are keyword-only fields.
+    """
 
     code: ClassVar[str] = ""
     severity: ClassVar[Severity] = Severity.ERROR
 
     span: Span = NOWHERE
     labels: tuple[Label, ...] = ()
-    kernel: str = field(default="", compare=False)
+    kernel: str = ""
+    """The kernel in which it was found; not compared."""
 
     def __init_subclass__(cls, code: str = "", severity: Severity | None = None) -> None:
         super().__init_subclass__()
@@ -70,16 +122,16 @@ class Diagnostic:
 
     def at(self, span: Span) -> Self:
         """This finding at a place, unless it has one already."""
-        return self if self.span is not NOWHERE else replace(self, span=span)
+        return self if self.span is not NOWHERE else self.replaced(span=span)
 
     def relocated(self, span: Span) -> Self:
         """This finding at another place; the old one becomes a label."""
         old = () if self.span is NOWHERE else (Label(self.span, "required here"),)
-        return replace(self, span=span, labels=self.labels + old)
+        return self.replaced(span=span, labels=self.labels + old)
 
     def labelled(self, *labels: Label) -> Self:
         """This finding with more places."""
-        return replace(self, labels=self.labels + labels)
+        return self.replaced(labels=self.labels + labels)
 
     @classmethod
     def slug(cls) -> str:

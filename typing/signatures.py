@@ -27,11 +27,12 @@ from pscdsl.typing.trees import (
     TupleType,
     Type,
     VectorType,
+    children,
 )
 
 MAX_RANK = 3
 MAX_LENGTH = 3
-MAX_INSTANCES = 64
+MAX_INSTANCES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +161,12 @@ class Signature:
     result: Spec | None
 
     def __str__(self) -> str:
+        return self.name + self.types()
+
+    def types(self) -> str:
+        """Parameters and result without the name."""
         inner = ", ".join(f"{p.name}: {p.spec}" for p in self.parameters)
-        return f"{self.name}({inner})" + (f" -> {self.result}" if self.result else "")
+        return f"({inner})" + (f" -> {self.result}" if self.result else "")
 
     def specs(self) -> Iterator[tuple[str, Spec]]:
         """Every specification with the name under which it is spoken of."""
@@ -189,8 +194,8 @@ class Signature:
         ranks: dict[str, None] = {}
         lengths: dict[str, None] = {}
         statics: dict[str, tuple[object, ...]] = {}
-        for label, spec in self.specs():
-            for where, part in walk_paths(spec, label):
+        for parameter in self.parameters:
+            for where, part in walk_paths(parameter.spec, parameter.name):
                 if isinstance(part, ArraySpec):
                     if isinstance(part.dtype, DTypeClass):
                         dtypes[part.dtype.name] = part.dtype.members
@@ -220,8 +225,8 @@ class Signature:
     def enumerated(self) -> tuple[str, ...]:
         """What was tried by examples, in words."""
         found: dict[str, None] = {}
-        for label, spec in self.specs():
-            for where, part in walk_paths(spec, label):
+        for parameter in self.parameters:
+            for where, part in walk_paths(parameter.spec, parameter.name):
                 if isinstance(part, ArraySpec):
                     if isinstance(part.dtype, DTypeClass):
                         found[f"{part.dtype.name} over its dtypes"] = None
@@ -276,38 +281,63 @@ class Instantiation:
         self.statics: Mapping[str, StaticType] = dict(choice.statics)
         self._anonymous = itertools.count(1)
 
-    def type_of(self, spec: Spec, where: str) -> Type:
-        """The exact type of the specification found at `where` (a parameter's name, a path)."""
+    def type_of(self, spec: Spec, where: str, like: Type | None = None) -> Type:
+        """The exact type of the specification found at `where` (a parameter's name, a path).
+
+        What the choice does not decide (in a result) is taken from `like`, the type that was
+        found there; it is then up to the caller to compare the two.
+        """
+        parts = tuple(each for _, each in children(like)) if like is not None else ()
+
+        def inside(inner: Spec, step: str, index: int) -> Type:
+            found = parts[index] if index < len(parts) else None
+            return self.type_of(inner, where + step, found)
+
         if isinstance(spec, ArraySpec):
-            return self.array(spec)
+            return self.array(spec, like if isinstance(like, ArrayType) else None)
         if isinstance(spec, TupleSpec):
-            return TupleType(
-                tuple(self.type_of(each, f"{where}[{i}]") for i, each in enumerate(spec.items))
-            )
+            return TupleType(tuple(inside(e, f"[{i}]", i) for i, e in enumerate(spec.items)))
         if isinstance(spec, RepeatedSpec):
-            length = self.lengths[spec.label]
-            items = tuple(self.type_of(spec.item, f"{where}[{i}]") for i in range(length))
+            length = self.lengths.get(spec.label, len(parts))
+            items = tuple(inside(spec.item, f"[{i}]", i) for i in range(length))
             return VectorType(items) if spec.vector else TupleType(items)
         if isinstance(spec, RecordSpec):
-            fields = tuple((n, self.type_of(each, f"{where}.{n}")) for n, each in spec.fields)
-            return RecordType(spec.record, fields)
+            fields = enumerate(spec.fields)
+            return RecordType(
+                spec.record, tuple((n, inside(each, f".{n}", i)) for i, (n, each) in fields)
+            )
         if isinstance(spec, MapSpec):
-            keys = self.keys[where]
-            return MapType(tuple((k, self.type_of(spec.item, f"{where}[{k!r}]")) for k in keys))
+            found = tuple(k for k, _ in like.items) if isinstance(like, MapType) else ()
+            keys = enumerate(self.keys.get(where, found))
+            return MapType(tuple((k, inside(spec.item, f"[{k!r}]", i)) for i, k in keys))
         if isinstance(spec, StaticSpec):
-            return self.statics[where]
+            known = self.statics.get(where, like)
+            return known if isinstance(known, StaticType) else StaticType(None)
         return NONE
 
-    def array(self, spec: ArraySpec) -> ArrayType:
+    def array(self, spec: ArraySpec, like: ArrayType | None = None) -> ArrayType:
         """The exact type of an array."""
-        dtype = spec.dtype if isinstance(spec.dtype, DType) else self.dtypes[spec.dtype.name]
+        if isinstance(spec.dtype, DType):
+            dtype = spec.dtype
+        elif spec.dtype.name in self.dtypes:
+            dtype = self.dtypes[spec.dtype.name]
+        else:
+            taken = like is not None and like.dtype in spec.dtype.members
+            dtype = like.dtype if like is not None and taken else spec.dtype.members[0]
         shape: list[Size] = []
         for dim in spec.dims:
             if isinstance(dim, Variadic):
                 group = group_name(dim)
-                shape.extend(group_dims(group, self.ranks[group]))
+                if group in self.ranks:
+                    shape.extend(group_dims(group, self.ranks[group]))
+                elif like is not None:  # a group of the result alone: whatever is there
+                    surplus = max(like.rank - len(spec.dims) + 1, 0)
+                    shape.extend(self._fresh() for _ in range(surplus))
             elif isinstance(dim, Anonymous):
-                shape.append(name(f"_{next(self._anonymous)}"))
+                shape.append(self._fresh())
             else:
                 shape.append(dim)
         return ArrayType(dtype, tuple(shape))
+
+    def _fresh(self) -> Size:
+        return name(f"_{next(self._anonymous)}")

@@ -49,7 +49,8 @@ def dims(options: Iterable[str]) -> dict[str, int]:
 
 def kernels(target: str) -> Iterator[Kernel]:
     """The kernels that are meant, built from the source without importing it."""
-    from pscdsl.frontend.check import check_paths, load_kernel
+    from pscdsl.frontend.check import check_paths
+    from pscdsl.kernel import load_kernel
 
     path, name = _split(target)
     if name:

@@ -9,7 +9,7 @@ from typing import Any
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.records import RecordClass
-from pscdsl.frontend.values import POISON, Marker, Poisoned, describe
+from pscdsl.frontend.values import POISON, Marker, Poisoned, StaticFunction, describe
 from pscdsl.typing.codes.language import BadAnnotation
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, substitute
@@ -95,7 +95,9 @@ def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:
 
 
 def _element(value: Any) -> Any:
-    """jaxtyping's dtypes and classes as ours."""
+    """jaxtyping's dtypes and classes as ours; `int`, `tuple` as the types that they are."""
+    if isinstance(value, StaticFunction):
+        return Marker(value.name)
     if isinstance(value, Marker) and value.name.startswith("jaxtyping."):
         name = _JAXTYPING.get(value.name.removeprefix("jaxtyping."), "")
         if name == "key":
@@ -142,7 +144,7 @@ def _static(frame: Frame, node: ast.expr) -> StaticSpec:
         if isinstance(head, Marker) and head.name == "typing.Literal":
             items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             return StaticSpec(text, tuple(evaluate(frame, item) for item in items))
-    value = evaluate(frame, node)
+    value = _element(evaluate(frame, node))
     samples: dict[str, tuple[object, ...]] = {
         "builtins.bool": (False, True),
         "builtins.int": (0, 1, 2, 3, 4),

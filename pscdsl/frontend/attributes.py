@@ -24,18 +24,26 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.numpy import methods
+from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 
 STRING = ("format", "join", "split", "startswith", "endswith", "lower", "upper", "strip", "replace")
 SEQUENCE = ("index", "count")
+CONSTANT_PROPERTIES = ("T", "shape", "ndim", "dtype", "size", "real", "imag")
+CONSTANT_METHODS = tuple(
+    "reshape astype sum mean max min prod std var transpose ravel flatten copy cumsum round dot "
+    "argmax argmin argsort tolist item any all squeeze repeat swapaxes clip".split()
+)
 
 
 def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     """What `value.name` is; a Failure if it has no meaning."""
     if isinstance(value, np.ndarray | np.generic) and frame.program is not None:
         value = frame.here(node).constant(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return _of_constant(value, name)
     if is_traced(value):
         return _of_array(frame, node, value, name)
     if isinstance(value, KnownModule):
@@ -68,6 +76,21 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     if found is None:
         raise Failure(NoSuchAttribute(owner=f"an array ({value.type})", attribute=name))
     return found
+
+
+def _of_constant(value: Any, name: str) -> Any:
+    """An attribute of a NumPy array at module level: NumPy's own."""
+    if name in CONSTANT_PROPERTIES:
+        return getattr(value, name)
+    if name in CONSTANT_METHODS:
+
+        def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+            plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
+            named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
+            return getattr(value, name)(*plain, **named)
+
+        return StaticFunction(name, apply)
+    raise Failure(NoSuchAttribute(owner="a NumPy array", attribute=name))
 
 
 def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:

@@ -188,9 +188,11 @@ def _flat(values: Sequence[Any]) -> list[Any]:
 
 
 def with_origins(failure: Failure, args: Sequence[Any]) -> Failure:
-    """The findings, with the declarations of the arguments that they are about."""
+    """Findings about types, with the declarations of the arguments that they are about."""
+    if not all(d.code[3] in "345" for d in failure.diagnostics):
+        return failure
     labels: list[Label] = []
-    for each in args:
+    for each in _flat(args):
         if isinstance(each, Value):
             origin = getattr(each.atom, "origin", NOWHERE)
             if origin is not NOWHERE and len(labels) < 3:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.frames import Frame, Session
@@ -22,9 +22,6 @@ from pscdsl.typing.codes.limits import InternalError, KernelNotChecked
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.spans import Span
-
-if TYPE_CHECKING:
-    from pscdsl.kernel import Kernel
 
 Status = Literal["ok", "error", "unchecked"]
 IGNORE = re.compile(r"#\s*psc:\s*ignore(?:\[([A-Z0-9,\s]+)\])?")
@@ -124,7 +121,7 @@ def check_module(module: StaticModule) -> CheckResult:
     for name, definition in find_kernels(module, diagnostics):
         found, status = check_definition(definition)
         span = definition.closure.source.span(definition.closure.node)
-        diagnostics.extend(replace(each, kernel=name) for each in found)
+        diagnostics.extend(each.replaced(kernel=name) for each in found)
         revealed.extend(definition.revealed)
         place = _name_place(definition)
         kernels.append(
@@ -132,9 +129,13 @@ def check_module(module: StaticModule) -> CheckResult:
         )
     for node, name in nested_kernels(module):
         span = module.source.span(node)
-        diagnostics.append(KernelNotChecked(kernel_name=name, span=span, kernel=name))
+        reason = "it is defined inside a function or class"
+        place = replace(span, end_line=span.line, end_column=span.column + 3)
+        diagnostics.append(
+            KernelNotChecked(kernel_name=name, reason=reason, span=place, kernel=name)
+        )
         kernels.append(
-            KernelReport(name, span.path, span.line, span.column, "unchecked", f"{name}(…)")
+            KernelReport(name, span.path, span.line, span.column, "unchecked", "(…)")
         )
     kept = suppressed(module.source, diagnostics)
     return CheckResult(tuple(kept), tuple(kernels), 1, tuple(dict.fromkeys(revealed)))
@@ -153,9 +154,9 @@ def shown(definition: Definition) -> str:
     try:
         signature = definition.signature
     except Failure:
-        return f"{definition.name}(…)"
+        return "(…)"
     tried = signature.enumerated()
-    return str(signature) + (f"  ({'; '.join(tried)})" if tried else "")
+    return signature.types() + (f"  ({'; '.join(tried)})" if tried else "")
 
 
 def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
@@ -163,7 +164,11 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
     try:
         choices = definition.signature.choices()
         if choices is None:
-            return [], "unchecked"
+            reason = "what it leaves open besides sizes is known only at its calls"
+            span = definition.closure.source.span(definition.closure.node)
+            span = replace(span, end_line=span.line, end_column=span.column + 3)
+            note = KernelNotChecked(kernel_name=definition.name, reason=reason, span=span)
+            return [note], "unchecked"
         return _check_choices(definition, choices)
     except Failure as failure:
         return list(failure.diagnostics), "error"
@@ -287,19 +292,17 @@ def _summary(results: Sequence[CheckResult]) -> CheckResult:
     )
 
 
-def load_kernel(path: Path | str, name: str) -> Kernel:
-    """A kernel built from a file's source, without importing it."""
-    from pscdsl.kernel import Kernel
-
+def load_definition(path: Path | str, name: str) -> Definition:
+    """A kernel read from a file's source; LookupError if the file has none of this name."""
     real = os.path.realpath(str(path))
     project = Project((module_name(real)[1],))
     module = project.add(Source.read(real), real)
     problems: list[Diagnostic] = []
-    for found, definition in find_kernels(module, problems):
-        if found == name:
-            return Kernel.from_definition(definition)
+    found = dict(find_kernels(module, problems))
+    if name in found:
+        return found[name]
     errors = [d for d in problems if d.severity is Severity.ERROR]
     if errors:
         raise Failure(*errors)
-    known = ", ".join(each for each, _ in find_kernels(module, [])) or "none"
+    known = ", ".join(found) or "none"
     raise LookupError(f"{shown_path(real)} has no kernel `{name}`; its kernels are: {known}")

@@ -157,10 +157,9 @@ class Definition:
             ]
             params.extend(own)
             arguments[parameter.name] = unflatten(tree, iter(own))
-        wanted = None if signature.result is None else types.type_of(signature.result, "return")
         known = frozenset().union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
-        if wanted is not None:
-            self._refuse_unknown(wanted, known)
+        if signature.result is not None:
+            self._refuse_unknown(types.type_of(signature.result, "return"), known)
         program.span = self.closure.source.span(node)
         try:
             result = self.closure.enter(session, arguments)
@@ -172,6 +171,8 @@ class Definition:
         program.span = program.return_span or program.span
         try:
             found, tree = flatten(entry, result, f"the result of `{self.name}`")
+            spec = signature.result
+            wanted = None if spec is None else types.type_of(spec, "return", tree)
             results, tree = self._result(program, found, tree, wanted)
         except Failure as failure:
             raise Failure(*session.findings, *failure.at(program.span).diagnostics) from None
@@ -277,8 +278,6 @@ class Definition:
         fit, operands = self.matched(here, args, kwargs)
         try:
             callee = self.instance(fit.choice)
-        except Failure:
-            raise Poisoned from None  # reported where the callee is checked
         except Excluded as excluded:
             raise Failure(excluded.finding.relocated(here.program.span)) from None
         sizes = {name: fit.sizes[name] for name in callee.dims}

@@ -14,7 +14,7 @@ import numpy as np
 
 from pscdsl.frontend import operators
 from pscdsl.frontend.attributes import attribute
-from pscdsl.frontend.calls import call
+from pscdsl.frontend.calls import call, with_origins
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.iteration import elements
@@ -131,7 +131,10 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     if is_poisoned(left) or is_poisoned(right):
         return POISON
-    return operators.binary(frame, node, type(node.op).__name__, left, right)
+    try:
+        return operators.binary(frame, node, type(node.op).__name__, left, right)
+    except Failure as failure:
+        raise with_origins(failure, (left, right)) from None
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
@@ -145,7 +148,10 @@ def _compare(frame: Frame, node: ast.Compare) -> Any:
     values = [evaluate(frame, each) for each in (node.left, *node.comparators)]
     if is_poisoned(values):
         return POISON
-    return operators.comparison(frame, node, values)
+    try:
+        return operators.comparison(frame, node, values)
+    except Failure as failure:
+        raise with_origins(failure, values) from None
 
 
 def _boolean(frame: Frame, node: ast.BoolOp) -> Any:

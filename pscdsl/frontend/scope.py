@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pscdsl.builder import Builder
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame, Scope, Session
@@ -339,9 +340,9 @@ def make_kernel(here: Any, function: Any = None, **options: Any) -> Any:
     """`@psc.kernel`."""
     if function is None:
         return StaticFunction("pscdsl.kernel", make_kernel)
-    if isinstance(function, Closure):
+    if isinstance(function, Closure) and not isinstance(here, Builder):
         return Definition(function)
-    return function
+    return function  # inside a kernel it is a helper that sees the kernel's values
 
 
 MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)

@@ -238,7 +238,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> Outcome:
         )
     name = node.target.id
     if name not in frame.assigned and name not in frame.names:
-        raise Failure(OuterWrite(name=name))
+        raise Poisoned  # declared global or nonlocal, and reported there
     left = frame.lookup(name)
     right = evaluate(frame, node.value)
     if is_poisoned(left) or is_poisoned(right):

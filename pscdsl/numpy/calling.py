@@ -10,7 +10,7 @@ from typing import Any
 from pscdsl.builder import Value, Weak
 from pscdsl.ir import Literal
 from pscdsl.meanings import Meaning, function
-from pscdsl.numpy.shorthand import joined, reshaped
+from pscdsl.numpy.shorthand import joined, listed, reshaped
 from pscdsl.primitives.creation import Constant
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit
@@ -67,11 +67,11 @@ def as_array(x: object, name: str, parameter: str) -> Value:
     """An array, or a list of arrays of one shape as one array."""
     if isinstance(x, Value):
         return x
-    if not isinstance(x, list | tuple) or not x:
-        what = "an empty list" if isinstance(x, list | tuple) else repr(x)
+    items = listed(x)
+    if not items:
+        what = repr(x) if items is None else "an empty list"
         problem = f"takes an array as `{parameter}`, not {what}"
         raise Failure(BadArguments(function=name, problem=problem))
-    items: Sequence[object] = x
     numbers = _literals(items)
     if numbers is not None:
         first = _first(items)
@@ -89,14 +89,13 @@ def _literals(items: Sequence[object]) -> list[Any] | None:
         if isinstance(item, Value) and isinstance(item.atom, Literal):
             found.append(item.atom.value)
             lengths.add(-1)
-        elif isinstance(item, list | tuple) and item:
-            inner = _literals(item)
-            if inner is None:
-                return None
-            found.append(inner)
-            lengths.add(len(inner))
-        else:
+            continue
+        inner = listed(item)
+        numbers = _literals(inner) if inner else None
+        if numbers is None:
             return None
+        found.append(numbers)
+        lengths.add(len(numbers))
     return found if len(lengths) == 1 else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import ml_dtypes
@@ -15,9 +15,10 @@ from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.dtypes import DtypesDiffer
-from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import CLASSES, DType, Kind
+from pscdsl.typing.signatures import DTypeClass
 
 _CONSTANTS: Final[dict[str, object]] = {
     "pi": math.pi,
@@ -70,14 +71,6 @@ _DTYPES: Final[dict[str, DType]] = {
 MEANINGS.update((f"numpy.{name}", value) for name, value in (_CONSTANTS | _DTYPES).items())
 
 
-@dataclass(frozen=True)
-class DTypeClass:
-    """A class of dtypes, such as `np.floating`, for `np.issubdtype`."""
-
-    name: str
-    members: tuple[DType, ...]
-
-
 _CLASSES: Final = {
     "generic": "Shaped",
     "number": "Num",
@@ -112,6 +105,10 @@ class FloatInfo:
     minexp: int
     nmant: int
 
+    def lookup_attribute(self, name: str) -> Any:
+        """What `np.finfo(…).name` is."""
+        return _limit("np.finfo(…)", self, name)
+
 
 @dataclass(frozen=True)
 class IntegerInfo:
@@ -121,6 +118,17 @@ class IntegerInfo:
     bits: int
     max: int
     min: int
+
+    def lookup_attribute(self, name: str) -> Any:
+        """What `np.iinfo(…).name` is."""
+        return _limit("np.iinfo(…)", self, name)
+
+
+def _limit(owner: str, info: FloatInfo | IntegerInfo, name: str) -> Any:
+    known = tuple(field.name for field in fields(info))
+    if name not in known:
+        raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known))
+    return getattr(info, name)
 
 
 @function("numpy.finfo")

@@ -8,10 +8,12 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from pscdsl.builder import Builder, Scalar, Value, Weak, promote
+from pscdsl.builder import Builder, Value, Weak, promote
+from pscdsl.ir import Scalar
 from pscdsl.meanings import function
 from pscdsl.numpy.contraction import Label, Labelled, Labels, contract
 from pscdsl.numpy.elementwise import require
+from pscdsl.numpy.shorthand import listed
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.codes.shapes_library import BadSubscripts, LengthsDiffer
@@ -104,10 +106,10 @@ def _interleaved(
 
 def _from_numbers(numbers: object) -> list[Symbol]:
     symbols: list[Symbol] = []
-    if not isinstance(numbers, list | tuple):
+    items = listed(numbers)
+    if items is None:
         problem = f"takes a list of integers after each operand, not {numbers!r}"
         raise Failure(BadArguments(function=NAME, problem=problem))
-    items: Sequence[object] = numbers
     for item in items:
         if item is ...:
             symbols.append(...)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl.meanings import function
 from pscdsl.numpy.indices import Along, At, New, Picked, Selection, require_elements, selection
@@ -17,7 +18,7 @@ from pscdsl.primitives.shaping import Slice
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import BadIndex, UnprovenSize
+from pscdsl.typing.codes.shapes_manipulation import NotAnIndex, UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, I64
@@ -159,7 +160,7 @@ def computed_starts(here: Builder, name: str, rank: int, starts: Any) -> list[Va
         if isinstance(start, Weak):
             start = start.default()
         if start.ndim or not start.dtype.is_integer:
-            raise Failure(BadIndex(what=f"a start of type {start.type}"))
+            raise Failure(NotAnIndex(what=f"a start of type {start.type}"))
         places.append(start)
     return places
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
+
 from pscdsl.builder import Value, Weak
 from pscdsl.numpy.shorthand import cast, joined, reshaped, where
 from pscdsl.numpy.slices import Cut, cut, place
@@ -15,8 +16,8 @@ from pscdsl.primitives.creation import Constant
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import (
-    BadIndex,
     DataDependentShape,
+    NotAnIndex,
     TooManyIndices,
     UnprovenSize,
 )
@@ -28,6 +29,11 @@ from pscdsl.typing.dtypes import BOOL, I32, I64, Kind
 @dataclass(frozen=True)
 class New:
     """`None`: a new axis of size 1."""
+
+
+@dataclass(frozen=True)
+class Dots:
+    """`...` that stands for no axis: it still sets apart what is picked on its two sides."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ class Picked:
     places: Value
 
 
-Part: TypeAlias = New | At | Along | Picked
+Part: TypeAlias = New | Dots | At | Along | Picked
 
 
 @dataclass(frozen=True)
@@ -101,14 +107,16 @@ def selection(x: Value, index: Any) -> Selection:
     """An index of this array, with missing axes filled in."""
     items = list(index) if isinstance(index, tuple) else [index]
     if any(isinstance(item, bool | np.bool_) for item in items):
-        raise Failure(BadIndex(what="`True` or `False`"))
+        raise Failure(NotAnIndex(what="`True` or `False`"))
     used = sum(1 for item in items if item is not None and item is not Ellipsis)
     if used > x.ndim:
         raise Failure(TooManyIndices(given=x.type, count=used))
     dots = [place for place, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
-        raise Failure(BadIndex(what="more than one `...`"))
-    whole = [slice(None)] * (x.ndim - used)
+        raise Failure(NotAnIndex(what="more than one `...`"))
+    whole: list[Any] = [slice(None)] * (x.ndim - used)
+    if dots and not whole:
+        whole.append(Ellipsis)
     at = dots[0] if dots else len(items)
     items[at : at + 1] = whole
     return Selection(tuple(_parts(x, items)))
@@ -118,8 +126,8 @@ def _parts(x: Value, items: Sequence[Any]) -> Iterator[Part]:
     facts = x.builder.facts
     axis = 0
     for item in items:
-        if item is None:
-            yield New()
+        if item is None or item is Ellipsis:
+            yield New() if item is None else Dots()
             continue
         size = x.shape[axis]
         if isinstance(item, slice):
@@ -140,14 +148,14 @@ def _places(x: Value, item: Any, axis: int) -> Value:
         item = _from_constant(x, item, axis)
     if isinstance(item, Weak):
         if item.kind > Kind.INT:
-            raise Failure(BadIndex(what=f"an array of dtype {item.dtype}"))
+            raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))
         item = item.default()
     if not isinstance(item, Value):
-        raise Failure(BadIndex(what=repr(item)))
+        raise Failure(NotAnIndex(what=repr(item)))
     if item.dtype is BOOL:
         refuse_mask()
     if not item.dtype.is_integer:
-        raise Failure(BadIndex(what=f"an array of dtype {item.dtype}"))
+        raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))
     require_elements(facts, size, axis)
     return from_front(item, size)
 
@@ -190,7 +198,7 @@ def _from_list(x: Value, item: Sequence[Any], axis: int) -> Value:
             index = leaf if isinstance(leaf, Dim) else int(leaf)
             leaf = place(facts, index, size, axis)
         elif not isinstance(leaf, Value | Weak):
-            raise Failure(BadIndex(what=repr(leaf)))
+            raise Failure(NotAnIndex(what=repr(leaf)))
         found.append(leaf)
     shape = _lengths(item)
     if all(isinstance(leaf, int) for leaf in found):
@@ -199,7 +207,7 @@ def _from_list(x: Value, item: Sequence[Any], axis: int) -> Value:
     for leaf in found:
         value = here.size(leaf, I32) if isinstance(leaf, int | Dim) else _places(x, leaf, axis)
         if value.ndim:
-            raise Failure(BadIndex(what="a list of arrays"))
+            raise Failure(NotAnIndex(what="a list of arrays"))
         pieces.append(reshaped(cast(value, I32 if value.dtype.bits <= 32 else I64), (1,)))
     widest = I64 if any(piece.dtype is I64 for piece in pieces) else I32
     return reshaped(joined([cast(piece, widest) for piece in pieces], 0), shape)
@@ -213,7 +221,7 @@ def _from_constant(x: Value, item: np.ndarray[Any, Any], axis: int) -> Value:
             refuse_mask()
         item = np.flatnonzero(item)
     if item.dtype.kind not in "iu":
-        raise Failure(BadIndex(what=f"an array of dtype {item.dtype}"))
+        raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))
     if item.size:
         for end in (int(item.min()), int(item.max())):
             place(facts, end, size, axis)

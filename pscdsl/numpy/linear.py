@@ -13,7 +13,7 @@ from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.contraction import Labelled, Labels, contract
 from pscdsl.numpy.elementwise import require
-from pscdsl.numpy.shorthand import at, joined, moved, raveled, reshaped, transposed
+from pscdsl.numpy.shorthand import at, joined, listed, moved, raveled, reshaped
 from pscdsl.primitives.elementwise import bitwise_and, conjugate, multiply, subtract
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
@@ -28,7 +28,7 @@ from pscdsl.typing.dtypes import BOOL, DType
 
 def conjugated(x: Value) -> Value:
     """The complex conjugate; itself if real."""
-    return conjugate(x) if x.dtype.is_complex else x  # type: ignore[no-any-return]
+    return conjugate(x) if x.dtype.is_complex else x
 
 
 def times(x: Value, y: Value) -> Value:
@@ -205,19 +205,21 @@ def tensordot(a: Value, b: Value, axes: Any = 2) -> Value:
             problem = f"cannot take {axes} axes of {a.type} and {b.type}"
             raise Failure(BadArguments(function=name, problem=problem))
         return _along(name, a, b, range(a.ndim - axes, a.ndim), range(axes))
-    if not isinstance(axes, list | tuple) or len(axes) != 2:
+    pair = listed(axes)
+    if pair is None or len(pair) != 2:
         problem = "takes a number of axes, or the axes of each operand"
         raise Failure(BadArguments(function=name, problem=problem))
-    left = normalize_axes(_listed(axes[0]), a.ndim, name)
-    right = normalize_axes(_listed(axes[1]), b.ndim, name)
+    left = normalize_axes(_several(pair[0]), a.ndim, name)
+    right = normalize_axes(_several(pair[1]), b.ndim, name)
     if len(left) != len(right):
         problem = f"takes as many axes of the one as of the other, not {len(left)} and {len(right)}"
         raise Failure(BadArguments(function=name, problem=problem))
     return _along(name, a, b, left, right)
 
 
-def _listed(axes: Any) -> Any:
-    return axes if isinstance(axes, list | tuple) else (axes,)
+def _several(axes: object) -> Sequence[object]:
+    items = listed(axes)
+    return (axes,) if items is None else items
 
 
 @of_arrays("numpy.kron", together=("a", "b"))
@@ -244,13 +246,6 @@ def trace(
 def _call(meaning: Meaning, *args: Any) -> Value:
     result: Value = meaning(*args)
     return result
-
-
-@of_arrays("numpy.matrix_transpose", together=("x",))
-def matrix_transpose(x: Value, /) -> Value:
-    """The last two axes exchanged."""
-    _require_axes(x, 2, "numpy.matrix_transpose")
-    return transposed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 @of_arrays("numpy.cross", together=("a", "b"))

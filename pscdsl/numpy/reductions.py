@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pscdsl.builder import Builder, Scalar, Value
+from pscdsl.builder import Builder, Value
+from pscdsl.ir import Scalar
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import REAL, require

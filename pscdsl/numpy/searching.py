@@ -154,4 +154,4 @@ def isin(
         spread(element, shape, range(element.ndim)), spread(tests, shape, (element.ndim,))
     )
     found = Reduce("any", (element.ndim,))(same)
-    return e.invert(found) if invert else found  # type: ignore[no-any-return]
+    return e.invert(found) if invert else found

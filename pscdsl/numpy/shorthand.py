@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Sequence
+from typing import Any
 
-from pscdsl.builder import Scalar, Value
+from pscdsl.builder import Value
+from pscdsl.ir import Scalar
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.elementwise import Convert, Select, not_equal
 from pscdsl.primitives.shaping import (
@@ -19,6 +22,11 @@ from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Dim, Size, maximum, minimum
 from pscdsl.typing.dtypes import BOOL, F32, I32, DType
+
+
+def listed(x: object) -> Sequence[Any] | None:
+    """The items of a list or tuple; None if it is neither."""
+    return typing.cast("Sequence[Any]", x) if isinstance(x, list | tuple) else None
 
 
 def cast(x: Value, dtype: DType) -> Value:

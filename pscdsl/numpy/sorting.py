@@ -16,7 +16,8 @@ from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.reductions import finished, require_elements, without_nan
-from pscdsl.numpy.shorthand import at, at_least, cast, counting, moved, raveled, reshaped
+from pscdsl.numpy.shorthand import at, at_least, cast, counting, listed, moved, raveled, reshaped
+from pscdsl.numpy.sizes import as_count, as_size
 from pscdsl.primitives.reductions import ArgReduce, Extreme
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing.assumptions import Fact
@@ -25,7 +26,7 @@ from pscdsl.typing.codes.shapes import disagreement, instance
 from pscdsl.typing.codes.shapes_library import LengthsDiffer, TooFewElements
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
 
 KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
@@ -128,10 +129,8 @@ def require_count(a: Value, axis: int, needed: Size, what: str, name: str) -> No
 
 
 def _check_places(a: Value, axis: int, kth: Any, name: str) -> None:
-    places: Sequence[Any] = kth if isinstance(kth, tuple | list) else (kth,)
-    for place in places:
-        if not isinstance(place, int | Dim):
-            raise Failure(BadArguments(function=name, problem="takes static places `kth`"))
+    for place in listed(kth) or (kth,):
+        place = as_size(place, name)
         needed = -place if isinstance(place, int) and place < 0 else place + 1
         require_count(a, axis, needed, f"`kth={place}`", name)
 
@@ -195,8 +194,7 @@ def top_k(x: Value, k: Size, axis: int = -1) -> tuple[Value, Value]:
     """The k largest elements along an axis in descending order, and their i32 places."""
     require("top_k", x, REAL)
     place = normalize_axis(axis, x.ndim, "top_k")
-    if not isinstance(k, int | Dim) or isinstance(k, int) and k < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise Failure(BadArguments(function="top_k", problem=f"takes a static size `k`, not {k}"))
+    k = as_count(k, "top_k", x.builder.facts)
     require_count(x, place, k, "`k`", "top_k")
     last = x.ndim - 1
     values, places = TopK(k).bind(moved(x, place, last))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from pscdsl.builder import Builder, Scalar, Value
+from pscdsl.builder import Builder, Value
+from pscdsl.ir import Scalar
 from pscdsl.meanings import MEANINGS, Meaning, function
 from pscdsl.numpy import reductions
 from pscdsl.numpy.axes import Axes, normalize_axes, normalize_axis

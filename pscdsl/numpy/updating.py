@@ -19,6 +19,7 @@ from pscdsl.numpy.indexing import (
 from pscdsl.numpy.indices import (
     Along,
     At,
+    Dots,
     New,
     Part,
     Picked,
@@ -169,7 +170,7 @@ def _scattered(x: Value, chosen: Selection, value: Value, combine: str) -> Value
 def _outer(part: Part, shape: Shape) -> Part:
     if isinstance(part, Along) and part.cut.stride == 1:
         return Along(part.axis, Cut(part.cut.start, part.cut.limit))
-    if isinstance(part, New):
+    if isinstance(part, New | Dots):
         return part
     return Along(part.axis, Cut(0, shape[part.axis]))
 

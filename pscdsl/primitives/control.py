@@ -119,10 +119,6 @@ class Call(Control, name="call"):
     function: Function
     sizes: tuple[tuple[str, Size], ...]
 
-    @property
-    def label(self) -> str:
-        return self.function.name
-
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         function, env = self.function, dict(self.sizes)
         if set(env) != set(function.dims) or len(env) != len(self.sizes):

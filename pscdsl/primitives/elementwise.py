@@ -78,7 +78,7 @@ class Elementwise(Primitive):
     def __reduce__(self) -> str | tuple[Any, ...]:
         return TABLE.__getitem__, (self.name,)
 
-    def __call__(self, *operands: Operand) -> Any:  # type: ignore[override]
+    def __call__(self, *operands: Operand) -> Any:
         """The function with NumPy's broadcasting and strict promotion."""
         for each in operands:
             builder = getattr(each, "builder", None)

@@ -70,7 +70,7 @@ def _numpy_index(x: NDArray, indices: NDArray, axes: tuple[int, ...], batched: i
     places = indices.shape[:-1]
     shared: list[NDArray] = []
     for axis in range(batched):
-        counts: NDArray = np.arange(places[axis])
+        counts: NDArray = np.arange(places[axis], dtype=np.int64)
         shared.append(counts.reshape([-1 if axis == i else 1 for i in range(len(places))]))
     picked = [clamped(indices[..., i], x.shape[axis] - 1) for i, axis in enumerate(axes)]
     return (*shared, *picked)
@@ -117,6 +117,8 @@ class Gather(Primitive, name="gather"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         x, indices = operands
         array, places = inputs
+        if 0 in hlo.shape(outputs[0].shape):
+            return (hlo.full(0, outputs[0]),)  # a shared axis may be empty, its slice may not
         shared = list(range(self.batched))
         first = places.rank - 1
         left = array.rank - self.batched - len(self.axes) + len(stored(array))
@@ -176,7 +178,9 @@ class Scatter(Primitive, name="scatter"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         x, indices, updates = operands
-        array, places, _ = inputs
+        array, places, parts = inputs
+        if 0 in hlo.shape(parts.shape):
+            return (x,)
         shared = list(range(self.batched))
         first = places.rank - 1
         left = array.rank - self.batched - len(self.axes) + len(stored(array))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True, kw_only=True)
 class ArgumentShape(Diagnostic, code="PSC302"):
     """An argument's shape does not fit the signature of the kernel that is called.
 
@@ -67,7 +65,6 @@ class ArgumentShape(Diagnostic, code="PSC302"):
         return self.why
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReturnShape(Diagnostic, code="PSC303"):
     """What a kernel returns has not the shape that it declares.
 
@@ -118,7 +115,6 @@ class ReturnShape(Diagnostic, code="PSC303"):
         return f"declare {self.found}, or reshape what is returned"
 
 
-@dataclass(frozen=True, kw_only=True)
 class SizeNotDetermined(Diagnostic, code="PSC304"):
     """A size of a signature cannot be computed from the shapes of the arguments.
 
@@ -165,7 +161,6 @@ class SizeNotDetermined(Diagnostic, code="PSC304"):
         return "use each size by itself in the type of some parameter"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PreconditionNotMet(Diagnostic, code="PSC305"):
     """A call, or an inlined helper, needs a fact about sizes that is not known here.
 
@@ -224,7 +219,6 @@ class PreconditionNotMet(Diagnostic, code="PSC305"):
         return f"if it always holds, say so: `assert {self.fact}`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class UndecidedCondition(Diagnostic, code="PSC306"):
     """An `if` over sizes is true for some sizes and false for others.
 
@@ -279,7 +273,6 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
         return f"`assert {self.fact}` makes it a precondition; `psc.cond` decides at run time"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AssertionFails(Diagnostic, code="PSC307"):
     """An assertion about static facts does not hold.
 
@@ -319,7 +312,6 @@ class AssertionFails(Diagnostic, code="PSC307"):
         return f"`{self.condition}` does not hold{why}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ArgumentDtype(Diagnostic, code="PSC404"):
     """An argument's dtype does not fit the signature of the kernel that is called.
 
@@ -375,7 +367,6 @@ class ArgumentDtype(Diagnostic, code="PSC404"):
         return "cast it with `.astype(...)`; arrays are never converted silently"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReturnDtype(Diagnostic, code="PSC405"):
     """What a kernel returns has not the dtype that it declares.
 
@@ -419,7 +410,6 @@ class ReturnDtype(Diagnostic, code="PSC405"):
         return f"`.astype(psc.{self.declared.dtype})`, or declare {self.found}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ArgumentTree(Diagnostic, code="PSC501"):
     """An argument is another kind of thing than the signature declares.
 
@@ -474,7 +464,6 @@ class ArgumentTree(Diagnostic, code="PSC501"):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReturnTree(Diagnostic, code="PSC502"):
     """What a kernel returns is another kind of thing than it declares.
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 from pscdsl.typing.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True, kw_only=True)
 class BranchOnArray(Diagnostic, code="PSC121"):
     """Python decides on the value of an array, which is known only when the kernel runs."""
 
@@ -24,7 +22,6 @@ class BranchOnArray(Diagnostic, code="PSC121"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class LoopOverArray(Diagnostic, code="PSC122"):
     """A Python loop runs over an array."""
 
@@ -39,7 +36,6 @@ class LoopOverArray(Diagnostic, code="PSC122"):
         return "`psc.scan(step, init, xs)` or `psc.map(f, xs)` loops over the leading axis"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ArrayLeavesProgram(Diagnostic, code="PSC123"):
     """An array is turned into a Python number or list."""
 
@@ -55,7 +51,6 @@ class ArrayLeavesProgram(Diagnostic, code="PSC123"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class NotATree(Diagnostic, code="PSC503"):
     """Something that is not a tree of arrays stands where one is needed."""
 
@@ -67,7 +62,6 @@ class NotATree(Diagnostic, code="PSC503"):
         return f"{self.what} holds {self.found}, which is neither an array nor a tree of arrays"
 
 
-@dataclass(frozen=True, kw_only=True)
 class CarryMismatch(Diagnostic, code="PSC504"):
     """The carry that a loop's body returns differs from the one it is given."""
 
@@ -92,7 +86,6 @@ class CarryMismatch(Diagnostic, code="PSC504"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class BranchMismatch(Diagnostic, code="PSC505"):
     """The branches of a conditional return different types."""
 
@@ -121,7 +114,6 @@ class BranchMismatch(Diagnostic, code="PSC505"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class BadPredicate(Diagnostic, code="PSC506"):
     """The predicate of a conditional or loop is not a bool scalar."""
 
@@ -137,7 +129,6 @@ class BadPredicate(Diagnostic, code="PSC506"):
         return "reduce it with `np.any` or `np.all`, or compare it: `x != 0`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class BadBody(Diagnostic, code="PSC507"):
     """A function given to a combinator does not return what the combinator needs."""
 
@@ -147,10 +138,11 @@ class BadBody(Diagnostic, code="PSC507"):
 
     def message(self) -> str:
         """What it returns."""
-        return f"the function given to `{self.combinator}` must return {self.needs}, not {self.found}"
+        return (
+            f"the function given to `{self.combinator}` must return {self.needs}, not {self.found}"
+        )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LengthsDiffer(Diagnostic, code="PSC508"):
     """The arrays that a loop runs over have different lengths, or none."""
 

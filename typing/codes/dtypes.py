@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dtypes import DType
 
 
-@dataclass(frozen=True, kw_only=True)
 class DtypesDiffer(Diagnostic, code="PSC401"):
     """Two arrays of different dtypes meet.
 
@@ -55,7 +53,6 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
         return f"cast one of them, for instance the {low} one with `.astype(psc.{high})`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ScalarDoesNotFit(Diagnostic, code="PSC402"):
     """A scalar, or another operand without a dtype of its own, does not fit the array it meets.
 
@@ -101,7 +98,6 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
         return "cast the array first, for instance with `.astype(psc.f32)`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class DtypeNotAccepted(Diagnostic, code="PSC403"):
     """A function was given a dtype on which it is not defined.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True, kw_only=True)
 class NegativePowerOfInteger(Diagnostic, code="PSC410"):
     """An integer array is raised to a negative power.
 
@@ -52,7 +50,6 @@ class NegativePowerOfInteger(Diagnostic, code="PSC410"):
         return "cast the array first, for instance with `.astype(psc.f32)`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoSuchDType(Diagnostic, code="PSC411"):
     """Something was given as a dtype that is none, or that has no counterpart here.
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dtypes import DType
 
 
-@dataclass(frozen=True, kw_only=True)
 class AccumulatorTooNarrow(Diagnostic, code="PSC420"):
     """The `dtype` of a reduction cannot hold what is reduced.
 

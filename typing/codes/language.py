@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 from pscdsl.typing.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True, kw_only=True)
 class BadArguments(Diagnostic, code="PSC120"):
     """A function was called with arguments that it does not take.
 
@@ -46,7 +44,6 @@ class BadArguments(Diagnostic, code="PSC120"):
         return f"`{self.function}` {self.problem}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NotPython(Diagnostic, code="PSC100"):
     """A file is not Python source text."""
 
@@ -57,7 +54,6 @@ class NotPython(Diagnostic, code="PSC100"):
         return f"not Python source: {self.reason}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Unsupported(Diagnostic, code="PSC101"):
     """A construct of Python has no meaning in a kernel."""
 
@@ -73,7 +69,6 @@ class Unsupported(Diagnostic, code="PSC101"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class UnknownName(Diagnostic, code="PSC102"):
     """A name is not defined, or not yet."""
 
@@ -87,7 +82,6 @@ class UnknownName(Diagnostic, code="PSC102"):
         return f"`{self.name}` is not defined"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoSuchAttribute(Diagnostic, code="PSC103"):
     """A value has no attribute of this name, or none that has a meaning in a kernel."""
 
@@ -107,7 +101,6 @@ class NoSuchAttribute(Diagnostic, code="PSC103"):
         return f"did you mean `{near[0]}`?" if near else None
 
 
-@dataclass(frozen=True, kw_only=True)
 class BadAnnotation(Diagnostic, code="PSC104"):
     """An annotation is not a type of arrays, or of trees of arrays."""
 
@@ -124,7 +117,6 @@ class BadAnnotation(Diagnostic, code="PSC104"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class MissingAnnotation(Diagnostic, code="PSC105"):
     """A parameter of a kernel has no type."""
 
@@ -144,7 +136,6 @@ class MissingAnnotation(Diagnostic, code="PSC105"):
         return f'for instance `{self.name}: f32["n"]`'
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecursiveKernel(Diagnostic, code="PSC106"):
     """A kernel calls itself, directly or through others."""
 
@@ -159,7 +150,6 @@ class RecursiveKernel(Diagnostic, code="PSC106"):
         return "use `psc.while_loop` or `psc.scan`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class UnboundedRecursion(Diagnostic, code="PSC107"):
     """Helpers call each other without an end that is known while checking."""
 
@@ -174,7 +164,6 @@ class UnboundedRecursion(Diagnostic, code="PSC107"):
         return "use `psc.while_loop`, `psc.fori_loop` or `psc.scan`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class TooManySteps(Diagnostic, code="PSC108"):
     """Checking a kernel takes more steps than are allowed, mostly because of an unrolled loop."""
 
@@ -189,7 +178,6 @@ class TooManySteps(Diagnostic, code="PSC108"):
         return "a loop over static values is unrolled; `psc.fori_loop` or `psc.scan` is not"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NotStatic(Diagnostic, code="PSC109"):
     """Something must be known while checking, and is not."""
 
@@ -204,7 +192,6 @@ class NotStatic(Diagnostic, code="PSC109"):
         return "loops over arrays or symbolic sizes are `psc.scan`, `psc.fori_loop` or `psc.map`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class BadOperands(Diagnostic, code="PSC110"):
     """An operator has no meaning for its operands."""
 
@@ -220,7 +207,6 @@ class BadOperands(Diagnostic, code="PSC110"):
         return f"`{self.operator}` has no meaning for {operands}{why}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NotCallable(Diagnostic, code="PSC111"):
     """Something is called that is not a function."""
 
@@ -231,7 +217,6 @@ class NotCallable(Diagnostic, code="PSC111"):
         return f"{self.found} cannot be called in a kernel"
 
 
-@dataclass(frozen=True, kw_only=True)
 class BadIndex(Diagnostic, code="PSC112"):
     """An index does not fit what is indexed."""
 
@@ -249,7 +234,6 @@ class BadIndex(Diagnostic, code="PSC112"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class WrongUnpacking(Diagnostic, code="PSC113"):
     """A pattern of names does not fit what it is assigned from."""
 
@@ -261,7 +245,6 @@ class WrongUnpacking(Diagnostic, code="PSC113"):
         return f"{self.expected} names cannot be assigned from {self.found}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class RaiseReached(Diagnostic, code="PSC114"):
     """A `raise` is reached while checking."""
 
@@ -276,7 +259,6 @@ class RaiseReached(Diagnostic, code="PSC114"):
         return "`if fact: raise …` over sizes, ranks or dtypes is a precondition"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoSource(Diagnostic, code="PSC115"):
     """The source of a function cannot be found, so that it cannot be checked.
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
-@dataclass(frozen=True, kw_only=True)
 class NotSupported(Diagnostic, code="PSC900"):
     """Something that has a meaning here, but that cannot be done yet.
 
@@ -53,7 +51,6 @@ class NotSupported(Diagnostic, code="PSC900"):
         return self.instead or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoRule(Diagnostic, code="PSC901"):
     """A primitive has no rule for the transformation that was asked for.
 
@@ -69,7 +66,6 @@ class NoRule(Diagnostic, code="PSC901"):
         return f"not supported yet: primitive `{self.primitive}` has no rule for {self.rule}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class IllTypedEquation(Diagnostic, code="PSC902"):
     """A primitive was given operands that its type rule refuses.
 
@@ -85,7 +81,6 @@ class IllTypedEquation(Diagnostic, code="PSC902"):
         return f"`{self.primitive}` does not fit its operands: {self.reason}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class InternalError(Diagnostic, code="PSC999"):
     """The compiler failed where it should not; this is a mistake of ours, not of the program.
 
@@ -99,7 +94,6 @@ class InternalError(Diagnostic, code="PSC999"):
         return f"internal error: {self.what}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
     """A kernel cannot be checked from its source alone.
 
@@ -108,11 +102,14 @@ class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
     """
 
     kernel_name: str
+    reason: str
 
     def message(self) -> str:
         """Which kernel."""
-        return f"kernel `{self.kernel_name}` is not checked: it is defined inside a function or class"
+        return f"kernel `{self.kernel_name}` is not checked: {self.reason}"
 
     def help(self) -> str:
         """What to do."""
-        return "define it at module level and pass what it needs, or call `.check()` on it in a test"
+        return (
+            "define it at module level and pass what it needs, or call `.check()` on it in a test"
+        )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 from pscdsl.typing.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True, kw_only=True)
 class SideEffect(Diagnostic, code="PSC201"):
     """A function writes to the world: it prints, or opens a file."""
 
@@ -23,7 +21,6 @@ class SideEffect(Diagnostic, code="PSC201"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class HiddenInput(Diagnostic, code="PSC202"):
     """A result would depend on something that is not an argument: the clock, the environment."""
 
@@ -40,7 +37,6 @@ class HiddenInput(Diagnostic, code="PSC202"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class RandomState(Diagnostic, code="PSC203"):
     """Random numbers are drawn from a hidden, global state."""
 
@@ -55,7 +51,6 @@ class RandomState(Diagnostic, code="PSC203"):
         return "draw the numbers outside and pass them as an argument"
 
 
-@dataclass(frozen=True, kw_only=True)
 class OuterWrite(Diagnostic, code="PSC204"):
     """A name outside of the function is written."""
 
@@ -70,7 +65,6 @@ class OuterWrite(Diagnostic, code="PSC204"):
         return "return the new value, or make it part of a loop's carry"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Mutation(Diagnostic, code="PSC205"):
     """Something is changed in place."""
 
@@ -86,7 +80,6 @@ class Mutation(Diagnostic, code="PSC205"):
         return self.rewrite or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class MutableCapture(Diagnostic, code="PSC206"):
     """A kernel reads a mutable value of its module that the module also writes."""
 
@@ -103,7 +96,6 @@ class MutableCapture(Diagnostic, code="PSC206"):
         return "pass it as an argument"
 
 
-@dataclass(frozen=True, kw_only=True)
 class UnknownFunction(Diagnostic, code="PSC910"):
     """A function is called whose source has no meaning here, so that nothing is known of it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from pscdsl.typing.arrays import Shape, show_shape
@@ -25,7 +24,6 @@ def disagreement(facts: Assumptions, left: Size, right: Size) -> str:
     return f"{left} is not {right}{instance(facts, Fact('==', left, right))}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
     """The shapes of the operands of an elementwise operation do not broadcast together.
 

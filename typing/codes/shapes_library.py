@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 from pscdsl.typing.arrays import ArrayType, Shape, show_shape
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Size
 
 
-@dataclass(frozen=True, kw_only=True)
 class InnerSizesDiffer(Diagnostic, code="PSC301"):
     """The inner sizes of a matrix product differ.
 
@@ -66,7 +64,6 @@ class InnerSizesDiffer(Diagnostic, code="PSC301"):
         return ", ".join(texts) or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class EmptyReduction(Diagnostic, code="PSC330"):
     """A function that needs at least one element is applied to what may be empty.
 
@@ -125,7 +122,6 @@ class EmptyReduction(Diagnostic, code="PSC330"):
         return " or ".join(filter(None, (claim, self.remedy))) or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class BadSubscripts(Diagnostic, code="PSC331"):
     """The subscripts of an `einsum` do not make sense or do not fit its operands.
 
@@ -168,7 +164,6 @@ class BadSubscripts(Diagnostic, code="PSC331"):
         return f"einsum {self.subscripts!r}: {self.problem}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class LengthsDiffer(Diagnostic, code="PSC332"):
     """Two axes that a function goes through together have different sizes.
 
@@ -216,7 +211,6 @@ class LengthsDiffer(Diagnostic, code="PSC332"):
         return self.why
 
 
-@dataclass(frozen=True, kw_only=True)
 class TooFewElements(Diagnostic, code="PSC333"):
     """A function needs more elements along an axis than there may be.
 
@@ -273,7 +267,6 @@ class TooFewElements(Diagnostic, code="PSC333"):
         return f"add `assert {self.size} >= {self.needed}`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class LongerUnknown(Diagnostic, code="PSC334"):
     """It is not known which of two arrays is the longer one, and the result depends on it.
 
@@ -321,7 +314,6 @@ class LongerUnknown(Diagnostic, code="PSC334"):
         return f"add `assert {self.left} >= {self.right}`, or use the mode 'full'"
 
 
-@dataclass(frozen=True, kw_only=True)
 class WeightsDoNotFit(Diagnostic, code="PSC335"):
     """Weights have neither the shape of what they weigh nor that of the axes they go along.
 

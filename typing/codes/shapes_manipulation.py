@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from pscdsl.typing.arrays import ArrayType, Shape, show_shape
@@ -17,7 +16,6 @@ def _axes(count: int) -> str:
     return "1 axis" if count == 1 else f"{count} axes"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AxisOutOfRange(Diagnostic, code="PSC310"):
     """An axis was named that the array does not have.
 
@@ -65,7 +63,6 @@ class AxisOutOfRange(Diagnostic, code="PSC310"):
         return f"the axes are 0 to {self.rank - 1}, or -{self.rank} to -1 from the end"
 
 
-@dataclass(frozen=True, kw_only=True)
 class RepeatedAxis(Diagnostic, code="PSC311"):
     """The same axis was named twice where each may stand once.
 
@@ -104,7 +101,6 @@ class RepeatedAxis(Diagnostic, code="PSC311"):
         return f"`{self.function}`: axis {self.axis} is named twice"
 
 
-@dataclass(frozen=True, kw_only=True)
 class WrongNumberOfAxes(Diagnostic, code="PSC312"):
     """An argument must have another number of axes, or list another number of them.
 
@@ -144,7 +140,6 @@ class WrongNumberOfAxes(Diagnostic, code="PSC312"):
         return f"`{self.function}` takes {self.wanted}, not {self.given}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ImpossibleReshape(Diagnostic, code="PSC313"):
     """An array was reshaped to a shape with another number of elements.
 
@@ -191,7 +186,6 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
         return self.why
 
 
-@dataclass(frozen=True, kw_only=True)
 class IndexOutOfRange(Diagnostic, code="PSC314"):
     """An index is out of range, or not proven to be in range for every size.
 
@@ -254,7 +248,6 @@ class IndexOutOfRange(Diagnostic, code="PSC314"):
         return None if self.missing is None else f"add `assert {self.missing}`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class TooManyIndices(Diagnostic, code="PSC315"):
     """An array was indexed with more indices than it has axes.
 
@@ -292,7 +285,6 @@ class TooManyIndices(Diagnostic, code="PSC315"):
         return f"{indices} for an array with {_axes(self.given.rank)}, {self.given}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PiecesDoNotFit(Diagnostic, code="PSC316"):
     """Arrays are put together whose shapes do not fit.
 
@@ -353,7 +345,6 @@ class PiecesDoNotFit(Diagnostic, code="PSC316"):
         return self.why
 
 
-@dataclass(frozen=True, kw_only=True)
 class DataDependentShape(Diagnostic, code="PSC317"):
     """The shape of a result would depend on the values in an array.
 
@@ -399,7 +390,6 @@ class DataDependentShape(Diagnostic, code="PSC317"):
         return self.instead or None
 
 
-@dataclass(frozen=True, kw_only=True)
 class NotDivisible(Diagnostic, code="PSC318"):
     """An axis cannot be split into equal parts for every size.
 
@@ -460,7 +450,6 @@ class NotDivisible(Diagnostic, code="PSC318"):
         return f"add `assert {Fact('==', self.size % self.parts, 0)}`"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NotOfSizeOne(Diagnostic, code="PSC319"):
     """An axis that is removed has a size other than 1.
 
@@ -501,7 +490,6 @@ class NotOfSizeOne(Diagnostic, code="PSC319"):
         return f"`{self.function}`: axis {self.axis} of {self.given} has size {size}, not 1"
 
 
-@dataclass(frozen=True, kw_only=True)
 class UnprovenSize(Diagnostic, code="PSC320"):
     """A size or a bound is not proven to be within the range that it must have.
 
@@ -563,8 +551,7 @@ class UnprovenSize(Diagnostic, code="PSC320"):
         return f"add `assert {_tidy(self.claim)}`"
 
 
-@dataclass(frozen=True, kw_only=True)
-class BadIndex(Diagnostic, code="PSC321"):
+class NotAnIndex(Diagnostic, code="PSC321"):
     """Something was used as an index that is none.
 
     An index is an integer, a slice, `...`, `None`, or an array of integers.
@@ -603,6 +590,8 @@ class BadIndex(Diagnostic, code="PSC321"):
 
 def _tidy(fact: Fact) -> Fact:
     """The same fact with a constant moved to one side: `2 <= n` rather than `0 <= n-2`."""
+    if fact.relation == "<":
+        fact = Fact("<=", fact.left + 1, fact.right)
     gap = fact.right - fact.left
     if isinstance(gap, int):
         return fact

@@ -1,0 +1,147 @@
+"""Primitives of the user's own: a typed function as their meaning, a rule for their translation.
+
+    @psc.primitive
+    def cube(x: f32["*s"]) -> f32["*s"]:
+        return x * x * x                      # the meaning, in NumPy
+
+    @cube.translation
+    def _(hlo, x):                            # the StableHLO that is emitted
+        return hlo.binary("multiply", x, hlo.binary("multiply", x, x))
+
+The checker takes the signature at its word, as nothing else can be known of a translation.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from pscdsl.builder import Builder
+from pscdsl.frontend.definitions import Definition
+from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.pytrees import unflatten
+from pscdsl.frontend.values import StaticFunction
+from pscdsl.meanings import MEANINGS
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.language import MissingAnnotation
+from pscdsl.typing.codes.limits import NoRule
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import substitute
+from pscdsl.typing.signatures import Instantiation
+from pscdsl.typing.trees import Type, leaves, map_leaves
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Translation = Callable[..., Any]
+
+
+class UserPrimitive(Generic[P, R]):
+    """A function that is one primitive in the typed program."""
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self.function = function
+        self.rule: Translation | None = None
+        self._definition: CustomDefinition | None = None
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The meaning, in NumPy, outside of kernels."""
+        return self.function(*args, **kwargs)
+
+    def translation(self, rule: Translation) -> Translation:
+        """Register `rule(hlo, *operands)`, which emits StableHLO and returns the results."""
+        self.rule = rule
+        return rule
+
+    def __pscdsl_definition__(self) -> CustomDefinition:
+        if self._definition is None:
+            from pscdsl.frontend.loaded import closure_of
+
+            self._definition = CustomDefinition(closure_of(self.function), self)  # type: ignore[arg-type]
+        return self._definition
+
+
+def primitive(function: Callable[P, R]) -> UserPrimitive[P, R]:
+    """Make a primitive of a typed function, which is its NumPy meaning."""
+    return UserPrimitive(function)
+
+
+def register_translation_rule(primitive: UserPrimitive[..., Any], rule: Translation) -> None:
+    """Register how a primitive is emitted: `rule(hlo, *operands)` returns its results."""
+    primitive.translation(rule)
+
+
+class CustomDefinition:
+    """A user's primitive as the front end sees it."""
+
+    def __init__(self, closure: Closure, primitive: UserPrimitive[..., Any] | None = None) -> None:
+        self.closure = closure
+        self.name = closure.name
+        self.primitive = primitive
+        self.definition = Definition(closure)
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """One equation, its types those of the signature."""
+        signature = self.definition.signature
+        if signature.result is None:
+            span = self.closure.source.span(self.closure.node)
+            raise Failure(MissingAnnotation(function=self.name, name="return", span=span))
+        fit, operands = self.definition.matched(here, args, kwargs)
+        types = Instantiation(fit.choice)
+        for parameter in signature.parameters:
+            types.type_of(parameter.spec, parameter.name)
+        declared = types.type_of(signature.result, "return")
+        tree: Type = map_leaves(
+            declared,
+            lambda leaf: leaf.with_shape(tuple(substitute(s, fit.sizes) for s in leaf.shape)),
+        )
+        custom = Custom(self.name, tuple(leaves(tree)), self.primitive)
+        return unflatten(tree, iter(here.bind(custom, operands)))
+
+
+@dataclass(frozen=True)
+class Custom(Primitive, name="custom"):
+    """An equation of a user's primitive."""
+
+    function: str
+    results: tuple[ArrayType, ...]
+    primitive: UserPrimitive[..., Any] | None = field(compare=True, repr=False)
+
+    @property
+    def label(self) -> str:
+        """The function's name."""
+        return self.function
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        return self.results
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        if self.primitive is None:
+            raise Failure(NoRule(primitive=self.function, rule="evaluation: it was not loaded"))
+        found: Any = self.primitive.function(*operands)
+        values = found if isinstance(found, tuple) else (found,)
+        pairs = zip(values, self.results, strict=True)
+        return tuple(np.asarray(v, to_numpy(t.dtype)) for v, t in pairs)
+
+    def lower(
+        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
+    ) -> Sequence[H]:
+        if self.primitive is None or self.primitive.rule is None:
+            raise Failure(NoRule(primitive=self.function, rule="translation"))
+        found = self.primitive.rule(hlo, *operands)
+        return tuple(found) if isinstance(found, tuple | list) else (found,)  # pyright: ignore
+
+
+def make_primitive(here: Any, function: Any) -> Any:
+    """`@psc.primitive`."""
+    return CustomDefinition(function) if isinstance(function, Closure) else function
+
+
+MEANINGS["pscdsl.primitive"] = StaticFunction("pscdsl.primitive", make_primitive)

@@ -1,0 +1,233 @@
+"""Curves given by samples: interpolation, slopes, areas, phases."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+from pscdsl.builder import Value
+from pscdsl.meanings import function
+from pscdsl.numpy.axes import Axes, normalize_axes, normalize_axis
+from pscdsl.numpy.calling import as_array, of_arrays
+from pscdsl.numpy.elementwise import REAL, require, to_inexact
+from pscdsl.numpy.reductions import require_elements, total
+from pscdsl.numpy.searching import places, require_same_length, require_vector
+from pscdsl.numpy.shorthand import (
+    at,
+    cast,
+    filled,
+    joined,
+    part,
+    reshaped,
+    spread,
+    where,
+    wide,
+)
+from pscdsl.numpy.sorting import require_count
+from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.indexing import Gather
+from pscdsl.primitives.reductions import Cumulative
+from pscdsl.primitives.sorting import Sort
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import I32
+
+
+@of_arrays("numpy.interp", together=("x", "xp", "fp", "left", "right", "period"))
+def interp(
+    x: Value,
+    xp: Value,
+    fp: Value,
+    left: Value | None = None,
+    right: Value | None = None,
+    period: Value | None = None,
+) -> Value:
+    """The polygon through points, at x; `xp` ascends, which is not checked."""
+    require("interp", x, REAL)
+    sizes = (require_vector(xp, "interp", "`xp`"), require_vector(fp, "interp", "`fp`"))
+    require_same_length(xp, sizes, "interp", "`xp`", "`fp`")
+    require_elements(xp, (0,), "interp")
+    x, xp, fp = to_inexact(x), to_inexact(xp), to_inexact(fp)
+    if period is not None:
+        x, xp, fp = _periodic(x, xp, fp, cast(period, x.dtype))
+        left = right = None
+    size = xp.shape[0]
+    last = x.builder.program.current.size(size - 1, I32)
+    low: Value = e.maximum(e.subtract(places(xp, x, "right"), 1), 0)
+    high: Value = e.minimum(e.add(low, 1), last)
+    x0, x1, y0, y1 = (_taken(points, index) for points in (xp, fp) for index in (low, high))
+    run: Value = e.subtract(x1, x0)
+    slope = e.divide(e.subtract(y1, y0), where(e.equal(run, 0), filled(run, 1, ()), run))
+    result: Value = e.add(y0, e.multiply(slope, e.subtract(x, x0)))
+    before = at(fp, 0, 0) if left is None else cast(left, fp.dtype)
+    after = at(fp, 0, size - 1) if right is None else cast(right, fp.dtype)
+    result = where(e.less(x, at(xp, 0, 0)), before, result)
+    return where(e.greater(x, at(xp, 0, size - 1)), after, result)
+
+
+def _taken(points: Value, index: Value) -> Value:
+    return Gather((0,))(points, reshaped(index, (*index.shape, 1)))
+
+
+def _periodic(x: Value, xp: Value, fp: Value, period: Value) -> tuple[Value, Value, Value]:
+    """Everything within one period, and a point of the neighbouring periods at each end."""
+    period = e.absolute(period)
+    x, size = e.remainder(x, period), xp.shape[0]
+    xp, fp = Sort(0).bind(e.remainder(xp, period), fp)
+    before, after = (part(xp, 0, size - 1, size), part(xp, 0, 0, 1))
+    xp = joined((e.subtract(before, period), xp, e.add(after, period)), 0)
+    fp = joined((part(fp, 0, size - 1, size), fp, part(fp, 0, 0, 1)), 0)
+    return x, xp, fp
+
+
+def differences(x: Value, axis: int) -> Value:
+    """Each element less the one before it along an axis that is known to have elements."""
+    size = x.shape[axis]
+    result: Value = e.subtract(part(x, axis, 1, size), part(x, axis, 0, size - 1))
+    return result
+
+
+@of_arrays("numpy.trapezoid", together=("y", "x"), traced=("dx",))
+def trapezoid(y: Value, x: Value | None = None, dx: Any = 1.0, axis: int = -1) -> Value:
+    """The area under samples, by trapezoids."""
+    place = normalize_axis(axis, y.ndim, "trapezoid")
+    require("trapezoid", y, "numeric")
+    require_elements(y, (place,), "trapezoid")
+    final = to_inexact(y).dtype
+    y, size = cast(to_inexact(y), wide(final)), y.shape[place]
+    sums: Value = e.add(part(y, place, 1, size), part(y, place, 0, size - 1))
+    if x is None:
+        areas = e.multiply(sums, dx)
+    elif x.ndim == 1:
+        sizes = (size, x.shape[0])
+        require_same_length(y, sizes, "trapezoid", "the samples", "`x`")
+        widths = differences(cast(x, y.dtype), 0)
+        areas = e.multiply(sums, spread(widths, sums.shape, (place,)))
+    else:
+        along = normalize_axis(axis, x.ndim, "trapezoid")
+        require_elements(x, (along,), "trapezoid")
+        areas = e.multiply(sums, differences(cast(x, y.dtype), along))
+    return cast(e.divide(total(areas, (place,)), 2), final)
+
+
+@of_arrays("numpy.unwrap", together=("p",))
+def unwrap(p: Value, discont: Any = None, axis: int = -1, *, period: Any = 2 * pi) -> Value:
+    """Samples of an angle without jumps: each jump is replaced by its complement in the period."""
+    require("unwrap", p, "real")
+    place = normalize_axis(axis, p.ndim, "unwrap")
+    require_elements(p, (place,), "unwrap")
+    whole = p.dtype.is_integer and isinstance(period, int)
+    p = p if whole else to_inexact(p)
+    half = period // 2 if whole else period / 2
+    jump = differences(p, place)
+    rest: Value = e.subtract(e.remainder(e.add(jump, half), period), half)
+    if not whole or period % 2 == 0:  # the jump may be up or down by half a period
+        upward = e.bitwise_and(e.equal(rest, -half), e.greater(jump, 0))
+        rest = where(upward, filled(rest, half, ()), rest)
+    small = e.less(e.absolute(jump), _threshold(jump, discont, period, whole))
+    correction = where(small, filled(rest, 0, ()), e.subtract(rest, jump))
+    start, size = part(p, place, 0, 1), p.shape[place]
+    moved: Value = e.add(part(p, place, 1, size), Cumulative("sum", place)(correction))
+    return joined((start, moved), place)
+
+
+def _threshold(jump: Value, discont: Any, period: Any, whole: bool) -> Any:
+    least = period / 2 if discont is None else discont
+    return -int(-least // 1) if whole else least  # for integers the next one above says the same
+
+
+@function("numpy.gradient", together=("f", "varargs"))
+def gradient(
+    f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1
+) -> Value | tuple[Value, ...]:
+    """The slopes of samples along each axis, by central differences."""
+    f = as_array(f, "gradient", "f")
+    require("gradient", f, "numeric")
+    if edge_order not in (1, 2):
+        problem = f"takes an `edge_order` of 1 or 2, not {edge_order}"
+        raise Failure(BadArguments(function="gradient", problem=problem))
+    axes = normalize_axes(axis, f.ndim, "gradient")
+    if len(varargs) not in (0, 1, len(axes)):
+        problem = f"takes one spacing, or one for each of {len(axes)} axes, not {len(varargs)}"
+        raise Failure(BadArguments(function="gradient", problem=problem))
+    f = to_inexact(f)
+    results: list[Value] = []
+    for index, place in enumerate(axes):
+        require_count(f, place, edge_order + 1, f"`edge_order={edge_order}`", "gradient")
+        if not varargs:
+            results.append(_even_slopes(f, place, None, edge_order))
+            continue
+        spacing = as_array(varargs[index if len(varargs) > 1 else 0], "gradient", "spacing")
+        spacing = cast(spacing, f.dtype)
+        if not spacing.ndim:
+            results.append(_even_slopes(f, place, spacing, edge_order))
+            continue
+        sizes = (f.shape[place], require_vector(spacing, "gradient", "a spacing"))
+        require_same_length(f, sizes, "gradient", "the samples", "the coordinates")
+        results.append(_uneven_slopes(f, place, spacing, edge_order))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _even_slopes(f: Value, axis: int, step: Value | None, edge_order: int) -> Value:
+    size = f.shape[axis]
+    inner = e.divide(e.subtract(part(f, axis, 2, size), part(f, axis, 0, size - 2)), 2)
+    if edge_order == 1:
+        first = e.subtract(part(f, axis, 1, 2), part(f, axis, 0, 1))
+        last = e.subtract(part(f, axis, size - 1, size), part(f, axis, size - 2, size - 1))
+    else:
+        first = _combined(f, axis, 0, (-1.5, 2.0, -0.5))
+        last = _combined(f, axis, size - 3, (0.5, -2.0, 1.5))
+    slopes = joined((first, inner, last), axis)
+    return slopes if step is None else e.divide(slopes, step)
+
+
+def _combined(f: Value, axis: int, start: Any, factors: tuple[Any, Any, Any]) -> Value:
+    """Three neighbours along an axis, each times a factor, summed."""
+    a, b, c = (
+        e.multiply(part(f, axis, start + i, start + i + 1), factor)
+        for i, factor in enumerate(factors)
+    )
+    result: Value = e.add(e.add(a, b), c)
+    return result
+
+
+def _uneven_slopes(f: Value, axis: int, coordinates: Value, edge_order: int) -> Value:
+    size = f.shape[axis]
+    steps = differences(coordinates, 0)
+    before, after = part(steps, 0, 0, size - 2), part(steps, 0, 1, size - 1)
+    both = e.add(before, after)
+    shape = (*f.shape[:axis], size - 2, *f.shape[axis + 1 :])
+    inner: Value | None = None
+    for start, factor in enumerate(
+        (
+            e.negative(e.divide(after, e.multiply(before, both))),
+            e.divide(e.subtract(after, before), e.multiply(before, after)),
+            e.divide(before, e.multiply(after, both)),
+        )
+    ):
+        term = e.multiply(part(f, axis, start, size - 2 + start), spread(factor, shape, (axis,)))
+        inner = term if inner is None else e.add(inner, term)
+    assert inner is not None
+    first, last = (_edge(f, axis, steps, edge_order, end) for end in (False, True))
+    return joined((first, inner, last), axis)
+
+
+def _edge(f: Value, axis: int, steps: Value, edge_order: int, end: bool) -> Value:
+    """The slope at the first or the last sample, by a polynomial of the order."""
+    size = f.shape[axis]
+    if edge_order == 1:
+        start = size - 2 if end else 0
+        rise = e.subtract(part(f, axis, start + 1, start + 2), part(f, axis, start, start + 1))
+        return e.divide(rise, at(steps, 0, start))  # type: ignore[no-any-return]
+    start = size - 3 if end else 0
+    # Steps as seen from the edge: the slope at the end is that at the start, mirrored.
+    near, far = (at(steps, 0, start + i) for i in ((1, 0) if end else (0, 1)))
+    both = e.add(near, far)
+    factors = [
+        e.negative(e.divide(e.add(near, both), e.multiply(near, both))),
+        e.divide(both, e.multiply(near, far)),
+        e.negative(e.divide(near, e.multiply(far, both))),
+    ]
+    if end:
+        factors = [e.negative(factor) for factor in reversed(factors)]
+    return _combined(f, axis, start, (factors[0], factors[1], factors[2]))

@@ -1,0 +1,290 @@
+"""Windows that slide over the last axes of an array: convolutions and pooling.
+
+Arrays are [batch, channels, *spatial], kernels [outputs, channels / groups, *spatial]; a kernel is
+not flipped.  Padding is "valid" (none), "same" (as many results as elements, divided by the
+stride and rounded up), or a pair of sizes for each axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from pscdsl.builder import Value
+from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.elementwise import REAL, require, to_inexact
+from pscdsl.numpy.reductions import accumulator
+from pscdsl.numpy.searching import require_same_length
+from pscdsl.numpy.shorthand import (
+    at_least,
+    cast,
+    filled,
+    largest,
+    least,
+    listed,
+    reshaped,
+    spread,
+)
+from pscdsl.numpy.sizes import as_count, as_integer, as_size
+from pscdsl.primitives.contractions import Convolution, Padding, ReduceWindow
+from pscdsl.primitives.elementwise import divide
+from pscdsl.primitives.reductions import Reduction, identity
+from pscdsl.primitives.shaping import Pad
+from pscdsl.typing.arrays import Shape
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.shapes import instance
+from pscdsl.typing.codes.shapes_library import TooFewElements
+from pscdsl.typing.codes.shapes_manipulation import NotDivisible, WrongNumberOfAxes
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Size
+
+KINDS: dict[str, Reduction] = {
+    "sum": "sum",
+    "prod": "product",
+    "max": "maximum",
+    "min": "minimum",
+}
+
+
+def _refuse(name: str, problem: str) -> NoReturn:
+    raise Failure(BadArguments(function=name, problem=problem))
+
+
+def _each(x: Any, count: int, name: str, what: str) -> tuple[int, ...]:
+    """A positive integer for each axis, or one for all."""
+    items = listed(x) or (x,) * count
+    found = tuple([as_integer(item, name) for item in items])
+    if len(found) != count or min((1, *found)) < 1:
+        _refuse(name, f"takes `{what}` as a positive integer or {count} of them, not {x}")
+    return found
+
+
+def _extents(windows: Sequence[Size], dilation: Sequence[int]) -> Shape:
+    """How far windows reach, from the first element to the last."""
+    return tuple([(w - 1) * d + 1 for w, d in zip(windows, dilation, strict=True)])
+
+
+def _padding(
+    facts: Assumptions,
+    padding: Any,
+    shape: Sequence[Size],
+    extents: Sequence[Size],
+    strides: Sequence[int],
+    name: str,
+) -> Padding:
+    if padding == "valid":
+        return tuple([(0, 0)] * len(shape))
+    if padding == "same":
+        parts = zip(shape, extents, strides, strict=True)
+        return tuple([_same(facts, size, extent, stride) for size, extent, stride in parts])
+    given = listed(padding)
+    if given is None or len(given) != len(shape):
+        _refuse(name, f"takes a padding 'same', 'valid' or {len(shape)} pairs, not {padding!r}")
+    pairs: list[tuple[Size, Size]] = []
+    for each in given:
+        pair = listed(each)
+        if pair is None or len(pair) != 2:
+            _refuse(name, f"takes a pair of sizes as the padding of an axis, not {each!r}")
+        pairs.append((as_size(pair[0], name), as_size(pair[1], name)))
+    return tuple(pairs)
+
+
+def _same(facts: Assumptions, size: Size, extent: Size, stride: int) -> tuple[Size, Size]:
+    """Padding before and after; less than zero after, where strides go over the last elements."""
+    count = (size + (stride - 1)) // stride
+    total = (count - 1) * stride + extent - size
+    low = total // 2 if at_least(facts, extent, stride) else largest(facts, total, 0) // 2
+    return low, total - low
+
+
+def _require_fit(
+    x: Value,
+    first: int,
+    extents: Sequence[Size],
+    padding: Padding,
+    what: str,
+    name: str,
+) -> None:
+    facts = x.builder.facts
+    for axis, (extent, (low, high)) in enumerate(zip(extents, padding, strict=True), first):
+        padded = x.shape[axis] + low + high
+        if not at_least(facts, padded, extent):
+            why = instance(facts, Fact("<=", extent, padded))
+            raise Failure(
+                TooFewElements(
+                    function=name, given=x.type, size=padded, needed=extent, what=what, why=why
+                )
+            )
+
+
+def _check_kernel(x: Value, kernel: Value, groups: int, name: str) -> None:
+    require(name, x, "floating")
+    if x.ndim < 3:
+        wanted = "an array with batch, channel and spatial axes"
+        raise Failure(WrongNumberOfAxes(function=name, given=x.type, wanted=wanted))
+    if kernel.ndim != x.ndim:
+        wanted = f"a kernel with {x.ndim} axes"
+        raise Failure(WrongNumberOfAxes(function=name, given=kernel.type, wanted=wanted))
+    facts, taken = x.builder.facts, kernel.shape[1] * groups
+    what = "the channels that the kernel takes"
+    require_same_length(x, (x.shape[1], taken), name, "the channels", what)
+    if not facts.equal(kernel.shape[0] % groups, 0):
+        raise Failure(NotDivisible.of(facts, name, kernel.shape[0], groups))
+    for size in kernel.shape[2:]:
+        if not at_least(facts, size, 1):
+            _refuse(name, f"takes a kernel with elements, not {kernel.type}")
+
+
+@of_arrays("pscdsl.conv", together=("x", "kernel"))
+def conv(
+    x: Value,
+    kernel: Value,
+    strides: Any = 1,
+    padding: Any = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Value:
+    """The kernel slid over x: [n c *spatial] and [o c/groups *spatial] to [n o *spatial]."""
+    (groups,) = _each(groups, 1, "conv", "groups")
+    _check_kernel(x, kernel, groups, "conv")
+    count = x.ndim - 2
+    step = _each(strides, count, "conv", "strides")
+    spacing = _each(dilation, count, "conv", "dilation")
+    extents = _extents(kernel.shape[2:], spacing)
+    pads = _padding(x.builder.facts, padding, x.shape[2:], extents, step, "conv")
+    _require_fit(x, 2, extents, pads, "the kernel", "conv")
+    return Convolution(step, pads, (1,) * count, spacing, groups)(x, kernel)
+
+
+@of_arrays("pscdsl.conv_transpose", together=("x", "kernel"))
+def conv_transpose(
+    x: Value,
+    kernel: Value,
+    strides: Any = 1,
+    padding: Any = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Value:
+    """The kernel slid over x with `stride - 1` zeros between its elements.
+
+    With padding "same" there are `stride` results for each element, with "valid" all where the
+    kernel meets an element.
+    """
+    name = "conv_transpose"
+    (groups,) = _each(groups, 1, name, "groups")
+    _check_kernel(x, kernel, groups, name)
+    facts, count = x.builder.facts, x.ndim - 2
+    step = _each(strides, count, name, "strides")
+    spacing = _each(dilation, count, name, "dilation")
+    extents = _extents(kernel.shape[2:], spacing)
+    pads: list[tuple[Size, Size]] = []
+    for extent, stride in zip(extents, step, strict=True):
+        if padding == "same":
+            total = extent + (stride - 2)
+            low = least(facts, (total + 1) // 2, extent - 1)
+            pads.append((low, total - low))
+        else:
+            pads.append((extent - 1, largest(facts, extent, stride) - 1))
+    chosen = tuple(pads)
+    if padding not in ("same", "valid"):
+        chosen = _padding(facts, padding, x.shape[2:], extents, step, name)
+    return Convolution((1,) * count, chosen, step, spacing, groups)(x, kernel)
+
+
+def _pooled(
+    x: Value,
+    kind: Reduction,
+    window: Any,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    count: int,
+    name: str,
+) -> Value:
+    """Windows over the last `count` axes, combined."""
+    facts, first = x.builder.facts, x.ndim - count
+    items = listed(window) or (window,) * count
+    sizes = tuple([as_count(item, name, facts) for item in items])
+    if len(sizes) != count or not all(at_least(facts, size, 1) for size in sizes):
+        _refuse(name, f"takes a window of {count} positive sizes, not {window}")
+    step = _each(sizes if strides is None else strides, count, name, "strides")
+    spacing = _each(dilation, count, name, "dilation")
+    extents = _extents(sizes, spacing)
+    pads = _padding(facts, padding, x.shape[first:], extents, step, name)
+    _require_fit(x, first, extents, pads, "the window", name)
+    one = (1,) * first
+    none: Padding = ((0, 0),) * first
+    if not all(at_least(facts, size, 0) for pair in pads for size in pair):
+        neutral = filled(x, identity(kind, x.dtype), ())
+        low, high = zip(*none, *pads, strict=True)
+        x, pads = Pad(low, high, (0,) * x.ndim)(x, neutral), ((0, 0),) * count
+    return ReduceWindow(kind, one + sizes, one + step, none + pads, one + spacing)(x)
+
+
+def _spatial(x: Value, name: str) -> int:
+    if x.ndim < 3:
+        wanted = "an array with batch, channel and spatial axes"
+        raise Failure(WrongNumberOfAxes(function=name, given=x.type, wanted=wanted))
+    return x.ndim - 2
+
+
+@of_arrays("pscdsl.max_pool", together=("x",))
+def max_pool(
+    x: Value, window: Any, strides: Any = None, padding: Any = "valid", dilation: Any = 1
+) -> Value:
+    """The largest in each window over the spatial axes; strides are the window unless given."""
+    require("max_pool", x, REAL)
+    count = _spatial(x, "max_pool")
+    return _pooled(x, "maximum", window, strides, padding, dilation, count, "max_pool")
+
+
+@of_arrays("pscdsl.avg_pool", together=("x",))
+def avg_pool(
+    x: Value,
+    window: Any,
+    strides: Any = None,
+    padding: Any = "valid",
+    dilation: Any = 1,
+    count_padding: bool = False,
+) -> Value:
+    """The mean of each window over the spatial axes, of what is not padding unless so asked."""
+    count = _spatial(x, "avg_pool")
+    require("avg_pool", x, "numeric")
+    x = to_inexact(x)
+    arguments = (window, strides, padding, dilation, count, "avg_pool")
+    sums = _pooled(x, "sum", *arguments)
+    if count_padding or padding == "valid":
+        number: Size = 1
+        for item in listed(window) or (window,) * count:
+            number = number * item
+        return divide(sums, number)  # type: ignore[no-any-return]
+    ones = filled(x, 1, (1, 1, *x.shape[2:]))
+    numbers = _pooled(ones, "sum", *arguments)
+    shared = spread(reshaped(numbers, numbers.shape[2:]), sums.shape, range(2, sums.ndim))
+    return divide(sums, shared)  # type: ignore[no-any-return]
+
+
+@of_arrays("pscdsl.reduce_window", together=("x",))
+def reduce_window(
+    x: Value,
+    kind: str,
+    window: Any,
+    strides: Any = 1,
+    padding: Any = "valid",
+    dilation: Any = 1,
+) -> Value:
+    """The "sum", "prod", "max" or "min" of windows over the last axes, as many as it has sizes."""
+    name = "reduce_window"
+    if kind not in KINDS:
+        _refuse(name, f"has no kind {kind!r}; there are {', '.join(KINDS)}")
+    sizes = listed(window)
+    count = x.ndim if sizes is None else len(sizes)
+    if count > x.ndim:
+        wanted = f"an array with {count} axes or more"
+        raise Failure(WrongNumberOfAxes(function=name, given=x.type, wanted=wanted))
+    if kind in ("sum", "prod"):
+        x = cast(x, accumulator(x.dtype))
+    else:
+        require(name, x, REAL)
+    return _pooled(x, KINDS[kind], window, strides, padding, dilation, count, name)

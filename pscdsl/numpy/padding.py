@@ -1,0 +1,173 @@
+"""Elements put around an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pscdsl.builder import Value, promote
+from pscdsl.numpy.axes import normalize_axis
+from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.indices import require_elements
+from pscdsl.numpy.repetition import taken
+from pscdsl.numpy.shorthand import at, iota, joined, largest, part, reversed_along, spread
+from pscdsl.numpy.sizes import as_count
+from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.shaping import Pad
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.limits import NotSupported
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Size
+
+Widths: TypeAlias = "Sequence[tuple[Size, Size]]"
+
+
+@of_arrays("numpy.pad", together=("array",), traced=("pad_width", "constant_values"))
+def pad(
+    array: Value,
+    pad_width: Any,
+    mode: str = "constant",
+    *,
+    constant_values: Any = 0,
+    reflect_type: str = "even",
+) -> Value:
+    """Elements put before and after an array on each axis: a constant, or taken from inside."""
+    facts = array.builder.facts
+    widths = [
+        (as_count(low, "pad", facts), as_count(high, "pad", facts))
+        for low, high in _pairs(_widths_by_axis(array, pad_width), array.ndim)
+    ]
+    if mode == "empty" or mode == "constant":
+        return _with_constants(array, widths, 0 if mode == "empty" else constant_values)
+    if mode not in _INSIDE or reflect_type != "even":
+        what = f"`pad` with mode {mode!r}" + ("" if reflect_type == "even" else ", odd")
+        modes = ", ".join(map(repr, ("constant", *_INSIDE)))
+        raise Failure(NotSupported(what=what, instead=f"the modes are {modes}"))
+    for axis, (low, high) in enumerate(widths):
+        if low != 0 or high != 0:
+            require_elements(facts, array.shape[axis], axis)
+            array = _INSIDE[mode](array, axis, low, high)
+    return array
+
+
+def _widths_by_axis(array: Value, widths: Any) -> Any:
+    if isinstance(widths, np.ndarray):
+        return widths.tolist()
+    if not isinstance(widths, Mapping):
+        return widths
+    pairs: list[Any] = [(0, 0)] * array.ndim
+    for axis, width in widths.items():
+        pairs[normalize_axis(axis, array.ndim, "pad")] = width
+    return tuple(pairs)
+
+
+def _pairs(given: Any, rank: int) -> list[tuple[Any, Any]]:
+    """What to put before and after on each axis, broadcast as NumPy does."""
+    items: Sequence[Any] = given if isinstance(given, tuple | list) else (given,)
+    if any(isinstance(item, tuple | list) for item in items):
+        pairs = [_pair(item) for item in items]
+        if len(pairs) not in (1, rank):
+            problem = f"takes a pair for each of {rank} axes, not {len(pairs)}"
+            raise Failure(BadArguments(function="pad", problem=problem))
+        return pairs * rank if len(pairs) == 1 else pairs
+    return [_pair(given)] * rank
+
+
+def _pair(given: Any) -> tuple[Any, Any]:
+    items: Sequence[Any] = given if isinstance(given, tuple | list) else (given,)
+    if len(items) not in (1, 2):
+        problem = f"takes what to put before and after, not {len(items)} items"
+        raise Failure(BadArguments(function="pad", problem=problem))
+    return items[0], items[-1]
+
+
+def _with_constants(x: Value, widths: Widths, constants: Any) -> Value:
+    pairs = _pairs(constants, x.ndim)
+    first = pairs[0][0] if pairs else 0
+    if all(each is first or _same(each, first) for pair in pairs for each in pair):
+        lows, highs = tuple(low for low, _ in widths), tuple(high for _, high in widths)
+        return _padded(x, lows, highs, first)
+    for axis, ((low, high), (before, after)) in enumerate(zip(widths, pairs, strict=True)):
+        none: list[Size] = [0] * x.ndim
+        x = _padded(x, [*none[:axis], low, *none[axis + 1 :]], none, before)
+        x = _padded(x, none, [*none[:axis], high, *none[axis + 1 :]], after)
+    return x
+
+
+def _same(one: Any, other: Any) -> bool:
+    return isinstance(one, int | float) and isinstance(other, int | float) and one == other
+
+
+def _padded(x: Value, low: Sequence[Size], high: Sequence[Size], constant: Any) -> Value:
+    if all(width == 0 for width in (*low, *high)):
+        return x
+    values = promote(x, constant)
+    assert values is not None
+    return Pad(tuple(low), tuple(high), (0,) * x.ndim)(*values)
+
+
+def _edge(x: Value, axis: int, low: Size, high: Size) -> Value:
+    size = x.shape[axis]
+
+    def repeated(start: Size, width: Size) -> Value:
+        shape = (*x.shape[:axis], width, *x.shape[axis + 1 :])
+        return spread(at(x, axis, start), shape, [a for a in range(x.ndim) if a != axis])
+
+    return _around(x, axis, low, high, repeated(0, low), repeated(size - 1, high))
+
+
+def _reflect(x: Value, axis: int, low: Size, high: Size) -> Value:
+    size = x.shape[axis]
+    if not _reach(x, size - 1, low, high):
+        period = largest(x.builder.facts, 2 * (size - 1), 1)
+        return _by_places(x, axis, low, high, period, lambda j: e.minimum(j, period - j))
+    before = reversed_along(part(x, axis, 1, low + 1), axis)
+    after = reversed_along(part(x, axis, size - 1 - high, size - 1), axis)
+    return _around(x, axis, low, high, before, after)
+
+
+def _symmetric(x: Value, axis: int, low: Size, high: Size) -> Value:
+    size = x.shape[axis]
+    if not _reach(x, size, low, high):
+        return _by_places(x, axis, low, high, 2 * size, lambda j: e.minimum(j, 2 * size - 1 - j))
+    before = reversed_along(part(x, axis, 0, low), axis)
+    after = reversed_along(part(x, axis, size - high, size), axis)
+    return _around(x, axis, low, high, before, after)
+
+
+def _wrap(x: Value, axis: int, low: Size, high: Size) -> Value:
+    size = x.shape[axis]
+    if not _reach(x, size, low, high):
+        return _by_places(x, axis, low, high, size, lambda j: j)
+    before, after = part(x, axis, size - low, size), part(x, axis, 0, high)
+    return _around(x, axis, low, high, before, after)
+
+
+_INSIDE: dict[str, Callable[[Value, int, Size, Size], Value]] = {
+    "edge": _edge,
+    "reflect": _reflect,
+    "symmetric": _symmetric,
+    "wrap": _wrap,
+}
+
+
+def _reach(x: Value, size: Size, *widths: Size) -> bool:
+    """Whether there are as many elements as are wanted on each side."""
+    return all(x.builder.facts.proves(Fact("<=", width, size)) for width in widths)
+
+
+def _around(x: Value, axis: int, low: Size, high: Size, before: Value, after: Value) -> Value:
+    pieces = [before] if low != 0 else []
+    pieces.append(x)
+    return joined([*pieces, after] if high != 0 else pieces, axis)
+
+
+def _by_places(
+    x: Value, axis: int, low: Size, high: Size, period: Size, inside: Callable[[Any], Any]
+) -> Value:
+    """Elements picked one by one, where the array has fewer than are put around it."""
+    place = e.subtract(iota(x, x.shape[axis] + low + high), low)
+    return taken(x, inside(e.remainder(place, period)), axis)

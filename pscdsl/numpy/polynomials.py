@@ -1,0 +1,126 @@
+"""Polynomials as vectors of coefficients, the highest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pscdsl.builder import Value
+from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.elementwise import require, to_inexact
+from pscdsl.numpy.searching import require_vector
+from pscdsl.numpy.shorthand import (
+    at,
+    at_least,
+    cast,
+    filled,
+    iota,
+    joined,
+    largest,
+    listed,
+    part,
+    reversed_along,
+)
+from pscdsl.numpy.sliding import convolve
+from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.control import Scan
+from pscdsl.primitives.shaping import Pad
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
+
+FEW = 32
+"""Up to so many coefficients are written out one after the other; more are a loop."""
+
+
+@of_arrays("numpy.polyval", together=("p", "x"))
+def polyval(p: Value, x: Value) -> Value:
+    """A polynomial at x, by Horner's rule."""
+    require("polyval", p, "numeric")
+    size = require_vector(p, "polyval", "a vector of coefficients")
+    result = filled(x, 0)
+    if isinstance(size, int) and size <= FEW:
+        for index in range(size):
+            step: Value = e.add(e.multiply(result, x), at(p, 0, index))
+            result = step if index else filled(x, at(p, 0, 0))
+        return result
+    with x.builder.program.inside() as inner:
+        total, coefficient = inner.parameter(x.type), inner.parameter(at_type(p))
+        step = e.add(e.multiply(total, x), coefficient)
+        block, captured = inner.finish((total, coefficient), (step,))
+    scan = Scan(block, captured=len(captured), carried=1, length=size)
+    return scan.bind(*captured, result, p)[0]
+
+
+def at_type(p: Value) -> Any:
+    """The type of one coefficient."""
+    return p.type.with_shape(())
+
+
+@of_arrays("numpy.polyadd", together=("a1", "a2"))
+def polyadd(a1: Value, a2: Value) -> Value:
+    """The sum of two polynomials."""
+    return _combined("polyadd", a1, a2, e.add)
+
+
+@of_arrays("numpy.polysub", together=("a1", "a2"))
+def polysub(a1: Value, a2: Value) -> Value:
+    """The difference of two polynomials."""
+    return _combined("polysub", a1, a2, e.subtract)
+
+
+def _combined(name: str, a1: Value, a2: Value, combine: Any) -> Value:
+    facts = a1.builder.facts
+    sizes = [require_vector(p, name, "vectors of coefficients") for p in (a1, a2)]
+    longest = largest(facts, *sizes)
+    zero = a1.builder.program.current.literal(0, a1.dtype)
+    left, right = (
+        p if p.shape[0] == longest else Pad((longest - p.shape[0],), (0,), (0,))(p, zero)
+        for p in (a1, a2)
+    )
+    result: Value = combine(left, right)
+    return result
+
+
+@of_arrays("numpy.polymul", together=("a1", "a2"))
+def polymul(a1: Value, a2: Value) -> Value:
+    """The product of two polynomials; leading zeros stay."""
+    result: Value = convolve(a1, a2)
+    return result
+
+
+@of_arrays("numpy.polyder", together=("p",))
+def polyder(p: Value, m: int = 1) -> Value:
+    """The m-th derivative of a polynomial."""
+    size = require_vector(p, "polyder", "a vector of coefficients")
+    _check_order("polyder", m)
+    for _ in range(m):
+        if not at_least(p.builder.facts, size, 1):
+            problem = f"takes coefficients of which there are at least {m}, not {size}"
+            raise Failure(BadArguments(function="polyder", problem=problem))
+        size = size - 1
+        exponents = reversed_along(e.add(iota(p, size, p.dtype), 1), 0)
+        p = e.multiply(part(p, 0, 0, size), exponents)
+    return p
+
+
+@of_arrays("numpy.polyint", together=("p",), traced=("k",))
+def polyint(p: Value, m: int = 1, k: Any = None) -> Value:
+    """The m-th antiderivative of a polynomial, with constants k."""
+    size = require_vector(p, "polyint", "a vector of coefficients")
+    _check_order("polyint", m)
+    p = to_inexact(p)
+    constants = listed(k) or [0 if k is None else k] * m
+    if len(constants) != m:
+        problem = f"takes {m} constants `k`, not {len(constants)}"
+        raise Failure(BadArguments(function="polyint", problem=problem))
+    for constant in constants:
+        exponents = reversed_along(e.add(iota(p, size, p.dtype), 1), 0)
+        last = e.add(filled(p, 0, (1,)), constant)
+        p = joined((e.divide(p, exponents), cast(last, p.dtype)), 0)
+        size = size + 1
+    return p
+
+
+def _check_order(name: str, m: object) -> None:
+    if not isinstance(m, int) or m < 0:
+        problem = f"takes an order that is a number of times, not {m!r}"
+        raise Failure(BadArguments(function=name, problem=problem))

@@ -1,0 +1,1 @@
+"""Functions of the typed program to functions of the typed program."""

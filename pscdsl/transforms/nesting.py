@@ -1,0 +1,75 @@
+"""The blocks and functions that a primitive holds, whichever primitive it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+
+from pscdsl.ir import Block, Function, walk
+from pscdsl.primitive import Primitive
+from pscdsl.primitives.elementwise import Elementwise
+
+P = TypeVar("P", bound=Primitive)
+
+
+def callees(block: Block) -> Iterator[Function]:
+    """The functions that a block and the blocks in it mention."""
+    for equation in walk(block):
+        yield from functions_in(equation.primitive)
+
+
+def functions_in(primitive: Primitive) -> Iterator[Function]:
+    """The functions among the fields of a primitive."""
+    return (part for part in _parts(primitive) if isinstance(part, Function))
+
+
+def holds_programs(primitive: Primitive) -> bool:
+    """Whether blocks or functions are among the fields of a primitive."""
+    return any(isinstance(part, Block | Function) for part in _parts(primitive))
+
+
+def rebuilt(
+    primitive: P, block: Callable[[Block], Block], function: Callable[[Function], Function]
+) -> P:
+    """The primitive with other blocks and functions; itself if they are the same ones."""
+    if isinstance(primitive, Elementwise) or not is_dataclass(primitive):
+        return primitive
+
+    def change(value: object) -> object:
+        if isinstance(value, Block):
+            return block(value)
+        if isinstance(value, Function):
+            return function(value)
+        if isinstance(value, tuple):
+            items = cast("tuple[object, ...]", value)
+            new = tuple([change(item) for item in items])
+            return new if any(a is not b for a, b in zip(new, items, strict=True)) else items
+        return value
+
+    changed: dict[str, Any] = {}
+    for each in fields(primitive):
+        old: object = getattr(primitive, each.name)
+        new = change(old)
+        if new is not old:
+            changed[each.name] = new
+    return cast("P", replace(primitive, **changed)) if changed else primitive
+
+
+def _parts(primitive: Primitive) -> Iterator[object]:
+    if isinstance(primitive, Elementwise) or not is_dataclass(primitive):
+        return
+    for each in fields(primitive):
+        value: object = getattr(primitive, each.name)
+        if isinstance(value, tuple):
+            yield from _items(cast("tuple[object, ...]", value))
+        else:
+            yield value
+
+
+def _items(values: tuple[object, ...]) -> Iterator[object]:
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _items(cast("tuple[object, ...]", value))
+        else:
+            yield value

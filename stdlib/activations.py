@@ -1,0 +1,159 @@
+"""Activation functions: elementwise ones of any shape, and those over the last axis.
+
+Each takes and returns one floating-point dtype.  None overflows for a finite argument where its
+value does not, and derivatives stay finite there too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float
+from pscdsl.stdlib.precision import working_dtype
+from pscdsl.stdlib.reductions import logsumexp
+from pscdsl.stdlib.special import normal_cdf
+
+SELU_ALPHA = 1.6732632423543772
+"""Slope of `selu` at large negative arguments, over `SELU_SCALE`."""
+SELU_SCALE = 1.0507009873554805
+"""Slope of `selu` at positive arguments."""
+
+
+@psc.kernel
+def relu(x: Float["*s"]) -> Float["*s"]:
+    """`max(x, 0)` (Nair, Hinton 2010)."""
+    return np.maximum(x, 0)
+
+
+@psc.kernel
+def relu6(x: Float["*s"]) -> Float["*s"]:
+    """`x` cut to [0, 6] (Howard et al. 2017)."""
+    return np.clip(x, 0, 6)
+
+
+@psc.kernel
+def leaky_relu(x: Float["*s"], slope: Float = 0.01) -> Float["*s"]:
+    """`x` where it is positive, `slope * x` elsewhere (Maas, Hannun, Ng 2013)."""
+    return np.where(x > 0, x, slope * x)
+
+
+@psc.kernel
+def elu(x: Float["*s"], alpha: Float = 1.0) -> Float["*s"]:
+    """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere (Clevert et al. 2016)."""
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+@psc.kernel
+def celu(x: Float["*s"], alpha: Float = 1.0) -> Float["*s"]:
+    """`elu` made smooth for every `alpha` > 0: `alpha * (exp(x / alpha) - 1)` (Barron 2017)."""
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
+
+
+@psc.kernel
+def selu(x: Float["*s"]) -> Float["*s"]:
+    """The scaled `elu` that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+    return SELU_SCALE * elu(x, SELU_ALPHA)
+
+
+@psc.kernel
+def sigmoid(x: Float["*s"]) -> Float["*s"]:
+    """The logistic function `1 / (1 + exp(-x))`, with relative accuracy in both tails."""
+    return np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
+
+
+@psc.kernel
+def log_sigmoid(x: Float["*s"]) -> Float["*s"]:
+    """`log(sigmoid(x))`; falls like `x` for large negative arguments."""
+    return -np.logaddexp(-x, 0)
+
+
+@psc.kernel
+def softplus(x: Float["*s"]) -> Float["*s"]:
+    """`log(1 + exp(x))`; rises like `x` for large arguments (Dugas et al. 2001)."""
+    return np.logaddexp(x, 0)
+
+
+@psc.kernel
+def silu(x: Float["*s"]) -> Float["*s"]:
+    """`x * sigmoid(x)`, also called swish (Elfwing et al. 2018; Ramachandran et al. 2017)."""
+    return x * sigmoid(x)
+
+
+@psc.kernel
+def swish(x: Float["*s"], beta: Float = 1.0) -> Float["*s"]:
+    """`x * sigmoid(beta * x)` (Ramachandran, Zoph, Le 2017); `silu` where `beta` is 1."""
+    return x * sigmoid(beta * x)
+
+
+@psc.kernel
+def mish(x: Float["*s"]) -> Float["*s"]:
+    """`x * tanh(softplus(x))` (Misra 2019)."""
+    return x * np.tanh(softplus(x))
+
+
+@psc.kernel
+def gelu(x: Float["*s"]) -> Float["*s"]:
+    """`x` times the probability that a standard normal variable is below it.
+
+    Hendrycks, Gimpel 2016, exact; `gelu_tanh` is their approximation.
+    """
+    return x * normal_cdf(x)
+
+
+@psc.kernel
+def gelu_tanh(x: Float["*s"]) -> Float["*s"]:
+    """`gelu` by way of tanh: off by at most 5e-4 (Hendrycks, Gimpel 2016)."""
+    z = np.clip(x, -30, 30)  # there, the second factor is 0 or 1, and its cube is finite in f16
+    return x * sigmoid(math.sqrt(8 / math.pi) * z * (1 + 0.044715 * z * z))
+
+
+@psc.kernel
+def softsign(x: Float["*s"]) -> Float["*s"]:
+    """`x / (1 + |x|)` (Turian, Bergstra, Bengio 2009)."""
+    return x / (1 + np.abs(x))
+
+
+@psc.kernel
+def hard_tanh(x: Float["*s"]) -> Float["*s"]:
+    """`x` cut to [-1, 1] (Collobert 2004)."""
+    return np.clip(x, -1, 1)
+
+
+@psc.kernel
+def hard_sigmoid(x: Float["*s"]) -> Float["*s"]:
+    """`(x + 3) / 6` cut to [0, 1] (Howard et al. 2019)."""
+    return np.clip(x, -3, 3) / 6 + 0.5
+
+
+@psc.kernel
+def hard_silu(x: Float["*s"]) -> Float["*s"]:
+    """`x * hard_sigmoid(x)`, also called hard swish (Howard et al. 2019)."""
+    return x * hard_sigmoid(x)
+
+
+@psc.kernel
+def glu(x: Float["*batch 2*n"]) -> Float["*batch n"]:
+    """The first half of the last axis, gated by the sigmoid of the second (Dauphin et al. 2017)."""
+    n = x.shape[-1] // 2
+    return x[..., :n] * sigmoid(x[..., n:])
+
+
+@psc.kernel
+def softmax(x: Float["*batch n"]) -> Float["*batch n"]:
+    """`exp(x) / sum(exp(x))` over the last axis: positive, and each row sums to 1.
+
+    An entry of -inf has probability 0; each row needs a finite one, and none that is +inf.
+    """
+    z = x.astype(working_dtype(x))
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    return (e / e.sum(axis=-1, keepdims=True)).astype(x.dtype)
+
+
+@psc.kernel
+def log_softmax(x: Float["*batch n"]) -> Float["*batch n"]:
+    """`log(softmax(x))` over the last axis, also where the probability is 0 in this dtype."""
+    z = x.astype(working_dtype(x))
+    return (z - logsumexp(z)[..., None]).astype(x.dtype)

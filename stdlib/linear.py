@@ -1,0 +1,189 @@
+"""Linear systems and eigenvalues by iteration and substitution.
+
+`conjugate_gradients` takes the matrix as a function, for kernels that never form it;
+`solve_cg` is the same with a matrix, to be called on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, i32
+
+
+class Solution(psc.Record, dims="n"):
+    """What an iterative solver found."""
+
+    x: Float["n"]
+    """The solution."""
+    residual: Float
+    """The length of `b - a @ x`, as the recurrence has it."""
+    steps: i32
+    """How many products with the matrix the iteration took."""
+
+
+class Eigenpair(psc.Record, dims="n"):
+    """An eigenvalue, its eigenvector, and how well they fit."""
+
+    value: Float
+    vector: Float["n"]
+    """Of length 1."""
+    residual: Float
+    """The length of `a @ vector - value * vector`."""
+    steps: i32
+
+
+class _Search(psc.Record, dims="n"):
+    """Where conjugate gradients stand: solution, residual, direction, and the residual's square."""
+
+    x: Float["n"]
+    residual: Float["n"]
+    direction: Float["n"]
+    square: Float
+    steps: i32
+
+
+@psc.kernel
+def solve_cg(
+    a: Float["n n"], b: Float["n"], tolerance: Float = 1e-6, max_steps: i32 = 1000
+) -> Solution["n"]:
+    """Solve `a @ x = b` for a symmetric positive definite `a` by `conjugate_gradients`."""
+    return conjugate_gradients(lambda v: a @ v, b, None, tolerance, max_steps)
+
+
+def conjugate_gradients(
+    operator: Callable[[Any], Any],
+    b: Float["n"],
+    initial: Any = None,
+    tolerance: Any = 1e-6,
+    max_steps: Any = 1000,
+) -> Solution["n"]:
+    """Solve `operator(x) = b` for a linear, symmetric, positive definite operator on vectors.
+
+    Starts at `initial`, or at 0, and stops once the residual is at most `tolerance` times the
+    length of `b`, or after `max_steps`: look at `residual` and `steps` (Hestenes, Stiefel 1952).
+    """
+    largest = np.abs(b).max()
+    scale = np.where(largest > 0, largest, 1)  # so that squares neither overflow nor vanish
+    target = b / scale
+    if initial is None:
+        x, residual = np.zeros_like(b), target
+    else:
+        x = initial / scale
+        residual = target - operator(x)
+    limit = tolerance * tolerance * (target @ target)
+
+    def unfinished(state):
+        return state.square > limit
+
+    def step(state):
+        image = operator(state.direction)
+        length = state.square / (state.direction @ image)
+        residual = state.residual - length * image
+        square = residual @ residual
+        direction = residual + square / state.square * state.direction
+        return _Search(
+            state.x + length * state.direction, residual, direction, square, state.steps + 1
+        )
+
+    start = _Search(x, residual, residual, residual @ residual, np.int32(0))
+    found = psc.while_loop(unfinished, step, start, max_steps=max_steps)
+    return Solution(found.x * scale, np.sqrt(found.square) * scale, found.steps)
+
+
+@psc.kernel
+def power_iteration(
+    a: Float["n n"], start: Float["n"], tolerance: Float = 1e-6, max_steps: i32 = 1000
+) -> Eigenpair["n"]:
+    """The eigenvalue of largest absolute value of a symmetric `a`, with its eigenvector.
+
+    `start` must not be orthogonal to the eigenvector.  Stops once the residual is at most
+    `tolerance` times the absolute value, or after `max_steps` (von Mises, Pollaczek-Geiringer
+    1929).
+    """
+
+    def rated(vector, steps):
+        image = a @ vector
+        value = vector @ image
+        difference = image - value * vector
+        return Eigenpair(value, vector, _length(difference), steps)
+
+    def unfinished(pair):
+        return pair.residual > tolerance * np.abs(pair.value)
+
+    def step(pair):
+        return rated(_unit(a @ pair.vector), pair.steps + 1)
+
+    return psc.while_loop(unfinished, step, rated(_unit(start), np.int32(0)), max_steps=max_steps)
+
+
+@psc.kernel
+def solve_triangular(
+    a: Float["n n"], b: Float["n *k"], lower: psc.Static[bool] = True
+) -> Float["n *k"]:
+    """Solve `a @ x = b` by substitution, where `a` is lower or upper triangular.
+
+    Only that triangle is read; its diagonal has no zeros.  `b` is a vector, or has one column
+    for each system.
+    """
+    triangle = np.tril(a) if lower else np.triu(a)
+
+    def step(x, row):
+        coefficients, right, i = row
+        # The entries of x that are still to come are 0.
+        entry = (right - np.tensordot(coefficients, x, 1)) / coefficients[i]
+        return psc.update(x, i, entry), None
+
+    rows = (triangle, b, np.arange(a.shape[0]))
+    x, _ = psc.scan(step, np.zeros_like(b), rows, reverse=not lower)
+    return x
+
+
+@psc.kernel
+def solve_tridiagonal(
+    below: Float["n"], diagonal: Float["n"], above: Float["n"], b: Float["n *k"]
+) -> Float["n *k"]:
+    """Solve a tridiagonal system by elimination without pivoting (Thomas 1949).
+
+    Row i is `below[i]`, `diagonal[i]`, `above[i]`; `below[0]` and `above[-1]` are not read.
+    Safe for diagonally dominant and for symmetric positive definite matrices.
+    """
+
+    def eliminate(previous, row):
+        ratio, right = previous
+        low, middle, high, value = row
+        pivot = middle - low * ratio
+        current = (high / pivot, (value - low * right) / pivot)
+        return current, current
+
+    def substitute(following, row):
+        ratio, right = row
+        x = right - ratio * following
+        return x, x
+
+    edge = np.arange(diagonal.shape[0])
+    low = np.where(edge == 0, 0, below)
+    high = np.where(edge == diagonal.shape[0] - 1, 0, above)
+    nothing = (np.zeros_like(diagonal[0]), np.zeros_like(b[0]))
+    _, reduced = psc.scan(eliminate, nothing, (low, diagonal, high, b))
+    _, x = psc.scan(substitute, np.zeros_like(b[0]), reduced, reverse=True)
+    return x
+
+
+def _length(x: Float["n"]) -> Float:
+    """The Euclidean length, without overflow."""
+    largest = np.abs(x).max()
+    z = x / np.where(largest > 0, largest, 1)
+    return largest * np.sqrt(z @ z)
+
+
+def _unit(x: Float["n"]) -> Float["n"]:
+    """The vector of length 1 in the same direction; 0 stays 0."""
+    largest = np.abs(x).max()
+    z = x / np.where(largest > 0, largest, 1)
+    square = z @ z
+    return z / np.sqrt(np.where(square > 0, square, 1))

@@ -1,0 +1,162 @@
+"""Losses: one number per example, never averaged, so that the caller chooses weights and mean.
+
+Those of scores (`logits`) are stable: they stay finite wherever their value is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, Int
+from pscdsl.stdlib.activations import log_softmax, softplus
+from pscdsl.stdlib.precision import working_dtype
+from pscdsl.stdlib.reductions import logsumexp
+
+
+@psc.kernel
+def squared_error(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
+    """The square of the difference, elementwise."""
+    difference = prediction - target
+    return difference * difference
+
+
+@psc.kernel
+def absolute_error(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
+    """The absolute value of the difference, elementwise."""
+    return np.abs(prediction - target)
+
+
+@psc.kernel
+def huber(prediction: Float["*s"], target: Float["*s"], delta: Float = 1.0) -> Float["*s"]:
+    """Half the squared error up to a difference of `delta` > 0, linear beyond (Huber 1964)."""
+    difference = np.abs(prediction - target)
+    inner = np.minimum(difference, delta)  # not where(): its square overflows beyond
+    return inner * (difference - inner / 2)
+
+
+@psc.kernel
+def log_cosh(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
+    """`log(cosh(prediction - target))`: half the square near 0, linear far away."""
+    difference = prediction - target
+    return np.logaddexp(difference, -difference) - np.log(2)
+
+
+@psc.kernel
+def quantile_loss(
+    prediction: Float["*s"], target: Float["*s"], quantile: Float
+) -> Float["*s"]:
+    """The loss that the `quantile` (in [0, 1]) minimises (Koenker, Bassett 1978)."""
+    difference = target - prediction
+    return np.maximum(quantile * difference, (quantile - 1) * difference)
+
+
+@psc.kernel
+def logistic_loss(logits: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
+    """The negative log-likelihood of `labels` in [0, 1] where 1 has odds `exp(logits)`.
+
+    `-labels * log(sigmoid(logits)) - (1 - labels) * log(sigmoid(-logits))`.
+    """
+    return np.maximum(logits, 0) - logits * labels + np.log1p(np.exp(-np.abs(logits)))
+
+
+@psc.kernel
+def logistic_margin_loss(scores: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
+    """`log(1 + exp(-labels * scores))`: the logistic loss of labels that are -1 or 1."""
+    return softplus(-labels * scores)
+
+
+@psc.kernel
+def hinge(scores: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
+    """`max(0, 1 - labels * scores)` of labels that are -1 or 1 (Cortes, Vapnik 1995)."""
+    return np.maximum(1 - labels * scores, 0)
+
+
+@psc.kernel
+def squared_hinge(scores: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
+    """The square of `hinge`, differentiable everywhere."""
+    loss = hinge(scores, labels)
+    return loss * loss
+
+
+@psc.kernel
+def multiclass_hinge(scores: Float["*batch k"], labels: Int["*batch"]) -> Float["*batch"]:
+    """How far the best wrong class, plus 1, is above the labelled one (Crammer, Singer 2001).
+
+    `labels` are the indices of classes along the last axis of `scores`, in 0..k-1.
+    """
+    right = np.arange(scores.shape[-1]) == labels[..., None]
+    labelled = np.where(right, scores, 0).sum(axis=-1)
+    margins = np.where(right, scores, scores + 1)
+    return margins.max(axis=-1) - labelled
+
+
+@psc.kernel
+def cross_entropy(logits: Float["*batch k"], labels: Int["*batch"]) -> Float["*batch"]:
+    """The negative log-likelihood of classes with probabilities `softmax(logits)`.
+
+    `labels` are the indices of classes along the last axis of `logits`, in 0..k-1.
+    """
+    z = logits.astype(working_dtype(logits))
+    labelled = np.take_along_axis(z, labels[..., None], axis=-1)[..., 0]
+    return (logsumexp(z) - labelled).astype(logits.dtype)
+
+
+@psc.kernel
+def cross_entropy_with_probabilities(
+    logits: Float["*batch k"], probabilities: Float["*batch k"]
+) -> Float["*batch"]:
+    """`-sum(probabilities * log(softmax(logits)))` over the last axis.
+
+    A class of probability 0 counts nothing, also where its logit is -inf.
+    """
+    log_predicted = log_softmax(logits)
+    terms = np.where(probabilities > 0, probabilities * log_predicted, 0)
+    return -terms.sum(axis=-1)
+
+
+@psc.kernel
+def entropy(probabilities: Float["*batch k"]) -> Float["*batch"]:
+    """`-sum(p * log(p))` over the last axis, in nats, with `0 * log(0) = 0` (Shannon 1948)."""
+    positive = probabilities > 0
+    logarithm = np.log(np.where(positive, probabilities, 1))
+    return -(probabilities * logarithm).sum(axis=-1)
+
+
+@psc.kernel
+def kl_divergence(p: Float["*batch k"], q: Float["*batch k"]) -> Float["*batch"]:
+    """`sum(p * log(p / q))` over the last axis, in nats (Kullback, Leibler 1951).
+
+    Terms with `p = 0` are 0; where `p > 0 = q` the divergence is inf.
+    """
+    positive = p > 0
+    terms = p * (np.log(np.where(positive, p, 1)) - np.log(np.where(positive, q, 1)))
+    return terms.sum(axis=-1)
+
+
+@psc.kernel
+def kl_divergence_of_logs(log_p: Float["*batch k"], log_q: Float["*batch k"]) -> Float["*batch"]:
+    """`kl_divergence` of probabilities that are given by their logarithms."""
+    possible = log_p > -np.inf
+    difference = np.where(possible, log_p, 0) - np.where(possible, log_q, 0)
+    return (np.exp(log_p) * difference).sum(axis=-1)
+
+
+@psc.kernel
+def cosine_similarity(x: Float["*batch n"], y: Float["*batch n"]) -> Float["*batch"]:
+    """The cosine of the angle between vectors along the last axis; 0 where one of them is 0."""
+    return (_direction(x) * _direction(y)).sum(axis=-1)
+
+
+@psc.kernel
+def cosine_distance(x: Float["*batch n"], y: Float["*batch n"]) -> Float["*batch"]:
+    """`1 - cosine_similarity(x, y)`."""
+    return 1 - cosine_similarity(x, y)
+
+
+def _direction(x: Float["*batch n"]) -> Float["*batch n"]:
+    """Vectors of length 1 with the directions of these; 0 stays 0."""
+    largest = np.abs(x).max(axis=-1, keepdims=True)
+    z = x / np.where(largest > 0, largest, 1)  # so that the squares neither overflow nor vanish
+    square = (z * z).sum(axis=-1, keepdims=True)
+    return z / np.sqrt(np.where(square > 0, square, 1))

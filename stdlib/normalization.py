@@ -1,0 +1,128 @@
+"""Normalisation: of features per example, of channels per batch, of groups of channels.
+
+Images and sequences are laid out as `psc.conv` has them: examples, channels, then space.
+Statistics of 16-bit numbers are taken in f32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float
+from pscdsl.stdlib.precision import working_dtype
+
+
+class Affine(psc.Record, dims="d"):
+    """What normalised features are multiplied by, and what is added then."""
+
+    scale: Float["d"]
+    shift: Float["d"]
+
+
+class Statistics(psc.Record, dims="c"):
+    """Mean and variance of each channel."""
+
+    mean: Float["c"]
+    variance: Float["c"]
+
+
+@psc.kernel
+def layer_norm(p: Affine["d"], x: Float["*batch d"], epsilon: Float = 1e-5) -> Float["*batch d"]:
+    """Features of mean 0 and variance 1 along the last axis, scaled and shifted.
+
+    `epsilon` is added to the variance (Ba, Kiros, Hinton 2016).
+    """
+    z = x.astype(working_dtype(x))
+    return (_standardized(z, -1, epsilon) * p.scale + p.shift).astype(x.dtype)
+
+
+@psc.kernel
+def rms_norm(scale: Float["d"], x: Float["*batch d"], epsilon: Float = 1e-6) -> Float["*batch d"]:
+    """Features of mean square 1 along the last axis, scaled (Zhang, Sennrich 2019)."""
+    z = x.astype(working_dtype(x))
+    square = (z * z).mean(axis=-1, keepdims=True)
+    return (z / np.sqrt(square + epsilon) * scale).astype(x.dtype)
+
+
+@psc.kernel
+def batch_norm(
+    p: Affine["c"],
+    running: Statistics["c"],
+    x: Float["n c *space"],
+    momentum: Float = 0.9,
+    epsilon: Float = 1e-5,
+) -> tuple[Float["n c *space"], Statistics["c"]]:
+    """Channels of mean 0 and variance 1 over the batch and space, scaled and shifted; training.
+
+    Also the running statistics, moved towards those of this batch: `momentum` is the share that
+    they keep.  The variance is the biased one, in both (Ioffe, Szegedy 2015).
+    """
+    z = x.astype(working_dtype(x))
+    axes = (0, *range(2, x.ndim))
+    mean, variance = z.mean(axis=axes), z.var(axis=axes)
+    batch = Statistics(mean.astype(x.dtype), variance.astype(x.dtype))
+    moved = Statistics(
+        momentum * running.mean + (1 - momentum) * batch.mean,
+        momentum * running.variance + (1 - momentum) * batch.variance,
+    )
+    return _by_channel(p, mean, variance, z, epsilon).astype(x.dtype), moved
+
+
+@psc.kernel
+def batch_norm_inference(
+    p: Affine["c"], running: Statistics["c"], x: Float["n c *space"], epsilon: Float = 1e-5
+) -> Float["n c *space"]:
+    """`batch_norm` by statistics from training: each example for itself."""
+    z = x.astype(working_dtype(x))
+    return _by_channel(p, running.mean, running.variance, z, epsilon).astype(x.dtype)
+
+
+@psc.kernel
+def group_norm(
+    p: Affine["c"], x: Float["n c *space"], groups: psc.Static[int], epsilon: Float = 1e-5
+) -> Float["n c *space"]:
+    """Mean 0 and variance 1 over each of `groups` runs of channels, for each example.
+
+    `groups` divides the number of channels (Wu, He 2018).
+    """
+    assert groups >= 1
+    channels = x.shape[1]
+    assert channels % groups == 0
+    z = x.astype(working_dtype(x)).reshape(x.shape[0], groups, -1)
+    normal = _standardized(z, -1, epsilon).reshape(x.shape)
+    return (normal * _for_channels(p.scale, x) + _for_channels(p.shift, x)).astype(x.dtype)
+
+
+@psc.kernel
+def instance_norm(
+    p: Affine["c"], x: Float["n c *space"], epsilon: Float = 1e-5
+) -> Float["n c *space"]:
+    """Mean 0 and variance 1 over space, for each channel of each example (Ulyanov et al. 2016)."""
+    z = x.astype(working_dtype(x))
+    normal = _standardized(z, tuple(range(2, x.ndim)), epsilon)
+    return (normal * _for_channels(p.scale, x) + _for_channels(p.shift, x)).astype(x.dtype)
+
+
+def _standardized(x: Float["*s"], axis: Any, epsilon: Float) -> Float["*s"]:
+    centred = x - x.mean(axis=axis, keepdims=True)
+    variance = (centred * centred).mean(axis=axis, keepdims=True)
+    return centred / np.sqrt(variance + epsilon)
+
+
+def _by_channel(
+    p: Affine["c"],
+    mean: Float["c"],
+    variance: Float["c"],
+    x: Float["n c *space"],
+    epsilon: Float,
+) -> Float["n c *space"]:
+    factor = p.scale / np.sqrt(variance + epsilon)
+    return (x - _for_channels(mean, x)) * _for_channels(factor, x) + _for_channels(p.shift, x)
+
+
+def _for_channels(values: Float["c"], x: Float["n c *space"]) -> Float["c ..."]:
+    """One value per channel, with an axis of size 1 for each of space."""
+    return values.reshape(-1, *(1 for _ in x.shape[2:]))

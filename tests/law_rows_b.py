@@ -1,0 +1,305 @@
+"""Rows for calls and control flow, sorting, and contractions."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
+
+import numpy as np
+
+from pscdsl.builder import Program, Value
+from pscdsl.ir import Block, Function
+from pscdsl.primitives.contractions import Convolution, DotGeneral, ReduceWindow
+from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.reductions import Reduction, reducible
+from pscdsl.primitives.sorting import Sort, TopK
+from pscdsl.typing.dims import parse
+from pscdsl.typing.dtypes import ALL, BOOL, F32, DType
+from tests.law_rows import Domain, NDArray, Row, anything, array_types, between, finfo, whole
+from tests.law_rows_structure import facts
+
+Build = Callable[..., Sequence[Value]]
+
+
+def block(types: str, build: Build) -> Block:
+    """A closed block built by ordinary code over its parameters."""
+    program = Program()
+    params = [program.current.parameter(each) for each in array_types(types)]
+    return program.current.finish(params, build(*params))[0]
+
+
+def closed(name: str, sizes: str, types: str, build: Build, *assertions: str) -> Function:
+    """A function without trees in its signature."""
+    return Function(name, tuple(sizes.split()), facts(*assertions), block(types, build))
+
+
+# Control flow.
+
+
+def _calls() -> Iterator[Row]:
+    function = closed("half", "n", "f32[n], f32", lambda x, s: [x * s, s + 1.0], "n % 2 == 0")
+    sizes = (("n", parse("2*m")),)
+    yield Row(Call(function, sizes), array_types("f32[2*m], f32"), {"m": 3})
+    yield Row(Call(function, (("n", 4),)), array_types("f32[4], f32"))
+
+
+def _switches() -> Iterator[Row]:
+    branches = [
+        block("f32[n], f32", lambda x, s: [x + s, s]),
+        block("f32[n], f32", lambda x, s: [x * s, s + 1.0]),
+        block("f32[n], f32", lambda x, s: [x, s * 2.0]),
+    ]
+    operands = array_types("i32, f32[n], f32")
+    for index in (-5, 0, 1, 2, 3, 2**31 - 1):
+        domain = (whole(index, index), anything, anything)
+        yield Row(Switch(tuple(branches)), operands, {"n": 3}, domain)
+    yield Row(Switch(tuple(branches[:1])), operands, {"n": 3}, (whole(4, 4), anything, anything))
+    for value in (False, True):
+        yield Row(
+            Switch(tuple(branches[1:])),
+            array_types("bool, f32[n], f32"),
+            {"n": 3},
+            (_flag(value), anything, anything),
+        )
+
+
+def _flag(value: bool) -> Domain:
+    return lambda rng, kind, shape: np.full(shape, value)
+
+
+def _whiles() -> Iterator[Row]:
+    cond = block("i32, i32, f32[n]", lambda limit, i, x: [i < limit])
+    step = block("f32[n], i32, f32[n]", lambda y, i, x: [i + 1, x * 0.5 + y])
+    operands = array_types("i32, f32[n], i32, f32[n]")
+    for limit in (-1, 0, 7):
+        numbers = between(-2, 2)
+        domain = (whole(limit, limit), numbers, whole(0, 0), numbers)
+        yield Row(While(cond, step, 1, 1), operands, {"n": 3}, domain, 2, 1e-5)
+    forever = block("bool, i32", lambda go, i: [go & (i < 5)])
+    grow = block("bool, i32", lambda go, i: [go, i * 2 + 1])
+    both = (_flag(True), whole(0, 0))
+    yield Row(While(forever, grow, 0, 0), array_types("bool, i32"), domain=both)
+
+
+def _scans() -> Iterator[Row]:
+    body = block("f32[d], f32[d], f32[d]", lambda w, h, x: [h * w + x, h, x * 2.0])
+    operands = array_types("f32[d], f32[d], f32[n d]")
+    for reverse in (False, True):
+        for length in (0, 1, 5):
+            yield Row(
+                Scan(body, 1, 1, parse("n"), reverse),
+                operands,
+                {"n": length, "d": 3},
+                between(-2, 2),
+                2,
+                1e-5,
+                facts=facts("n >= 0"),
+            )
+    count = block("i32, f32", lambda i, x: [i + 1])
+    yield Row(Scan(count, 0, 1, parse("n")), array_types("i32, f32[n]"), {"n": 4}, facts=facts())
+    counted = block("i32", lambda i: [i + 1, i])
+    yield Row(Scan(counted, 0, 1, 6), array_types("i32"), domain=whole(-3, 3))
+    only = block("bool, i8", lambda flag, x: [x + x, flag])
+    yield Row(Scan(only, 0, 0, parse("n")), array_types("bool[n], i8[n]"), {"n": 4})
+    keys = block("key", lambda key: [key])
+    yield Row(Scan(keys, 0, 0, parse("n"), True), array_types("key[n]"), {"n": 3})
+    kept = block("key, key[2], f32", lambda key, held, x: [held, x, key])
+    yield Row(Scan(kept, 1, 1, parse("n")), array_types("key, key[2], f32[n]"), {"n": 3})
+
+
+# Sorting.
+
+LINES: tuple[tuple[str, int, dict[str, int]], ...] = (
+    ("[n]", 0, {"n": 40}),
+    ("[m n k]", 1, {"m": 3, "n": 20, "k": 2}),
+    ("[m n]", 0, {"m": 1, "n": 4}),
+    ("[m n]", 1, {"m": 3, "n": 0}),
+    ("[m n]", 0, {"m": 30, "n": 3}),
+)
+
+
+def _few(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+    """Values that repeat, special ones among them."""
+    values = anything(rng, kind, (6,))
+    return values[rng.integers(0, 6, shape)]
+
+
+def _sorts() -> Iterator[Row]:
+    where = facts("n >= 0")
+    for dtype in ALL:
+        for shape, axis, sizes in LINES:
+            key = f"{dtype}{shape}"
+            for descending in (False, True):
+                alone = Sort(axis, descending=descending)
+                yield Row(alone, array_types(key), sizes, facts=where)
+                pair = array_types(f"{key}, i32{shape}")
+                yield Row(alone, pair, sizes, (_few, anything), facts=where)
+                two = Sort(axis, keys=2, descending=descending)
+                three = array_types(f"i8{shape}, {key}, f64{shape}")
+                yield Row(two, three, sizes, (whole(0, 2), _few, anything), facts=where)
+
+
+def _tops() -> Iterator[Row]:
+    for dtype in ALL:
+        if dtype.is_complex:
+            continue
+        for k in (0, 1, 5):
+            yield Row(TopK(k), array_types(f"{dtype}[m 5+n]"), {"m": 2, "n": 20}, _few)
+            yield Row(TopK(k), array_types(f"{dtype}[5]"))
+    large = array_types("f32[100*n]")
+    yield Row(TopK(parse("n")), large, {"n": 20}, whole(-9, 9), facts=facts("n >= 1"))
+
+
+# Contractions.
+
+
+def _numeric(dtype: DType, accumulated: DType | None = None) -> tuple[Domain, float, float]:
+    """Operand values, and how far results may differ."""
+    if not dtype.is_inexact:
+        return anything, 0, 0
+    limits = finfo((accumulated or dtype).real)
+    exact = dtype if dtype.bits > 16 or dtype.is_complex else F32
+    return between(-2, 2), 2, 1024 * float(max(limits.eps, finfo(exact).eps))
+
+
+DOTS: tuple[tuple[DotGeneral, str, str, dict[str, int]], ...] = (
+    (DotGeneral(((1,), (0,))), "[m k]", "[k n]", {"m": 3, "k": 4, "n": 5}),
+    (DotGeneral(((1,), (0,))), "[m k]", "[k n]", {"m": 30, "k": 40, "n": 50}),
+    (DotGeneral(((1,), (0,))), "[m k]", "[k n]", {"m": 3, "k": 0, "n": 5}),
+    (DotGeneral(((2,), (1,)), ((0,), (0,))), "[b m k]", "[b k n]", {}),
+    (DotGeneral(((0, 2), (2, 0)), ((1,), (1,))), "[k b l]", "[l b k]", {}),
+    (DotGeneral(((0,), (1,)), ((1,), (2,))), "[k b]", "[m k b]", {}),
+    (DotGeneral(((0,), (0,))), "[k]", "[k]", {}),
+    (DotGeneral(((), ())), "[m]", "[n]", {}),
+)
+
+
+def _dots() -> Iterator[Row]:
+    for dtype in ALL:
+        if dtype is BOOL:
+            continue
+        for dot, left, right, sizes in DOTS:
+            operands = array_types(f"{dtype}{left}, {dtype}{right}")
+            domain, tolerance, absolute = _numeric(dtype)
+            yield Row(dot, operands, sizes, domain, tolerance, absolute, False, facts("k >= 0"))
+        for wide in ALL:
+            if wide.kind is dtype.kind and wide.bits > dtype.bits and wide.signed >= dtype.signed:
+                dot = DotGeneral(((1,), (0,)), result=wide)
+                operands = array_types(f"{dtype}[m k], {dtype}[k n]")
+                domain, tolerance, absolute = _numeric(dtype, wide)
+                yield Row(dot, operands, {}, domain, tolerance, absolute, False)
+
+
+def _convolution(
+    strides: tuple[int, ...] = (1,),
+    padding: tuple[tuple[str, str], ...] = (("0", "0"),),
+    left: tuple[int, ...] = (1,),
+    right: tuple[int, ...] = (1,),
+    groups: int = 1,
+    batch_groups: int = 1,
+) -> Convolution:
+    sizes = tuple((parse(low), parse(high)) for low, high in padding)
+    return Convolution(strides, sizes, left, right, groups, batch_groups)
+
+
+CONVOLUTIONS: tuple[tuple[Convolution, str, str, dict[str, int]], ...] = (
+    (_convolution(), "[b c n]", "[o c k]", {"b": 2, "c": 3, "n": 8, "o": 4, "k": 3}),
+    (_convolution(), "[b c n]", "[o c k]", {"b": 2, "c": 3, "n": 2, "o": 4, "k": 5}),
+    (_convolution(), "[b c n]", "[o c k]", {"b": 2, "c": 0, "n": 8, "o": 4, "k": 3}),
+    (_convolution(padding=(("k-1", "0"),)), "[b c n]", "[o c k]", {"k": 3, "n": 5}),
+    (
+        _convolution((2,), (("1", "2"),), right=(2,), groups=2),
+        "[b 2*c n]",
+        "[2*o c 3]",
+        {"b": 2, "c": 2, "n": 8, "o": 3},
+    ),
+    (
+        _convolution((1, 2), (("1", "1"), ("0", "1")), (2, 1), (1, 2), batch_groups=2),
+        "[2*b c n m]",
+        "[2*o c 3 2]",
+        {"b": 2, "c": 3, "n": 5, "m": 6, "o": 2},
+    ),
+    (
+        _convolution((1, 1), (("-1", "1"), ("2", "-2")), (1, 3), (1, 1)),
+        "[b c n m]",
+        "[o c 3 2]",
+        {"b": 2, "c": 3, "n": 5, "m": 6, "o": 4},
+    ),
+    (_convolution((), (), (), ()), "[b c]", "[o c]", {}),
+    (
+        _convolution((1, 1), (("1", "1"), ("1", "1")), (1, 1), (1, 1)),
+        "[b c n n]",
+        "[o c 3 3]",
+        {"b": 1, "c": 16, "n": 10, "o": 32},
+    ),
+    (_convolution(padding=(("2", "2"),), left=(2,)), "[b c n]", "[o c 2]", {"n": 0}),
+)
+
+
+def _convolutions() -> Iterator[Row]:
+    where = facts("n >= 0", "c >= 0")
+    for dtype in ALL:
+        if dtype is BOOL:
+            continue
+        domain, tolerance, absolute = _numeric(dtype)
+        for convolution, x, kernel, sizes in CONVOLUTIONS:
+            operands = array_types(f"{dtype}{x}, {dtype}{kernel}")
+            yield Row(convolution, operands, sizes, domain, tolerance, absolute, False, where)
+
+
+def _window(
+    window: str, strides: tuple[int, ...], padding: str, dilation: tuple[int, ...]
+) -> Callable[[Reduction], ReduceWindow]:
+    ends = [parse(each) for each in padding.split()]
+    pairs = tuple(zip(ends[::2], ends[1::2], strict=True))
+    sizes = tuple(parse(each) for each in window.split())
+    return lambda kind: ReduceWindow(kind, sizes, strides, pairs, dilation)
+
+
+WINDOWS: tuple[tuple[Callable[[Reduction], ReduceWindow], str, dict[str, int]], ...] = (
+    (_window("3", (1,), "0 0", (1,)), "[n]", {"n": 7}),
+    (_window("k", (2,), "k-1 1", (1,)), "[n]", {"n": 9, "k": 4}),
+    (_window("3 2", (2, 1), "1 2 -1 0", (2, 3)), "[n m]", {"n": 7, "m": 8}),
+    (_window("1 2", (1, 1), "0 0 3 3", (1, 1)), "[m n]", {"n": 0, "m": 2}),
+    (_window("7", (1,), "0 0", (1,)), "[n]", {"n": 4}),
+    (_window("", (), "", ()), "", {}),
+)
+
+
+def _windows() -> Iterator[Row]:
+    kinds: tuple[Reduction, ...] = get_args(Reduction)
+    for dtype in ALL:
+        for make, shape, sizes in WINDOWS:
+            for kind in kinds:
+                if not reducible(kind, dtype):
+                    continue
+                domain, tolerance, absolute = _numeric(dtype)
+                if kind in ("maximum", "minimum"):
+                    domain, tolerance, absolute = anything, 0, 0
+                names = {"k": sizes["k"]} if "k" in sizes else {}
+                operand = array_types(f"{dtype}{shape}")
+                yield Row(
+                    make(kind),
+                    operand,
+                    {**sizes, **names},
+                    domain,
+                    tolerance,
+                    absolute,
+                    False,
+                    facts("n >= 0"),
+                )
+
+
+ROWS = (
+    *_calls(),
+    *_switches(),
+    *_whiles(),
+    *_scans(),
+    *_sorts(),
+    *_tops(),
+    *_dots(),
+    *_convolutions(),
+    *_windows(),
+)
