@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import DEFAULT, DType, Kind, accepts_weak
 from pscdsl.typing.signatures import (
     ArraySpec,
+    DTypeClass,
     MapSpec,
     RecordSpec,
     RepeatedSpec,
@@ -48,24 +49,33 @@ class NotAnArgument(Exception):
     """An object that no specification fits; carries what it is."""
 
 
-def argument(spec: Spec | None, value: Any, leaves: list[Any], register: Register) -> Type:
+def argument(
+    spec: Spec | None,
+    value: Any,
+    leaves: list[Any],
+    register: Register,
+    classes: dict[str, DType],
+) -> Type:
     """The type of an argument, its arrays appended to `leaves`.
 
-    Python scalars take the dtype that the specification names.  `register` is told of every
-    container class that is met.
+    Python scalars take the dtype that the specification names, or the one that `classes` has for
+    its class; arrays add theirs there.  `register` is told of every container class that is met.
     """
     kind = _KINDS.get(type(value))
     if kind is not None and not isinstance(spec, StaticSpec):
         leaves.append(value)
-        return ArrayType(_weak_dtype(spec, kind))
+        return ArrayType(_weak_dtype(spec, kind, classes))
     if isinstance(spec, StaticSpec):
         return StaticType(value)
     if isinstance(value, np.ndarray | np.generic | Array):
         leaves.append(value)
-        return array_type(value)
+        found = array_type(value)
+        if isinstance(spec, ArraySpec) and isinstance(spec.dtype, DTypeClass):
+            classes.setdefault(spec.dtype.name, found.dtype)
+        return found
     if value is None:
         return NONE
-    return _container(spec, value, leaves, register)
+    return _container(spec, value, leaves, register, classes)
 
 
 def array_type(value: Any) -> ArrayType:
@@ -76,10 +86,12 @@ def array_type(value: Any) -> ArrayType:
         raise NotAnArgument(f"an array of dtype {value.dtype}") from error
 
 
-def _weak_dtype(spec: Spec | None, kind: Kind) -> DType:
+def _weak_dtype(spec: Spec | None, kind: Kind, classes: Mapping[str, DType]) -> DType:
     if isinstance(spec, ArraySpec):
-        if isinstance(spec.dtype, DType):
-            return spec.dtype if accepts_weak(spec.dtype, kind) else DEFAULT[kind]
+        dtype = classes.get(spec.dtype.name, spec.dtype)
+        if isinstance(dtype, DType):
+            return dtype if accepts_weak(dtype, kind) else DEFAULT[kind]
+        assert isinstance(spec.dtype, DTypeClass)
         if DEFAULT[kind] not in spec.dtype.members:
             fitting = [each for each in spec.dtype.members if accepts_weak(each, kind)]
             wanted = [each for each in fitting if each in DEFAULT.values()] or fitting
@@ -87,16 +99,24 @@ def _weak_dtype(spec: Spec | None, kind: Kind) -> DType:
     return DEFAULT[kind]
 
 
-def _container(spec: Spec | None, value: Any, leaves: list[Any], register: Register) -> Type:
+def _container(
+    spec: Spec | None,
+    value: Any,
+    leaves: list[Any],
+    register: Register,
+    classes: dict[str, DType],
+) -> Type:
     def inside(index: int | str, item: Any) -> Type:
-        return argument(_part(spec, index), item, leaves, register)
+        return argument(_part(spec, index), item, leaves, register, classes)
 
     if isinstance(value, pyrsistent.PMap) and not isinstance(value, pyrsistent.PRecord):
         register(type(value), _map_children, _map_from)
         keys = sorted(value)
         return MapType(tuple((str(key), inside(str(key), value[key])) for key in keys))
     if isinstance(value, pyrsistent.PVector):
-        register(type(value), lambda v: (tuple(v), None), lambda _, items: pyrsistent.pvector(items))
+        register(
+            type(value), lambda v: (tuple(v), None), lambda _, items: pyrsistent.pvector(items)
+        )
         return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
     if type(value) is tuple:
         return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))  # pyright: ignore

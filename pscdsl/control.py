@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar, TypeVarTuple
 
+from pscdsl.arrays import Array, i32
+
+# What goes around a loop and what comes out of it are two variables: to a type checker
+# `np.zeros(3)` and `np.zeros(3) + x` differ in dtype, and whether they do is for `pscdsl check`.
 C = TypeVar("C")
+D = TypeVar("D")
 X = TypeVar("X")
 Y = TypeVar("Y")
+Ts = TypeVarTuple("Ts")
 
 
 def _only_in_kernels(name: str) -> NoReturn:
@@ -16,13 +22,13 @@ def _only_in_kernels(name: str) -> NoReturn:
 
 
 def scan(
-    f: Callable[[C, X], tuple[C, Y]],
+    f: Callable[[C, X], tuple[D, Y]],
     init: C,
     xs: X | None = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int = 1,
-) -> tuple[C, Y]:
+) -> tuple[D, Y]:
     """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, and all y stacked.
 
     `length` is needed where there are no `xs`.  With `reverse`, from the last row to the first;
@@ -36,34 +42,42 @@ def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
     _only_in_kernels("map")
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, C], C], init_val: C) -> C:
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val: C) -> D:
     """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded)."""
     _only_in_kernels("fori_loop")
 
 
 def while_loop(
     cond_fun: Callable[[C], Any],
-    body_fun: Callable[[C], C],
+    body_fun: Callable[[C], D],
     init_val: C,
     max_steps: int | None = None,
-) -> C:
+) -> D:
     """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
     _only_in_kernels("while_loop")
 
 
 def cond(
-    pred: Any, true_fun: Callable[..., Y], false_fun: Callable[..., Y], *operands: Any
+    pred: Any,
+    true_fun: Callable[[*Ts], Y],
+    false_fun: Callable[[*Ts], Y],
+    *operands: *Ts,
 ) -> Y:
     """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`; only one of them is run."""
     _only_in_kernels("cond")
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Y]], *operands: Any) -> Y:
+def switch(index: Any, branches: Sequence[Callable[[*Ts], Y]], *operands: *Ts) -> Y:
     """`branches[index](*operands)`; the index is clamped to the branches there are."""
     _only_in_kernels("switch")
 
 
-def update(x: C, index: Any, value: Any, combine: str = "set") -> C:
+def update(
+    x: C,
+    index: Any,
+    value: Any,
+    combine: Literal["set", "add", "multiply", "minimum", "maximum"] = "set",
+) -> C:
     """`x` with `value` at `index`: what `x[index] = value` would leave behind.
 
     `combine` is "set", "add", "multiply", "minimum" or "maximum".
@@ -76,19 +90,19 @@ def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
     _only_in_kernels("dynamic_slice")
 
 
-def dynamic_update(x: C, update: C, starts: Sequence[Any]) -> C:
+def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
     """`x` with `update` written at `starts`, which are clamped so that it fits."""
     _only_in_kernels("dynamic_update")
 
 
-def top_k(x: C, k: int) -> tuple[C, Any]:
+def top_k(x: C, k: int) -> tuple[C, i32]:
     """The k largest values along the last axis, in falling order, and their indices."""
     _only_in_kernels("top_k")
 
 
 def conv(
     x: C,
-    kernel: C,
+    kernel: Array,
     strides: Any = 1,
     padding: Any = "valid",
     dilation: Any = 1,

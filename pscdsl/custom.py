@@ -130,9 +130,7 @@ class Custom(Primitive, name="custom"):
         pairs = zip(values, self.results, strict=True)
         return tuple(np.asarray(v, to_numpy(t.dtype)) for v, t in pairs)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if self.primitive is None or self.primitive.rule is None:
             raise Failure(NoRule(primitive=self.function, rule="translation"))
         found = self.primitive.rule(hlo, *operands)

@@ -20,12 +20,9 @@ from pscdsl.ir import Function
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.dtypes import DType
 from pscdsl.typing.dtypes import dtype as dtype_named
-from pscdsl.typing.signatures import Choice, DTypeClass, Signature, StaticSpec, walk_paths
-from pscdsl.typing.signatures import ArraySpec as _ArraySpec
-from pscdsl.typing.signatures import RepeatedSpec as _RepeatedSpec
-from pscdsl.typing.signatures import Variadic as _Variadic
-from pscdsl.typing.signatures import group_name as _group_name
+from pscdsl.typing.signatures import Choice, Signature, StaticSpec
 from pscdsl.typing.trees import StaticType, Type
 from pscdsl.typing.unify import Match, match
 
@@ -123,7 +120,7 @@ class Kernel(Generic[P, R]):
 
     def _choice(self, given: Mapping[str, Any]) -> Choice:
         """The choice that keywords name; where they leave it open, the first that is admitted."""
-        open_parts = _open_parts(self.signature)
+        open_parts = self.signature.open_parts()
         unknown = given.keys() - open_parts.keys()
         if unknown:
             known = ", ".join(open_parts) or "nothing"
@@ -148,13 +145,15 @@ class Kernel(Generic[P, R]):
         return all(parts.get(key) == getattr(value, "name", value) for key, value in given.items())
 
     def _made(self, given: Mapping[str, Any]) -> Choice:
-        kinds = _open_parts(self.signature)
+        kinds = self.signature.open_parts()
         missing = kinds.keys() - given.keys()
         if missing:
             raise TypeError(f"{self.name}: say what {', '.join(sorted(missing))} is")
         items = [(key, kinds[key], value) for key, value in given.items()]
         return Choice(
-            tuple((k, dtype_named(getattr(v, "name", v))) for k, kind, v in items if kind == "dtype"),
+            tuple(
+                (k, dtype_named(getattr(v, "name", v))) for k, kind, v in items if kind == "dtype"
+            ),
             tuple((k, v) for k, kind, v in items if kind == "rank"),
             tuple((k, v) for k, kind, v in items if kind == "length"),
             (),
@@ -163,7 +162,7 @@ class Kernel(Generic[P, R]):
 
     def lower(self, **sizes: Any) -> Lowered:
         """The StableHLO at these sizes; keywords name sizes, and choices where there are any."""
-        open_parts = _open_parts(self.signature)
+        open_parts = self.signature.open_parts()
         choices = {key: value for key, value in sizes.items() if key in open_parts}
         choice = self._choice(choices)
         program = self.optimised(choice)
@@ -171,7 +170,9 @@ class Kernel(Generic[P, R]):
         missing = [name for name in program.dims if name not in numbers]
         if missing or numbers.keys() - set(program.dims):
             wanted = ", ".join(program.dims) or "none"
-            raise TypeError(f"{self.name} has the sizes: {wanted}; got: {', '.join(numbers) or 'none'}")
+            raise TypeError(
+                f"{self.name} has the sizes: {wanted}; got: {', '.join(numbers) or 'none'}"
+            )
         self._admit(program, numbers)
         return Lowered(self, choice, program, numbers)
 
@@ -253,21 +254,27 @@ class Kernel(Generic[P, R]):
 
         leaves: list[Any] = []
         types: dict[str, Type] = {}
+        classes: dict[str, DType] = {}
         values = self.bound(args, kwargs)
-        for parameter in self.signature.parameters:
-            try:
-                types[parameter.name] = boundary.argument(
-                    parameter.spec, values[parameter.name], leaves, register_class
-                )
-            except boundary.NotAnArgument as problem:
-                raise ArgumentError(
-                    f"argument `{parameter.name}` of `{self.name}` is {problem}, "
-                    f"but {parameter.spec} is declared"
-                ) from None
+        for _ in range(2):  # scalars adapt to arrays, also to those that come later
+            known = dict(classes)
+            leaves.clear()
+            for parameter in self.signature.parameters:
+                try:
+                    types[parameter.name] = boundary.argument(
+                        parameter.spec, values[parameter.name], leaves, register_class, classes
+                    )
+                except boundary.NotAnArgument as problem:
+                    raise ArgumentError(
+                        f"argument `{parameter.name}` of `{self.name}` is {problem}, "
+                        f"but {parameter.spec} is declared"
+                    ) from None
+            if classes == known:
+                break
         return leaves, types
 
     def matched(self, types: Mapping[str, Type]) -> tuple[Match, dict[str, int]]:
-        """How the signature fits these arguments; raises ArgumentError naming the one that does not."""
+        """How the signature fits these arguments; an ArgumentError names one that does not."""
         try:
             fit = match(self.signature, types, Assumptions())
         except Failure as failure:
@@ -302,24 +309,6 @@ class Kernel(Generic[P, R]):
 @functools.lru_cache(maxsize=4096)
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
-
-
-def _open_parts(signature: Signature) -> dict[str, str]:
-    """What a signature leaves open besides sizes: its name, and which kind of thing it is."""
-    found: dict[str, str] = {}
-    for label, spec in signature.specs():
-        for where, part in walk_paths(spec, label):
-            if isinstance(part, _ArraySpec):
-                if isinstance(part.dtype, DTypeClass):
-                    found[part.dtype.name] = "dtype"
-                for dim in part.dims:
-                    if isinstance(dim, _Variadic):
-                        found[_group_name(dim)] = "rank"
-            elif isinstance(part, _RepeatedSpec):
-                found[part.label] = "length"
-            elif isinstance(part, StaticSpec):
-                found[where] = "static"
-    return found
 
 
 @dataclass(frozen=True)

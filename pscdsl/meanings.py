@@ -113,7 +113,7 @@ class Meaning:
         for name in bound.signature.parameters:
             if name in self.together and name in arguments:
                 arguments[name] = _map_operands(lambda _: next(remaining), arguments[name])
-        full = inspect.BoundArguments(bound.signature, arguments)  # type: ignore[arg-type]
+        full = inspect.BoundArguments(bound.signature, arguments)
         return self.body(*full.args, **full.kwargs)
 
 
@@ -133,7 +133,9 @@ def function(
 
 
 def _is_operand(x: object) -> bool:
-    return isinstance(x, Value | Weak | Dim | bool | int | float | complex | np.generic | np.ndarray)
+    return isinstance(
+        x, Value | Weak | Dim | bool | int | float | complex | np.generic | np.ndarray
+    )
 
 
 def _map_operands(transform: Callable[[Any], Any], argument: Any) -> Any:

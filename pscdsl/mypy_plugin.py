@@ -5,6 +5,10 @@
 
 Any class that takes a shape in brackets through a `__class_getitem__` of ours is covered: the
 array types, and records applied to sizes (`Layer["d h"]`).
+
+An array type is `f32 | Any`: NumPy's array with this dtype where it is used, anything where a
+value is given for it.  NumPy's stubs seldom know the dtype of what a function returns, and often
+say Any, which mypy would report wherever something more exact is declared.
 """
 
 from __future__ import annotations
@@ -23,13 +27,15 @@ from mypy.nodes import (
     OverloadedFuncDef,
     TypeInfo,
 )
-from mypy.plugin import AnalyzeTypeContext, Plugin
+from mypy.plugin import AnalyzeTypeContext, ClassDefContext, Plugin
 from mypy.types import (
+    AnyType,
     CallableType,
     Instance,
     RawExpressionType,
     Type,
     TypeList,
+    TypeOfAny,
     UnboundType,
     UnionType,
 )
@@ -44,6 +50,10 @@ class ShapePlugin(Plugin):
         info = symbol.node if symbol else None
         return _Plain(info) if isinstance(info, TypeInfo) and _takes_shape(info) else None
 
+    def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
+        """The hook for the array types themselves."""
+        return _make_nominal if fullname in (_ARRAYS + "Numeric", _ARRAYS + "Element") else None
+
     def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:
         """No dependencies: this is where a module passes by before names are looked up."""
         if heads := _heads(file):
@@ -54,14 +64,26 @@ class ShapePlugin(Plugin):
         return []
 
 
+_ARRAYS = "pscdsl.arrays."
+
+
+def _make_nominal(context: ClassDefContext) -> None:
+    """Have a class for what is a protocol to others: to mypy a protocol is no `ndarray`."""
+    context.cls.info.is_protocol = False
+
+
 class _Plain:
-    """Answers the plain instance, whatever stands in the brackets."""
+    """Answers the plain instance, whatever stands in the brackets; Any as well for arrays."""
 
     def __init__(self, info: TypeInfo) -> None:
         self.info = info
 
     def __call__(self, context: AnalyzeTypeContext) -> Type:
-        return Instance(self.info, [], line=context.type.line, column=context.type.column)
+        line, column = context.type.line, context.type.column
+        instance = Instance(self.info, [], line=line, column=column)
+        if not self.info.has_base(_ARRAYS + "Numeric"):
+            return instance
+        return UnionType([instance, AnyType(TypeOfAny.special_form)], line=line, column=column)
 
 
 def _functions(statements: Iterable[Node]) -> Iterator[FuncDef]:
@@ -126,6 +148,8 @@ def _ours(module: str) -> bool:
 def _takes_shape(info: TypeInfo) -> bool:
     if info.type_vars:
         return False
+    if info.fullname == _ARRAYS + "Array":
+        return True
     owner = info.get_containing_type_info("__class_getitem__")
     return owner is not None and _ours(owner.fullname)
 

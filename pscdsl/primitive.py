@@ -145,9 +145,7 @@ class Primitive:
         """The meaning, in NumPy."""
         raise NotImplementedError
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         """The translation to StableHLO."""
         raise NotImplementedError
 

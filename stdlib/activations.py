@@ -12,7 +12,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import Float
-from pscdsl.stdlib.precision import working_dtype
+from pscdsl.stdlib.precision import widened
 from pscdsl.stdlib.reductions import logsumexp
 from pscdsl.stdlib.special import normal_cdf
 
@@ -147,7 +147,7 @@ def softmax(x: Float["*batch n"]) -> Float["*batch n"]:
 
     An entry of -inf has probability 0; each row needs a finite one, and none that is +inf.
     """
-    z = x.astype(working_dtype(x))
+    z = widened(x)
     e = np.exp(z - z.max(axis=-1, keepdims=True))
     return (e / e.sum(axis=-1, keepdims=True)).astype(x.dtype)
 
@@ -155,5 +155,5 @@ def softmax(x: Float["*batch n"]) -> Float["*batch n"]:
 @psc.kernel
 def log_softmax(x: Float["*batch n"]) -> Float["*batch n"]:
     """`log(softmax(x))` over the last axis, also where the probability is 0 in this dtype."""
-    z = x.astype(working_dtype(x))
+    z = widened(x)
     return (z - logsumexp(z)[..., None]).astype(x.dtype)

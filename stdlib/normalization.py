@@ -12,7 +12,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import Float
-from pscdsl.stdlib.precision import working_dtype
+from pscdsl.stdlib.precision import widened
 
 
 class Affine(psc.Record, dims="d"):
@@ -35,16 +35,16 @@ def layer_norm(p: Affine["d"], x: Float["*batch d"], epsilon: Float = 1e-5) -> F
 
     `epsilon` is added to the variance (Ba, Kiros, Hinton 2016).
     """
-    z = x.astype(working_dtype(x))
-    return (_standardized(z, -1, epsilon) * p.scale + p.shift).astype(x.dtype)
+    z = widened(x)
+    return (_standardized(z, -1, epsilon) * widened(p.scale) + widened(p.shift)).astype(x.dtype)
 
 
 @psc.kernel
 def rms_norm(scale: Float["d"], x: Float["*batch d"], epsilon: Float = 1e-6) -> Float["*batch d"]:
     """Features of mean square 1 along the last axis, scaled (Zhang, Sennrich 2019)."""
-    z = x.astype(working_dtype(x))
+    z = widened(x)
     square = (z * z).mean(axis=-1, keepdims=True)
-    return (z / np.sqrt(square + epsilon) * scale).astype(x.dtype)
+    return (z / np.sqrt(square + widened(epsilon)) * widened(scale)).astype(x.dtype)
 
 
 @psc.kernel
@@ -60,7 +60,7 @@ def batch_norm(
     Also the running statistics, moved towards those of this batch: `momentum` is the share that
     they keep.  The variance is the biased one, in both (Ioffe, Szegedy 2015).
     """
-    z = x.astype(working_dtype(x))
+    z = widened(x)
     axes = (0, *range(2, x.ndim))
     mean, variance = z.mean(axis=axes), z.var(axis=axes)
     batch = Statistics(mean.astype(x.dtype), variance.astype(x.dtype))
@@ -76,7 +76,7 @@ def batch_norm_inference(
     p: Affine["c"], running: Statistics["c"], x: Float["n c *space"], epsilon: Float = 1e-5
 ) -> Float["n c *space"]:
     """`batch_norm` by statistics from training: each example for itself."""
-    z = x.astype(working_dtype(x))
+    z = widened(x)
     return _by_channel(p, running.mean, running.variance, z, epsilon).astype(x.dtype)
 
 
@@ -91,7 +91,7 @@ def group_norm(
     assert groups >= 1
     channels = x.shape[1]
     assert channels % groups == 0
-    z = x.astype(working_dtype(x)).reshape(x.shape[0], groups, -1)
+    z = widened(x).reshape(x.shape[0], groups, -1)
     normal = _standardized(z, -1, epsilon).reshape(x.shape)
     return (normal * _for_channels(p.scale, x) + _for_channels(p.shift, x)).astype(x.dtype)
 
@@ -101,7 +101,7 @@ def instance_norm(
     p: Affine["c"], x: Float["n c *space"], epsilon: Float = 1e-5
 ) -> Float["n c *space"]:
     """Mean 0 and variance 1 over space, for each channel of each example (Ulyanov et al. 2016)."""
-    z = x.astype(working_dtype(x))
+    z = widened(x)
     normal = _standardized(z, tuple(range(2, x.ndim)), epsilon)
     return (normal * _for_channels(p.scale, x) + _for_channels(p.shift, x)).astype(x.dtype)
 
@@ -109,7 +109,7 @@ def instance_norm(
 def _standardized(x: Float["*s"], axis: Any, epsilon: Float) -> Float["*s"]:
     centred = x - x.mean(axis=axis, keepdims=True)
     variance = (centred * centred).mean(axis=axis, keepdims=True)
-    return centred / np.sqrt(variance + epsilon)
+    return centred / np.sqrt(variance + widened(epsilon))
 
 
 def _by_channel(
@@ -119,10 +119,10 @@ def _by_channel(
     x: Float["n c *space"],
     epsilon: Float,
 ) -> Float["n c *space"]:
-    factor = p.scale / np.sqrt(variance + epsilon)
+    factor = widened(p.scale) / np.sqrt(widened(variance) + widened(epsilon))
     return (x - _for_channels(mean, x)) * _for_channels(factor, x) + _for_channels(p.shift, x)
 
 
 def _for_channels(values: Float["c"], x: Float["n c *space"]) -> Float["c ..."]:
     """One value per channel, with an axis of size 1 for each of space."""
-    return values.reshape(-1, *(1 for _ in x.shape[2:]))
+    return widened(values).reshape(-1, *(1 for _ in x.shape[2:]))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pscdsl import Float
 
 
-def working_dtype(x: Float["..."]) -> Any:
-    """The dtype for sums and polynomials over `x`: f32 for 16 bits, else that of `x`.
+def widened(x: Float["*s"]) -> Float["*s"]:
+    """`x` in the dtype for sums and polynomials: f32 for 16 bits, else its own.
 
     Numbers of 16 bits hold 3 decimal digits or fewer, and f16 ends at 65504: a sum of squares
     leaves that range where its result, a root or a mean, would not.
     """
-    return np.float32 if np.finfo(x.dtype).bits < 32 else x.dtype
+    return x.astype(np.float32) if np.finfo(x.dtype).bits < 32 else x

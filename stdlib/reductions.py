@@ -6,7 +6,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import Float
-from pscdsl.stdlib.precision import working_dtype
+from pscdsl.stdlib.precision import widened
 
 
 @psc.kernel
@@ -15,7 +15,7 @@ def logsumexp(x: Float["*batch n"]) -> Float["*batch"]:
 
     A row of -inf gives -inf, a row with +inf gives +inf.
     """
-    z = x.astype(working_dtype(x))
+    z = widened(x)
     largest = z.max(axis=-1, keepdims=True)
     shift = np.where(np.isfinite(largest), largest, 0)
     total = np.exp(z - shift).sum(axis=-1)

@@ -8,7 +8,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import Float
-from pscdsl.stdlib.precision import working_dtype
+from pscdsl.stdlib.precision import widened
 
 # W. J. Cody, "Rational Chebyshev approximations for the error function", Mathematics of
 # Computation 23 (1969): numerators and denominators, highest power first, for |x| below 0.46875,
@@ -82,7 +82,7 @@ def erf(x: Float["*s"]) -> Float["*s"]:
 
     Accurate to a few units in the last place, by the rational approximations of Cody (1969).
     """
-    z = x.astype(working_dtype(x))
+    z = widened(x)
     far = np.copysign(1 - _complement(np.abs(z)), z)
     return np.where(np.abs(z) < _SEAM, _small(z), far).astype(x.dtype)
 
@@ -90,7 +90,7 @@ def erf(x: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def erfc(x: Float["*s"]) -> Float["*s"]:
     """`1 - erf(x)` without cancellation: small results keep their relative accuracy."""
-    z = x.astype(working_dtype(x))
+    z = widened(x)
     tail = _complement(np.abs(z))
     far = np.where(z < 0, 2 - tail, tail)
     return np.where(np.abs(z) < _SEAM, 1 - _small(z), far).astype(x.dtype)

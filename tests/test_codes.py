@@ -12,6 +12,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Severity
 KINDS = all_kinds()
 BY_CODE = pytest.mark.parametrize("kind", KINDS, ids=[kind.code for kind in KINDS])
 _SECTION = re.compile(r"^## (Example|Fix)\n+(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+_NO_EXAMPLE = re.compile(r"^## No example\n+\S", re.MULTILINE)
 _BLOCK = re.compile(r"^```py\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -30,10 +31,13 @@ def test_the_explanation_has_a_title_and_says_more(kind: type[Diagnostic]) -> No
 
 
 @BY_CODE
-def test_an_error_of_the_user_has_an_example_and_a_fix(kind: type[Diagnostic]) -> None:
-    if not kind.code.startswith("PSC9"):  # limits of ours may have neither
-        assert _section(kind, "Example")
-        assert _section(kind, "Fix")
+def test_a_kind_has_an_example_and_a_fix_or_says_why_not(kind: type[Diagnostic]) -> None:
+    parts = [bool(_section(kind, "Example")), bool(_section(kind, "Fix"))]
+    if _NO_EXAMPLE.search(kind.explanation()):
+        assert kind.code.startswith("PSC9"), "only a limit or a mistake of ours can do without"
+        assert parts == [False, False]
+    else:
+        assert parts == [True, True]
 
 
 @BY_CODE
@@ -58,8 +62,28 @@ def test_the_fix_is_accepted(kind: type[Diagnostic]) -> None:
     assert [d.code for d in found if type(d).severity is not Severity.NOTE] == []
 
 
+_FAMILIES = {
+    "language": "1",
+    "purity": "2",
+    "shapes": "3",
+    "dtypes": "4",
+    "control": "5",
+    "keys": "6",
+    "numerics": "7",
+    "performance": "8",
+    "limits": "9",
+}
+
+
 def test_codes_are_in_their_families() -> None:
     for kind in KINDS:
         family = kind.code[3]
+        file = kind.__module__.rsplit(".", 1)[1]
+        assert _FAMILIES[file.split("_")[0]] == family, f"{kind.code} stands in {file}"
         warning = kind.severity is Severity.WARNING
         assert warning == (family in "78") or family == "9", kind.code
+
+
+def test_slugs_are_unique() -> None:
+    slugs = [kind.slug() for kind in KINDS]
+    assert sorted(set(slugs)) == sorted(slugs)

@@ -30,9 +30,7 @@ class ArrayType:
         if self is other:
             return True
         return (
-            isinstance(other, ArrayType)
-            and self.dtype is other.dtype
-            and self.shape == other.shape
+            isinstance(other, ArrayType) and self.dtype is other.dtype and self.shape == other.shape
         )
 
     def __hash__(self) -> int:

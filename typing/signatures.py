@@ -222,6 +222,22 @@ class Signature:
             found.append(Choice(dtypes=d, ranks=r, lengths=n, statics=s))
         return found
 
+    def open_parts(self) -> dict[str, str]:
+        """What parameters leave open besides sizes: its name, and which kind of thing it is."""
+        found: dict[str, str] = {}
+        for parameter in self.parameters:
+            for where, part in walk_paths(parameter.spec, parameter.name):
+                if isinstance(part, ArraySpec):
+                    if isinstance(part.dtype, DTypeClass):
+                        found[part.dtype.name] = "dtype"
+                    groups = (group_name(dim) for dim in part.dims if isinstance(dim, Variadic))
+                    found.update((group, "rank") for group in groups)
+                elif isinstance(part, RepeatedSpec):
+                    found[part.label] = "length"
+                elif isinstance(part, StaticSpec):
+                    found[where] = "static"
+        return found
+
     def enumerated(self) -> tuple[str, ...]:
         """What was tried by examples, in words."""
         found: dict[str, None] = {}

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.calls import (
-    ArgumentDtype,
-    ArgumentShape,
-    ArgumentTree,
-    SizeNotDetermined,
-)
+from pscdsl.typing.codes.control_trees import ArgumentTree
+from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype
 from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.codes.shapes_signatures import ArgumentShape, SizeNotDetermined
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, as_terms, names, substitute, variable
 from pscdsl.typing.dtypes import DType
@@ -155,17 +152,13 @@ class _Matching:
                 why = disagreement(self.facts, size, dim)
                 raise self.wrong_shape(where, spec, given, why)
 
-    def aligned(
-        self, spec: ArraySpec, given: ArrayType, where: str
-    ) -> Iterator[tuple[Size, Size]]:
+    def aligned(self, spec: ArraySpec, given: ArrayType, where: str) -> Iterator[tuple[Size, Size]]:
         """The declared dimensions beside the given sizes, groups spread out."""
         dims = spec.dims
         groups = [index for index, dim in enumerate(dims) if isinstance(dim, Variadic)]
         surplus = given.rank - (len(dims) - len(groups))
         if surplus < 0 or (surplus > 0 and not groups) or len(groups) > 1:
-            raise self.wrong_shape(
-                where, spec, given, f"{given.rank} axes are not {len(dims)}"
-            )
+            raise self.wrong_shape(where, spec, given, f"{given.rank} axes are not {len(dims)}")
         axis = 0
         for dim in dims:
             if isinstance(dim, Variadic):
@@ -194,7 +187,9 @@ class _Matching:
                 if not self.settle(demand):
                     waiting.append(demand)
             if len(waiting) == len(pending):
-                unknown = sorted(set().union(*(names(d.declared) for d in waiting)) - set(self.sizes))
+                unknown = sorted(
+                    set().union(*(names(d.declared) for d in waiting)) - set(self.sizes)
+                )
                 raise Failure(SizeNotDetermined(function=self.function, names=tuple(unknown)))
             pending = waiting
         choice = Choice(
@@ -254,9 +249,7 @@ class _Matching:
         return f"{spec} with {spec.dtype.name} being {self.dtypes[spec.dtype.name]}"
 
 
-def _solve(
-    declared: Dim, name: str, given: Size, known: Mapping[str, Size]
-) -> Size | None:
+def _solve(declared: Dim, name: str, given: Size, known: Mapping[str, Size]) -> Size | None:
     """The size of `name` that makes a dimension linear in it equal to the given size."""
     coefficient = 0
     rest: Size = declared
@@ -270,4 +263,3 @@ def _solve(
         return None
     remainder = given - substitute(rest, known)
     return remainder if coefficient == 1 else remainder // coefficient
-

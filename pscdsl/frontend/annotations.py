@@ -95,7 +95,7 @@ def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:
 
 
 def _element(value: Any) -> Any:
-    """jaxtyping's dtypes and classes as ours; `int`, `tuple` as the types that they are."""
+    """Names of jaxtyping as our dtypes and classes; `int`, `tuple` as the types that they are."""
     if isinstance(value, StaticFunction):
         return Marker(value.name)
     if isinstance(value, Marker) and value.name.startswith("jaxtyping."):
@@ -123,9 +123,7 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, label: str) -> Spec
     if name in ("builtins.tuple", "typing.Tuple"):
         if len(items) == 2 and isinstance(items[1], ast.Constant) and items[1].value is Ellipsis:
             return RepeatedSpec(_spec(frame, items[0], label), f"len({label})")
-        return TupleSpec(
-            tuple(_spec(frame, item, f"{label}[{i}]") for i, item in enumerate(items))
-        )
+        return TupleSpec(tuple(_spec(frame, item, f"{label}[{i}]") for i, item in enumerate(items)))
     if name in ("pyrsistent.PVector", "pyrsistent.typing.PVector"):
         return RepeatedSpec(_spec(frame, items[0], label), f"len({label})", vector=True)
     if name in ("pyrsistent.PMap", "pyrsistent.typing.PMap") and len(items) == 2:

@@ -68,9 +68,8 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
 
 
 def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
-    refusal = purity.array_attribute(name, frame.source.text_of(node.value))
-    if refusal is not None:
-        raise Failure(refusal)
+    if purity.is_refused(name):
+        raise Failure(purity.array_attribute(name, frame.source.text_of(node.value)))
     frame.here(node)
     found = methods.attribute(value, name)
     if found is None:
@@ -101,7 +100,9 @@ def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
                 return MapValue({**items, args[0]: args[1]})
             if name == "update":
                 other = args[0]
-                return MapValue({**items, **(other.items if isinstance(other, MapValue) else other)})
+                return MapValue(
+                    {**items, **(other.items if isinstance(other, MapValue) else other)}
+                )
             if name in ("remove", "discard"):
                 return MapValue({k: v for k, v in items.items() if k != args[0]})
             if name == "get":

@@ -164,12 +164,11 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
         product *= max(abs(each), 1)
     if product > MAX_STATIC and not function.name.endswith(("asarray", "array")):
         raise Failure(NotStatic(what="a constant this large"))
-    convert = lambda x: to_numpy(x) if isinstance(x, DType) else x  # noqa: E731
+    plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
+    named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
     try:
         with np.errstate(all="ignore"):
-            result = real(
-                *(convert(x) for x in args), **{k: convert(v) for k, v in kwargs.items()}
-            )
+            result = real(*plain, **named)
     except Exception as error:
         raise Failure(NotStatic(what=f"`{function.name}` here ({error})")) from None
     if isinstance(result, np.ndarray) and result.size > MAX_STATIC:

@@ -1,4 +1,4 @@
-"""Mutable values at module level: usable as constants as long as nothing in the module writes them."""
+"""Mutable values at module level: constants as long as nothing in the module writes them."""
 
 from __future__ import annotations
 

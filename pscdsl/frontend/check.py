@@ -134,9 +134,7 @@ def check_module(module: StaticModule) -> CheckResult:
         diagnostics.append(
             KernelNotChecked(kernel_name=name, reason=reason, span=place, kernel=name)
         )
-        kernels.append(
-            KernelReport(name, span.path, span.line, span.column, "unchecked", "(…)")
-        )
+        kernels.append(KernelReport(name, span.path, span.line, span.column, "unchecked", "(…)"))
     kept = suppressed(module.source, diagnostics)
     return CheckResult(tuple(kept), tuple(kernels), 1, tuple(dict.fromkeys(revealed)))
 
@@ -196,7 +194,9 @@ def _check_choices(
             excluded.append(out.finding)
             continue
         for each in findings:
-            found.setdefault((each.code, each.span, each.message() if len(choices) == 1 else ""), each)
+            found.setdefault(
+                (each.code, each.span, each.message() if len(choices) == 1 else ""), each
+            )
     if excluded and len(excluded) == len(choices):
         return [excluded[0]], "error"
     return list(found.values()), status
@@ -216,9 +216,7 @@ def find_kernels(
         try:
             value: Any = module.own(name)
         except Failure as failure:
-            diagnostics.extend(
-                d for d in failure.at(module.source.span(statement)).diagnostics
-            )
+            diagnostics.extend(d for d in failure.at(module.source.span(statement)).diagnostics)
             continue
         if isinstance(value, Definition) and id(value) not in seen:
             if value.closure.source is module.source:
@@ -245,7 +243,9 @@ def nested_kernels(module: StaticModule) -> Iterator[tuple[ast.FunctionDef, str]
                 return True
         return False
 
-    def visit(body: Sequence[ast.stmt], prefix: str, inside: bool) -> Iterator[tuple[ast.FunctionDef, str]]:
+    def visit(
+        body: Sequence[ast.stmt], prefix: str, inside: bool
+    ) -> Iterator[tuple[ast.FunctionDef, str]]:
         for node in body:
             if isinstance(node, ast.FunctionDef):
                 if inside and node.decorator_list and is_kernel(node):
@@ -283,7 +283,9 @@ def _summary(results: Sequence[CheckResult]) -> CheckResult:
     for result in results:
         for each in result.diagnostics:
             unique.setdefault((each.code, replace(each.span, call_site=None), each.message()), each)
-    ordered = sorted(unique.values(), key=lambda d: (d.span.path, d.span.line, d.span.column, d.code))
+    ordered = sorted(
+        unique.values(), key=lambda d: (d.span.path, d.span.line, d.span.column, d.code)
+    )
     return CheckResult(
         tuple(ordered),
         tuple(kernel for result in results for kernel in result.kernels),

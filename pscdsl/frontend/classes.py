@@ -71,9 +71,7 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
                 fields.append(_precord_field(frame, name, statement.value))
             else:
                 members[name] = Member("value", evaluate(frame, statement.value))
-    return RecordClass(
-        node.name, module, kind, tuple(fields), members, dims, constructor
-    )
+    return RecordClass(node.name, module, kind, tuple(fields), members, dims, constructor)
 
 
 def _dataclass(frame: Frame, node: ast.ClassDef) -> bool | None:

@@ -8,7 +8,15 @@ from typing import Any
 
 from pscdsl.builder import Builder, Program, Value, Weak, squeeze
 from pscdsl.frontend.pytrees import flatten, leaf, unflatten
-from pscdsl.frontend.values import Applicable, Marker, Poison, Poisoned, StaticFunction, describe, is_traced
+from pscdsl.frontend.values import (
+    Applicable,
+    Marker,
+    Poison,
+    Poisoned,
+    StaticFunction,
+    describe,
+    is_traced,
+)
 from pscdsl.ir import Block
 from pscdsl.meanings import MEANINGS
 from pscdsl.primitives import elementwise as e
@@ -20,7 +28,7 @@ from pscdsl.typing.codes.control import (
     BadPredicate,
     BranchMismatch,
     CarryMismatch,
-    LengthsDiffer,
+    LoopLengthsDiffer,
 )
 from pscdsl.typing.codes.language import NotCallable, NotStatic
 from pscdsl.typing.codes.shapes import disagreement
@@ -115,7 +123,7 @@ class Carry:
     def settle(
         self, facts: Assumptions, returned: Sequence[Value | Weak], tree: Type
     ) -> list[Value] | None:
-        """What the body returned as the next carry; None if weak leaves must change dtype first."""
+        """What the body returned as the next carry; None if a weak leaf changes dtype first."""
         initial = self.initial_types()
         remaining = iter(initial)
         own = map_leaves(self.tree, lambda _: next(remaining))
@@ -159,9 +167,15 @@ class Carry:
             return None
         rewrite = ""
         if given.rank == returned.rank and given.dtype is not returned.dtype:
-            rewrite = f"start with a carry of dtype {returned.dtype}, or return `.astype(psc.{given.dtype})`"
+            rewrite = (
+                f"start with a carry of dtype {returned.dtype}, "
+                f"or return `.astype(psc.{given.dtype})`"
+            )
         elif given.rank != returned.rank:
-            rewrite = f"start with a carry of shape [{show_shape(returned.shape)}], or reduce what is returned"
+            rewrite = (
+                f"start with a carry of shape [{show_shape(returned.shape)}], "
+                "or reduce what is returned"
+            )
         return CarryMismatch(
             loop=self.loop,
             path=path,
@@ -229,7 +243,7 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> Any:
-    """`carry, y = f(carry, x)` over the leading axis of `xs`; the final carry and the stacked ys."""
+    """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, the stacked ys."""
     del unroll  # a hint that costs more than it gives on this backend
     function = applicable(f, "psc.scan")
     carry = Carry.of(here, "psc.scan", init)
@@ -284,7 +298,7 @@ def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length:
     for each in columns:
         if not each.ndim:
             raise Failure(
-                LengthsDiffer(
+                LoopLengthsDiffer(
                     combinator=name,
                     lengths=("none (a scalar)",),
                     why=f"{each.type} has no leading axis",
@@ -294,14 +308,14 @@ def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length:
     if length is not None:
         sizes.append(length)
     if not sizes:
-        raise Failure(LengthsDiffer(combinator=name, lengths=(), why=""))
-    for each in sizes[1:]:
-        if not facts.equal(sizes[0], each):
+        raise Failure(LoopLengthsDiffer(combinator=name, lengths=(), why=""))
+    for size in sizes[1:]:
+        if not facts.equal(sizes[0], size):
             raise Failure(
-                LengthsDiffer(
+                LoopLengthsDiffer(
                     combinator=name,
                     lengths=tuple(map(str, dict.fromkeys(sizes))),
-                    why=disagreement(facts, sizes[0], each),
+                    why=disagreement(facts, sizes[0], size),
                 )
             )
     return sizes[0]
@@ -311,7 +325,9 @@ def map_(here: Builder, f: Any, *xs: Any) -> Any:
     """`f(x)` for each x along the leading axis, results stacked."""
     function = applicable(f, "psc.map")
     if len(xs) != 1:
-        return _scan(here, _Spread(function), Carry.of(here, "psc.map", ()), xs, None, False, "psc.map", "ys")
+        return _scan(
+            here, _Spread(function), Carry.of(here, "psc.map", ()), xs, None, False, "psc.map", "ys"
+        )
     return _scan(here, function, Carry.of(here, "psc.map", ()), xs[0], None, False, "psc.map", "ys")
 
 
@@ -347,7 +363,9 @@ def _index(here: Builder, value: Any) -> Value:
     if isinstance(value, Value) and not value.ndim and value.dtype.is_integer:
         return value
     raise Failure(
-        BadBody(combinator="psc.fori_loop", needs="integer scalars as bounds", found=describe(value))
+        BadBody(
+            combinator="psc.fori_loop", needs="integer scalars as bounds", found=describe(value)
+        )
     )
 
 
@@ -492,13 +510,21 @@ def switch(here: Builder, index: Any, branches: Any, *operands: Any) -> Any:
 
     functions = [applicable(each, "psc.switch") for each in items_of(branches)]
     if not functions:
-        raise Failure(BadBody(combinator="psc.switch", needs="something: there are no branches", found="nothing"))
+        raise Failure(
+            BadBody(
+                combinator="psc.switch", needs="something: there are no branches", found="nothing"
+            )
+        )
     if isinstance(index, int):
         return functions[min(max(index, 0), len(functions) - 1)].apply(here, operands, {})
     if isinstance(index, Weak | Dim):
         index = here.size(index, I32) if isinstance(index, Dim) else index.default()
     if not isinstance(index, Value) or index.ndim or not index.dtype.is_integer:
-        raise Failure(BadBody(combinator="psc.switch", needs="an integer scalar as index", found=describe(index)))
+        raise Failure(
+            BadBody(
+                combinator="psc.switch", needs="an integer scalar as index", found=describe(index)
+            )
+        )
     return _branches(here, "psc.switch", _as_i32(index, len(functions)), functions, operands)
 
 
@@ -635,7 +661,7 @@ def scope(here: Builder, name: Any) -> Marker:
 
 def register() -> None:
     """Give the combinators their names."""
-    for name, body in {
+    combinators: dict[str, Callable[..., Any]] = {
         "scan": scan,
         "map": map_,
         "fori_loop": fori_loop,
@@ -644,9 +670,12 @@ def register() -> None:
         "switch": switch,
         "reveal_type": reveal_type,
         "scope": scope,
-    }.items():
+    }
+    for name, body in combinators.items():
         MEANINGS[f"pscdsl.{name}"] = StaticFunction(f"psc.{name}", body)
-    MEANINGS["builtins.reveal_type"] = MEANINGS["typing.reveal_type"] = MEANINGS["pscdsl.reveal_type"]
+    MEANINGS["builtins.reveal_type"] = MEANINGS["typing.reveal_type"] = MEANINGS[
+        "pscdsl.reveal_type"
+    ]
 
 
 __all__ = ["is_traced", "register"]

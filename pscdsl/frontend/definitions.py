@@ -17,17 +17,14 @@ from pscdsl.ir import Function, Var
 from pscdsl.primitives.control import Call
 from pscdsl.typing.arrays import ArrayType, show_shape
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.calls import (
-    PreconditionNotMet,
-    ReturnDtype,
-    ReturnShape,
-    ReturnTree,
-    SizeNotDetermined,
-)
-from pscdsl.typing.codes.language import MissingAnnotation, RecursiveKernel
+from pscdsl.typing.codes.control_trees import ReturnTree
+from pscdsl.typing.codes.dtypes_signatures import ReturnDtype
+from pscdsl.typing.codes.language import MissingAnnotation
+from pscdsl.typing.codes.language_evaluation import RecursiveKernel
 from pscdsl.typing.codes.shapes import disagreement, instance
+from pscdsl.typing.codes.shapes_signatures import PreconditionNotMet, ReturnShape, SizeNotDetermined
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
-from pscdsl.typing.dims import Dim, names, substitute
+from pscdsl.typing.dims import Dim, names, substitute, variable
 from pscdsl.typing.dtypes import accepts_weak
 from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, StaticSpec
 from pscdsl.typing.trees import StaticType, Type, leaves, paths, same_structure
@@ -81,7 +78,9 @@ class Definition:
         for each in (spec.vararg, spec.kwarg):
             if each is not None:
                 span = source.span(each)
-                problems.append(MissingAnnotation(function=self.name, name="*" + each.arg, span=span))
+                problems.append(
+                    MissingAnnotation(function=self.name, name="*" + each.arg, span=span)
+                )
         for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
             if each.annotation is None:
                 span = source.span(each)
@@ -239,9 +238,7 @@ class Definition:
                 )
             elif value.dtype is not declared.dtype:
                 problems.append(
-                    ReturnDtype(
-                        function=self.name, path=path, declared=declared, found=value.type
-                    )
+                    ReturnDtype(function=self.name, path=path, declared=declared, found=value.type)
                 )
         if problems:
             raise Failure(*(each.labelled(*self._return_label()) for each in problems))
@@ -287,12 +284,10 @@ class Definition:
         assert callee.result is not None
         return unflatten(callee.result, iter(results))
 
-    def _require(
-        self, facts: Assumptions, callee: Function, sizes: Mapping[str, Any]
-    ) -> None:
+    def _require(self, facts: Assumptions, callee: Function, sizes: Mapping[str, Any]) -> None:
         needed = list(callee.facts.facts)
         needed.extend(
-            Fact("<=", callee.facts.lower_bound(name), Dim_of(name)) for name in callee.dims
+            Fact("<=", callee.facts.lower_bound(name), variable(name)) for name in callee.dims
         )
         problems: list[Diagnostic] = []
         for fact in needed:
@@ -306,13 +301,6 @@ class Definition:
                 )
         if problems:
             raise Failure(*problems)
-
-
-def Dim_of(name: str) -> Dim:  # noqa: N802
-    """A size by its name."""
-    from pscdsl.typing.dims import variable
-
-    return variable(name)
 
 
 def names_of(fact: Fact) -> frozenset[str]:

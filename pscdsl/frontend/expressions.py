@@ -27,8 +27,8 @@ from pscdsl.frontend.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl.typing.codes.control import BranchOnArray
 from pscdsl.typing.codes.language import NotStatic, Unsupported
+from pscdsl.typing.codes.language_arrays import BranchOnArray
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import DimTooLarge
@@ -121,7 +121,10 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 
 
 def _slice(frame: Frame, node: ast.Slice) -> Any:
-    parts = [None if each is None else evaluate(frame, each) for each in (node.lower, node.upper, node.step)]
+    parts = [
+        None if each is None else evaluate(frame, each)
+        for each in (node.lower, node.upper, node.step)
+    ]
     if is_poisoned(parts):
         return POISON
     return slice(*parts)
@@ -187,7 +190,9 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Any:
-    chosen = operators.truth(frame, node.test, "a conditional expression", _where(frame, node))
+    chosen = operators.truth(
+        frame, node.test, "a conditional expression", lambda: _where(frame, node)
+    )
     if chosen is None:
         evaluate(frame, node.body)
         evaluate(frame, node.orelse)
@@ -246,9 +251,7 @@ def _generate(
 ) -> None:
     from pscdsl.frontend.statements import assign
 
-    inner = Frame(
-        frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure
-    )
+    inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
 
     def loop(level: int) -> None:
         if level == len(generators):
@@ -263,7 +266,9 @@ def _generate(
         for item in elements(frame, source, generator.iter):
             frame.session.step()
             assign(inner, generator.target, item)
-            if all(operators.truth(inner, test, "a comprehension's `if`", "") for test in generator.ifs):
+            if all(
+                operators.truth(inner, test, "a comprehension's `if`", "") for test in generator.ifs
+            ):
                 loop(level + 1)
 
     loop(0)
@@ -282,7 +287,9 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Any:
             parts.append(str(each.value))
         elif isinstance(each, ast.FormattedValue):
             value = evaluate(frame, each.value)
-            parts.append(f"{{{frame.source.text_of(each.value)}}}" if is_traced(value) else str(value))
+            parts.append(
+                f"{{{frame.source.text_of(each.value)}}}" if is_traced(value) else str(value)
+            )
     return "".join(parts)
 
 

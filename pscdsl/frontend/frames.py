@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pscdsl.builder import Builder, Program
 from pscdsl.frontend.source import FunctionNode, Source
-from pscdsl.typing.codes.language import TooManySteps, UnboundedRecursion, UnknownName
+from pscdsl.typing.codes.language import UnknownName
+from pscdsl.typing.codes.language_evaluation import TooManySteps, UnboundedRecursion
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.spans import NOWHERE, Span
 
@@ -92,7 +93,7 @@ class Session:
 class Frame:
     """The names of one function while it is elaborated."""
 
-    __slots__ = ("assigned", "call_site", "closure", "outer", "scope", "session", "source", "names")
+    __slots__ = ("assigned", "call_site", "closure", "names", "outer", "scope", "session", "source")
 
     def __init__(
         self,

@@ -16,8 +16,8 @@ from pscdsl.frontend.values import (
     describe,
     is_traced,
 )
-from pscdsl.typing.codes.control import LoopOverArray
 from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.language_arrays import LoopOverArray
 from pscdsl.typing.diagnostics import Failure
 
 MAX_UNROLL = 10_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from pscdsl.builder import Builder, Value
 from pscdsl.frontend import combinators, python_library
-from pscdsl.frontend.values import External, KnownModule, Marker, StaticFunction
+from pscdsl.frontend.values import External, KnownModule, Marker
 from pscdsl.meanings import MEANINGS
 from pscdsl.numpy.registry import register_all
 from pscdsl.primitives import elementwise as e
@@ -90,7 +90,9 @@ def known_attribute(module: KnownModule, name: str) -> Any:
         return External(qualified)
     if module.name == "numpy":
         return _unknown_numpy(qualified, name)
-    raise Failure(NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module)))
+    raise Failure(
+        NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module))
+    )
 
 
 def _names(module: KnownModule) -> tuple[str, ...]:
@@ -103,7 +105,9 @@ def _unknown_numpy(qualified: str, name: str) -> Any:
 
     if hasattr(np, name):
         return External(qualified)
-    raise Failure(NoSuchAttribute(owner="module `numpy`", attribute=name, known=_names(KnownModule("numpy"))))
+    raise Failure(
+        NoSuchAttribute(owner="module `numpy`", attribute=name, known=_names(KnownModule("numpy")))
+    )
 
 
 def known_module(name: str) -> KnownModule | None:
@@ -135,4 +139,3 @@ def compare_sizes(here: Builder, facts: Sequence[Fact]) -> Value:
         result = each if result is None else here.bind(e.bitwise_and, (result, each))[0]
     assert result is not None
     return result
-

@@ -32,7 +32,8 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.meanings import MEANINGS
 from pscdsl.numpy_dtypes import from_numpy
-from pscdsl.typing.codes.language import NoSource, NoSuchAttribute
+from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.limits import NoSource
 from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.diagnostics import Failure, Label
 

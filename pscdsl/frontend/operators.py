@@ -24,9 +24,10 @@ from pscdsl.frontend.values import (
 from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.calls import UndecidedCondition
-from pscdsl.typing.codes.control import BranchOnArray
-from pscdsl.typing.codes.language import BadOperands, NotStatic
+from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.language_arrays import BranchOnArray
+from pscdsl.typing.codes.language_evaluation import BadOperands
+from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 
@@ -213,7 +214,10 @@ def comparison(frame: Frame, node: ast.Compare, values: list[Any]) -> Any:
         return results[0]
     if any(is_traced(each) for each in results):
         texts = [frame.source.text_of(each) for each in (node.left, *node.comparators)]
-        signs = [{"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}.get(type(o).__name__, "==") for o in node.ops]
+        signs = [
+            {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}.get(type(o).__name__, "==")
+            for o in node.ops
+        ]
         parts = [f"({a} {s} {b})" for a, s, b in zip(texts, signs, texts[1:], strict=False)]
         raise Failure(
             BranchOnArray(
@@ -236,9 +240,7 @@ def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any)
     if name in ("In", "NotIn"):
         if is_traced(right) or is_traced(left):
             raise Failure(
-                BranchOnArray(
-                    construct="`in`", found=describe(right), rewrite="np.any(x == value)"
-                )
+                BranchOnArray(construct="`in`", found=describe(right), rewrite="np.any(x == value)")
             )
         items = right.items if isinstance(right, MapValue | VectorValue) else right
         try:
@@ -252,15 +254,15 @@ def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any)
             if left is None or right is None:
                 return name == "NotEq"
             raise Failure(
-                BadOperands(
-                    operator=name, left=describe(left), right=describe(right), reason=""
-                )
+                BadOperands(operator=name, left=describe(left), right=describe(right), reason="")
             )
         return table.COMPARE[name].apply(frame.here(node), (left, right), {})
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         if frame.program is not None:
             here = frame.here(node)
-            left, right = (here.constant(x) if isinstance(x, np.ndarray) else x for x in (left, right))
+            left, right = (
+                here.constant(x) if isinstance(x, np.ndarray) else x for x in (left, right)
+            )
             return table.COMPARE[name].apply(here, (left, right), {})
     whole = isinstance(left, Dim | int) and isinstance(right, Dim | int)
     if whole and (isinstance(left, Dim) or isinstance(right, Dim)):
@@ -326,7 +328,9 @@ def decided(frame: Frame, facts: tuple[Fact, ...]) -> bool | Undecided:
     return Undecided(tuple(open_facts)) if open_facts else True
 
 
-def truth(frame: Frame, node: ast.expr, construct: str, rewrite: str) -> bool | None:
+def truth(
+    frame: Frame, node: ast.expr, construct: str, rewrite: str | Callable[[], str]
+) -> bool | None:
     """The static truth of an expression; None, with the finding reported, if it has none."""
     from pscdsl.frontend.expressions import evaluate
 
@@ -334,7 +338,8 @@ def truth(frame: Frame, node: ast.expr, construct: str, rewrite: str) -> bool | 
     if isinstance(value, Poison):
         return None
     if is_traced(value) or isinstance(value, np.ndarray):
-        found = BranchOnArray(construct=construct, found=describe(value), rewrite=rewrite)
+        text = rewrite if isinstance(rewrite, str) else rewrite()
+        found = BranchOnArray(construct=construct, found=describe(value), rewrite=text)
         frame.report(node, found)
         return None
     if isinstance(value, Undecided):
@@ -353,6 +358,7 @@ def truth(frame: Frame, node: ast.expr, construct: str, rewrite: str) -> bool | 
 
 def undecided(known: Assumptions, value: Undecided) -> UndecidedCondition:
     """The finding, with sizes for both outcomes."""
+
     def sizes(found: dict[str, int] | None) -> str:
         return ", ".join(f"{name}={size}" for name, size in sorted((found or {}).items()))
 

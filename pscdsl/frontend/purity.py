@@ -7,14 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pscdsl.numpy import methods
-from pscdsl.typing.codes.control import ArrayLeavesProgram
-from pscdsl.typing.codes.purity import (
-    HiddenInput,
-    Mutation,
-    RandomState,
-    SideEffect,
-    UnknownFunction,
-)
+from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
+from pscdsl.typing.codes.limits import UnknownFunction
+from pscdsl.typing.codes.purity import HiddenInput, Mutation, RandomState, SideEffect
 from pscdsl.typing.diagnostics import Diagnostic
 
 EFFECTS: dict[str, str] = {
@@ -108,15 +103,18 @@ def library_call(name: str, kwargs: Mapping[str, Any]) -> Diagnostic | None:
     return None
 
 
-def array_attribute(name: str, owner: str) -> Diagnostic | None:
-    """What is wrong with an attribute of an array, by its name."""
+def is_refused(name: str) -> bool:
+    """Whether an attribute of an array changes it or leaves the program."""
+    return name in methods.IN_PLACE or name in methods.LEAVES_PROGRAM
+
+
+def array_attribute(name: str, owner: str) -> Diagnostic:
+    """What is wrong with such an attribute."""
     if name in methods.IN_PLACE:
         rewrite = methods.IN_PLACE[name]
         return Mutation(what=f"`{owner}.{name}`", rewrite=rewrite.replace("{x}", owner))
-    if name in methods.LEAVES_PROGRAM:
-        rewrite = methods.LEAVES_PROGRAM[name]
-        return ArrayLeavesProgram(function=f".{name}", rewrite=rewrite.replace("{x}", owner))
-    return None
+    rewrite = methods.LEAVES_PROGRAM[name]
+    return ArrayLeavesProgram(function=f".{name}", rewrite=rewrite.replace("{x}", owner))
 
 
 def static_attribute(value: Any, name: str) -> Diagnostic | None:

@@ -22,8 +22,8 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.meanings import MEANINGS
-from pscdsl.typing.codes.control import ArrayLeavesProgram, LoopOverArray
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
+from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
 from pscdsl.typing.dtypes import DType
@@ -72,7 +72,9 @@ def _range(here: Any, *bounds: Any) -> Any:
     for each in bounds:
         if is_traced(each):
             raise Failure(
-                ArrayLeavesProgram(function="range", rewrite="`psc.fori_loop(low, high, body, init)`")
+                ArrayLeavesProgram(
+                    function="range", rewrite="`psc.fori_loop(low, high, body, init)`"
+                )
             )
         if isinstance(each, Dim):
             raise Failure(NotStatic(what=f"the size {each} in a loop"))
@@ -162,7 +164,9 @@ def _convert(name: str, python: type, dtype: str) -> Callable[..., Any]:
             return value
         if is_traced(value):
             raise Failure(
-                ArrayLeavesProgram(function=name, rewrite=f"`x.astype(psc.{dtype})` keeps it an array")
+                ArrayLeavesProgram(
+                    function=name, rewrite=f"`x.astype(psc.{dtype})` keeps it an array"
+                )
             )
         if isinstance(value, Dim):
             return value if python is int else here.weak(value)
@@ -186,7 +190,9 @@ def _dict(here: Any, value: Any = (), **kwargs: Any) -> Any:
 
 
 def _isinstance(here: Any, value: Any, classes: Any) -> Any:
-    names = {getattr(c, "name", None) for c in (classes if isinstance(classes, tuple) else (classes,))}  # pyright: ignore
+    names = {
+        getattr(c, "name", None) for c in (classes if isinstance(classes, tuple) else (classes,))
+    }  # pyright: ignore
     wanted: list[Any] = list(classes) if isinstance(classes, tuple) else [classes]  # pyright: ignore
     if isinstance(value, RecordValue):
         return any(each is value.cls for each in wanted)
@@ -280,7 +286,9 @@ def _pvector(here: Any, items: Any = ()) -> Any:
 def _math(name: str) -> Callable[..., Any]:
     real: Callable[..., Any] = getattr(math, name)
     ours = {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(name, name)
-    ours = {"atan2": "arctan2", "fabs": "absolute", "ceil": "ceil", "floor": "floor"}.get(ours, ours)
+    ours = {"atan2": "arctan2", "fabs": "absolute", "ceil": "ceil", "floor": "floor"}.get(
+        ours, ours
+    )
 
     def apply(here: Any, *args: Any) -> Any:
         if any(is_traced(each) for each in args):

@@ -19,7 +19,7 @@ from pscdsl.frontend.values import (
     is_poisoned,
 )
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.control import NotATree
+from pscdsl.typing.codes.control_trees import NotATree
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.trees import (

@@ -115,9 +115,7 @@ class RecordClass:
         if name == "_fields":
             return self.field_names()
         raise Failure(
-            NoSuchAttribute(
-                owner=self.title, attribute=name, known=(*value.fields, *self.members)
-            )
+            NoSuchAttribute(owner=self.title, attribute=name, known=(*value.fields, *self.members))
         )
 
     def updates(self, name: str) -> bool:

@@ -21,8 +21,8 @@ from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import builtin, known_module
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.statements import assign
-from pscdsl.meanings import MEANINGS
 from pscdsl.frontend.values import POISON, External, Marker, Poison, StaticFunction
+from pscdsl.meanings import MEANINGS
 from pscdsl.typing.codes.language import NoSuchAttribute, UnknownName
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 
@@ -151,7 +151,7 @@ class StaticModule:
             elif isinstance(node, ast.Assign):
                 for target in node.targets:
                     for each in ast.walk(target):
-                        if isinstance(each, ast.Name):
+                        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
                             yield each.id, node, node
             elif isinstance(node, ast.AnnAssign | ast.AugAssign):
                 if isinstance(node.target, ast.Name):
@@ -285,9 +285,7 @@ def absolute(scope: StaticModule, node: ast.ImportFrom) -> str:
     return ".".join([*parts[: max(keep, 0)], *([node.module] if node.module else [])])
 
 
-def import_alias(
-    scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: ast.alias
-) -> Any:
+def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Any:
     """What one name of an import statement stands for."""
     if isinstance(node, ast.Import):
         name = alias.name if alias.asname else alias.name.split(".")[0]
@@ -316,7 +314,7 @@ def import_alias(
 
 
 def module_value(project: Project, name: str) -> Any:
-    """A module as a value: one that is known, one of the project, or one of which nothing is known."""
+    """A module as a value: known, of the project, or one of which nothing is known."""
     known = known_module(name)
     if known is not None:
         return known

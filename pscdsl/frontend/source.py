@@ -29,6 +29,7 @@ class Source:
         self.lines = text.splitlines()
         self._spans: dict[int, Span] = {}
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
+        self._scoping: dict[int, frozenset[str]] = {}
         self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None
         self._classes: dict[str, ast.ClassDef] | None = None
         try:
@@ -87,8 +88,21 @@ class Source:
 
     def text_of(self, node: ast.AST) -> str:
         """The source text of a node, on one line."""
-        segment = ast.get_source_segment(self.text, node) or ast.unparse(node)
-        return " ".join(segment.split())
+        span = self.span(node)
+        rows = self.lines[span.line - 1 : span.end_line]
+        if not rows:
+            return ast.unparse(node)
+        rows[-1] = rows[-1][: span.end_column - 1]
+        rows[0] = rows[0][span.column - 1 :]
+        return " ".join(" ".join(rows).split())
+
+    def scoping(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+        """The names that are local to a function."""
+        found = self._scoping.get(id(node))
+        if found is None:
+            found = self._scoping[id(node)] = local_names(node)
+            self._nodes.append(node)
+        return found
 
     def functions(self, code: types.CodeType) -> list[FunctionNode]:
         """The function nodes that a code object may come from: one, unless lines are shared."""
@@ -119,6 +133,36 @@ def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.Class
             yield from _classes(node.body, f"{prefix}{node.name}.<locals>.")
         elif isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While):
             yield from _classes(node.body, prefix)
+
+
+def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """The names that a function assigns and does not declare global or nonlocal."""
+    spec = node.args
+    found = {p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    found |= {p.arg for p in (spec.vararg, spec.kwarg) if p is not None}
+    outer: set[str] = set()
+    for statement in node.body:
+        found |= targets(statement)
+        for each in ast.walk(statement):
+            if isinstance(each, ast.Global | ast.Nonlocal):
+                outer.update(each.names)
+    return frozenset(found - outer)
+
+
+def targets(node: ast.AST) -> set[str]:
+    """The names that a statement assigns, nested functions left out."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Name):
+        return {node.id} if isinstance(node.ctx, ast.Store) else set()
+    if isinstance(node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
+        return set()
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    found: set[str] = set()
+    for child in ast.iter_child_nodes(node):
+        found |= targets(child)
+    return found
 
 
 def shown_path(path: str) -> str:

@@ -10,7 +10,7 @@ from pscdsl.frontend import operators, purity
 from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
-from pscdsl.frontend.source import FunctionNode
+from pscdsl.frontend.source import FunctionNode, targets
 from pscdsl.frontend.values import (
     POISON,
     Marker,
@@ -21,11 +21,12 @@ from pscdsl.frontend.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl.typing.codes.calls import AssertionFails, PreconditionNotMet
-from pscdsl.typing.codes.control import BranchOnArray
-from pscdsl.typing.codes.language import NotStatic, RaiseReached, Unsupported, WrongUnpacking
+from pscdsl.typing.codes.language import NotStatic, Unsupported
+from pscdsl.typing.codes.language_arrays import BranchOnArray
+from pscdsl.typing.codes.language_evaluation import RaiseReached, WrongUnpacking
 from pscdsl.typing.codes.purity import Mutation, OuterWrite
 from pscdsl.typing.codes.shapes import instance
+from pscdsl.typing.codes.shapes_signatures import AssertionFails, PreconditionNotMet
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
 
@@ -57,7 +58,7 @@ def run_body(frame: Frame, node: FunctionNode) -> Any:
     """Elaborate a function's body in a frame with its parameters bound."""
     if isinstance(node, ast.Lambda):
         return evaluate(frame, node.body)
-    frame.assigned = assigned_names(node) - _declared(frame, node)
+    frame.assigned = frame.source.scoping(node)
     outcome = run(frame, node.body)
     program = frame.session.program
     if isinstance(outcome, Return):
@@ -88,7 +89,7 @@ def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
         frame.session.report(failure.at(frame.span(_head(statement))))
     except Poisoned:
         pass
-    for name in _targets(statement):
+    for name in targets(statement):
         frame.names[name] = POISON
     return None
 
@@ -106,39 +107,6 @@ def _head(statement: ast.stmt) -> ast.AST:
     return statement
 
 
-def assigned_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """The local names of a function."""
-    spec = node.args
-    found = {p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
-    for statement in node.body:
-        found.update(_targets(statement))
-    return frozenset(found)
-
-
-def _targets(statement: ast.AST) -> set[str]:
-    """The names that a statement assigns, nested functions left out."""
-    found: set[str] = set()
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {statement.name}
-    if isinstance(statement, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
-        return found
-    if isinstance(statement, ast.Name):
-        return {statement.id} if isinstance(statement.ctx, ast.Store) else found
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
-    for child in ast.iter_child_nodes(statement):
-        found |= _targets(child)
-    return found
-
-
-def _declared(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    found: set[str] = set()
-    for each in ast.walk(node):
-        if isinstance(each, ast.Global | ast.Nonlocal):
-            found.update(each.names)
-    return found
-
-
 def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     """Bind a pattern of names."""
     if isinstance(target, ast.Name):
@@ -148,26 +116,29 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     elif isinstance(target, ast.Starred):
         assign(frame, target.value, value)
     elif isinstance(target, ast.Subscript):
-        text = frame.source.text_of
-        owner = evaluate(frame, target.value)
-        rewrite = f"{text(target.value)} = psc.update({text(target.value)}, {purity.index_text(text(target.slice), target.slice)}, …)"
-        if not is_traced(owner):
-            rewrite = "build a new tuple, or a PMap and its `.set`"
-        raise Failure(
-            Mutation(what=f"a store into `{text(target)}`", rewrite=rewrite, span=frame.span(target))
-        )
+        raise _subscript_store(frame, target)
     elif isinstance(target, ast.Attribute):
-        text = frame.source.text_of(target)
-        owner_text = frame.source.text_of(target.value)
-        raise Failure(
-            Mutation(
-                what=f"a write to the attribute `{text}`",
-                rewrite=f"make a changed copy: `{owner_text}.replace({target.attr}=…)` of a record",
-                span=frame.span(target),
-            )
-        )
+        raise _attribute_store(frame, target)
     else:
         raise Failure(Unsupported(what="this assignment", rewrite=""))
+
+
+def _subscript_store(frame: Frame, target: ast.Subscript) -> Failure:
+    text = frame.source.text_of
+    owner, index = text(target.value), purity.index_text(text(target.slice), target.slice)
+    rewrite = f"{owner} = psc.update({owner}, {index}, …)"
+    if not is_traced(evaluate(frame, target.value)):
+        rewrite = "build a new tuple, or a PMap and its `.set`"
+    return Failure(
+        Mutation(what=f"a store into `{text(target)}`", rewrite=rewrite, span=frame.span(target))
+    )
+
+
+def _attribute_store(frame: Frame, target: ast.Attribute) -> Failure:
+    text = frame.source.text_of
+    rewrite = f"make a changed copy: `{text(target.value)}.replace({target.attr}=…)` of a record"
+    what = f"a write to the attribute `{text(target)}`"
+    return Failure(Mutation(what=what, rewrite=rewrite, span=frame.span(target)))
 
 
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
@@ -182,9 +153,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
         frame.here(target)
         items: Sequence[Any] = [indexing.getitem(value, i) for i in range(value.shape[0])]
     elif is_traced(value):
-        raise Failure(
-            WrongUnpacking(expected=len(names), found=f"an array of type {value.type}")
-        )
+        raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {value.type}"))
     else:
         items = list(elements(frame, value, target))
     stars = [i for i, each in enumerate(names) if isinstance(each, ast.Starred)]
@@ -245,9 +214,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> Outcome:
         frame.names[name] = POISON
         return None
     if isinstance(left, list):
-        raise Failure(
-            Mutation(what=f"`+=` on the list `{name}`", rewrite=f"{name} = {name} + […]")
-        )
+        raise Failure(Mutation(what=f"`+=` on the list `{name}`", rewrite=f"{name} = {name} + […]"))
     frame.names[name] = POISON
     frame.names[name] = operators.binary(frame, node, type(node.op).__name__, left, right)
     return None
@@ -277,7 +244,7 @@ def _if(frame: Frame, node: ast.If) -> Outcome:
         outcomes.append(run(frame, body))
     frame.names = before
     for statement in (*node.body, *node.orelse):
-        frame.names.update(dict.fromkeys(_targets(statement), POISON))
+        frame.names.update(dict.fromkeys(targets(statement), POISON))
     returned = next((o for o in outcomes if isinstance(o, Return)), None)
     return None if returned is None else Return(POISON, returned.node)
 
@@ -335,7 +302,9 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: Any, text: str) -> 
             assumed = program.facts.assume(*value.facts)
             if assumed.consistent().name == "NO":
                 raise Failure(
-                    AssertionFails(condition=str(value), text="no sizes satisfy it", span=frame.span(node.test))
+                    AssertionFails(
+                        condition=str(value), text="no sizes satisfy it", span=frame.span(node.test)
+                    )
                 )
             program.facts = assumed
             return
@@ -395,7 +364,7 @@ def _while(frame: Frame, node: ast.While) -> Outcome:
         if chosen is None:
             run(frame, node.body)
             for statement in node.body:
-                frame.names.update(dict.fromkeys(_targets(statement), POISON))
+                frame.names.update(dict.fromkeys(targets(statement), POISON))
             return None
         if not chosen:
             return run(frame, node.orelse)

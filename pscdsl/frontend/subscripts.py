@@ -20,7 +20,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.numpy import indexing
-from pscdsl.typing.codes.language import BadIndex
+from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
 
 
@@ -36,7 +36,7 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
     if isinstance(value, MapValue):
         if index in value.items:
             return value.items[index]
-        raise Failure(BadIndex(found=describe(value), index=repr(index), reason="no such key"))
+        raise Failure(NoSuchItem(found=describe(value), index=repr(index), reason="no such key"))
     if isinstance(value, VectorValue):
         items = _sequence(value.items, index, describe(value))
         return VectorValue(items) if isinstance(index, slice) else items
@@ -49,20 +49,20 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
     if isinstance(value, dict):
         if not is_traced(index) and index in value:
             return value[index]
-        raise Failure(BadIndex(found="a dict", index=describe(index), reason="no such key"))
+        raise Failure(NoSuchItem(found="a dict", index=describe(index), reason="no such key"))
     if isinstance(value, np.ndarray):
         return value[index]
     if isinstance(value, Marker):
-        return value
+        return index if value.name in ("numpy.s_", "numpy.index_exp") else value
     raise Failure(
-        BadIndex(found=describe(value), index=describe(index), reason="it has no items")
+        NoSuchItem(found=describe(value), index=describe(index), reason="it has no items")
     )
 
 
 def _sequence(items: Sequence[Any], index: Any, found: str) -> Any:
     if is_traced(index):
         raise Failure(
-            BadIndex(
+            NoSuchItem(
                 found=found,
                 index=describe(index),
                 reason="an array cannot select from a Python sequence",
@@ -73,7 +73,7 @@ def _sequence(items: Sequence[Any], index: Any, found: str) -> Any:
         return items[index]
     except IndexError:
         reason = f"it has {len(items)} items"
-        raise Failure(BadIndex(found=found, index=str(index), reason=reason)) from None
+        raise Failure(NoSuchItem(found=found, index=str(index), reason=reason)) from None
     except TypeError:
         reason = "the index is not an integer or a slice"
-        raise Failure(BadIndex(found=found, index=describe(index), reason=reason)) from None
+        raise Failure(NoSuchItem(found=found, index=describe(index), reason=reason)) from None

@@ -43,10 +43,10 @@ def interp(
     period: Value | None = None,
 ) -> Value:
     """The polygon through points, at x; `xp` ascends, which is not checked."""
-    require("interp", x, REAL)
-    sizes = (require_vector(xp, "interp", "`xp`"), require_vector(fp, "interp", "`fp`"))
-    require_same_length(xp, sizes, "interp", "`xp`", "`fp`")
-    require_elements(xp, (0,), "interp")
+    require("numpy.interp", x, REAL)
+    sizes = (require_vector(xp, "numpy.interp", "`xp`"), require_vector(fp, "numpy.interp", "`fp`"))
+    require_same_length(xp, sizes, "numpy.interp", "`xp`", "`fp`")
+    require_elements(xp, (0,), "numpy.interp")
     x, xp, fp = to_inexact(x), to_inexact(xp), to_inexact(fp)
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, cast(period, x.dtype))
@@ -90,9 +90,9 @@ def differences(x: Value, axis: int) -> Value:
 @of_arrays("numpy.trapezoid", together=("y", "x"), traced=("dx",))
 def trapezoid(y: Value, x: Value | None = None, dx: Any = 1.0, axis: int = -1) -> Value:
     """The area under samples, by trapezoids."""
-    place = normalize_axis(axis, y.ndim, "trapezoid")
-    require("trapezoid", y, "numeric")
-    require_elements(y, (place,), "trapezoid")
+    place = normalize_axis(axis, y.ndim, "numpy.trapezoid")
+    require("numpy.trapezoid", y, "numeric")
+    require_elements(y, (place,), "numpy.trapezoid")
     final = to_inexact(y).dtype
     y, size = cast(to_inexact(y), wide(final)), y.shape[place]
     sums: Value = e.add(part(y, place, 1, size), part(y, place, 0, size - 1))
@@ -100,12 +100,12 @@ def trapezoid(y: Value, x: Value | None = None, dx: Any = 1.0, axis: int = -1) -
         areas = e.multiply(sums, dx)
     elif x.ndim == 1:
         sizes = (size, x.shape[0])
-        require_same_length(y, sizes, "trapezoid", "the samples", "`x`")
+        require_same_length(y, sizes, "numpy.trapezoid", "the samples", "`x`")
         widths = differences(cast(x, y.dtype), 0)
         areas = e.multiply(sums, spread(widths, sums.shape, (place,)))
     else:
-        along = normalize_axis(axis, x.ndim, "trapezoid")
-        require_elements(x, (along,), "trapezoid")
+        along = normalize_axis(axis, x.ndim, "numpy.trapezoid")
+        require_elements(x, (along,), "numpy.trapezoid")
         areas = e.multiply(sums, differences(cast(x, y.dtype), along))
     return cast(e.divide(total(areas, (place,)), 2), final)
 
@@ -113,9 +113,9 @@ def trapezoid(y: Value, x: Value | None = None, dx: Any = 1.0, axis: int = -1) -
 @of_arrays("numpy.unwrap", together=("p",))
 def unwrap(p: Value, discont: Any = None, axis: int = -1, *, period: Any = 2 * pi) -> Value:
     """Samples of an angle without jumps: each jump is replaced by its complement in the period."""
-    require("unwrap", p, "real")
-    place = normalize_axis(axis, p.ndim, "unwrap")
-    require_elements(p, (place,), "unwrap")
+    require("numpy.unwrap", p, "real")
+    place = normalize_axis(axis, p.ndim, "numpy.unwrap")
+    require_elements(p, (place,), "numpy.unwrap")
     whole = p.dtype.is_integer and isinstance(period, int)
     p = p if whole else to_inexact(p)
     half = period // 2 if whole else period / 2
@@ -141,29 +141,29 @@ def gradient(
     f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1
 ) -> Value | tuple[Value, ...]:
     """The slopes of samples along each axis, by central differences."""
-    f = as_array(f, "gradient", "f")
-    require("gradient", f, "numeric")
+    f = as_array(f, "numpy.gradient", "f")
+    require("numpy.gradient", f, "numeric")
     if edge_order not in (1, 2):
         problem = f"takes an `edge_order` of 1 or 2, not {edge_order}"
-        raise Failure(BadArguments(function="gradient", problem=problem))
-    axes = normalize_axes(axis, f.ndim, "gradient")
+        raise Failure(BadArguments(function="numpy.gradient", problem=problem))
+    axes = normalize_axes(axis, f.ndim, "numpy.gradient")
     if len(varargs) not in (0, 1, len(axes)):
         problem = f"takes one spacing, or one for each of {len(axes)} axes, not {len(varargs)}"
-        raise Failure(BadArguments(function="gradient", problem=problem))
+        raise Failure(BadArguments(function="numpy.gradient", problem=problem))
     f = to_inexact(f)
     results: list[Value] = []
     for index, place in enumerate(axes):
-        require_count(f, place, edge_order + 1, f"`edge_order={edge_order}`", "gradient")
+        require_count(f, place, edge_order + 1, f"`edge_order={edge_order}`", "numpy.gradient")
         if not varargs:
             results.append(_even_slopes(f, place, None, edge_order))
             continue
-        spacing = as_array(varargs[index if len(varargs) > 1 else 0], "gradient", "spacing")
+        spacing = as_array(varargs[index if len(varargs) > 1 else 0], "numpy.gradient", "spacing")
         spacing = cast(spacing, f.dtype)
         if not spacing.ndim:
             results.append(_even_slopes(f, place, spacing, edge_order))
             continue
-        sizes = (f.shape[place], require_vector(spacing, "gradient", "a spacing"))
-        require_same_length(f, sizes, "gradient", "the samples", "the coordinates")
+        sizes = (f.shape[place], require_vector(spacing, "numpy.gradient", "a spacing"))
+        require_same_length(f, sizes, "numpy.gradient", "the samples", "the coordinates")
         results.append(_uneven_slopes(f, place, spacing, edge_order))
     return results[0] if len(results) == 1 else tuple(results)
 

@@ -32,17 +32,17 @@ def of_arrays(
 
     def declare(body: Callable[..., Any]) -> Meaning:
         parameters = inspect.signature(body).parameters
-        places, short = list(parameters), names[0].rpartition(".")[2]
+        places = list(parameters)
         optional = {name for name in arrays if parameters[name].default is None}
 
         def given(name: str, x: Any) -> Any:
             if name not in arrays:
                 if name not in traced:
-                    require_static(x, short, name)
+                    require_static(x, names[0], name)
                 return x
             if isinstance(x, Value) or (x is None and name in optional):
                 return x
-            return as_array(x, short, name)
+            return as_array(x, names[0], name)
 
         @wraps(body)
         def stacked(*args: Any, **kwargs: Any) -> Any:

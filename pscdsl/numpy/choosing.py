@@ -7,7 +7,7 @@ from typing import Any
 
 from pscdsl.builder import Value
 from pscdsl.meanings import function
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.constants import float_info
 from pscdsl.numpy.elementwise import REAL, require, together
 from pscdsl.numpy.shorthand import at, cast, is_nan, truth, where
@@ -47,8 +47,9 @@ def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any 
     result: Value = default
     if not isinstance(result, Value):
         result = choicelist[0].builder.literal(default, choicelist[0].dtype)
-    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        require("select", condition, "any")
+    for each, piece in zip(reversed(condlist), reversed(choicelist), strict=True):
+        condition = as_array(each, "select", "condlist")
+        choice = as_array(piece, "select", "choicelist")
         result = select_elements(truth(condition), choice, result)
     return result
 
@@ -56,8 +57,9 @@ def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any 
 @function("numpy.choose", together=("choices",), alone=("a",))
 def choose(a: Value, choices: Sequence[Value] | Value) -> Value:
     """From the array whose number stands in `a`; numbers out of range are clamped."""
+    a = as_array(a, "choose", "a")
     require("choose", a, "integer")
-    pieces = items("choose", choices)
+    pieces = [as_array(each, "choose", "choices") for each in items("choose", choices)]
     result = pieces[0]
     for number, piece in enumerate(pieces[1:], 1):
         result = select_elements(e.greater_equal(a, number), piece, result)

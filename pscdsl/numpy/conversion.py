@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+
 from pscdsl.builder import Builder, Value, Weak, kind_of
 from pscdsl.ir import Scalar
 from pscdsl.meanings import function
+from pscdsl.numpy.fitting import require_fitting
 from pscdsl.numpy.openness import as_dtype, as_operand, created, in_dtype, is_array, lifted, met
 from pscdsl.numpy.shorthand import joined, reshaped
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.creation import Constant
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType, Kind
 
@@ -120,22 +121,10 @@ def _constant(
 def _stacked(name: str, values: Sequence[Value], outer: tuple[int, ...]) -> Value:
     """Arrays of one shape along new leading axes."""
     first = values[0].shape
-    for each in values[1:]:
-        _require_same(name, values[0], each)
+    require_fitting(name, values)
     rows = [reshaped(each, (1, *first)) for each in values]
     shape: Shape = (*outer, *first)
     return reshaped(joined(rows, 0), shape)
-
-
-def _require_same(name: str, one: Value, other: Value) -> None:
-    facts = one.builder.facts
-    if one.ndim != other.ndim:
-        why = f"they have {one.ndim} and {other.ndim} axes"
-        raise Failure(PiecesDoNotFit(function=name, shapes=(one.shape, other.shape), why=why))
-    for axis, sizes in enumerate(zip(one.shape, other.shape, strict=True)):
-        if not facts.equal(*sizes):
-            shapes = (one.shape, other.shape)
-            raise Failure(PiecesDoNotFit.of(facts, name, shapes, axis, sizes))
 
 
 def _deepened(x: Value, count: int) -> Value:

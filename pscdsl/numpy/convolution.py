@@ -146,14 +146,14 @@ def conv(
     groups: int = 1,
 ) -> Value:
     """The kernel slid over x: [n c *spatial] and [o c/groups *spatial] to [n o *spatial]."""
-    (groups,) = _each(groups, 1, "conv", "groups")
-    _check_kernel(x, kernel, groups, "conv")
+    (groups,) = _each(groups, 1, "pscdsl.conv", "groups")
+    _check_kernel(x, kernel, groups, "pscdsl.conv")
     count = x.ndim - 2
-    step = _each(strides, count, "conv", "strides")
-    spacing = _each(dilation, count, "conv", "dilation")
+    step = _each(strides, count, "pscdsl.conv", "strides")
+    spacing = _each(dilation, count, "pscdsl.conv", "dilation")
     extents = _extents(kernel.shape[2:], spacing)
-    pads = _padding(x.builder.facts, padding, x.shape[2:], extents, step, "conv")
-    _require_fit(x, 2, extents, pads, "the kernel", "conv")
+    pads = _padding(x.builder.facts, padding, x.shape[2:], extents, step, "pscdsl.conv")
+    _require_fit(x, 2, extents, pads, "the kernel", "pscdsl.conv")
     return Convolution(step, pads, (1,) * count, spacing, groups)(x, kernel)
 
 
@@ -171,7 +171,7 @@ def conv_transpose(
     With padding "same" there are `stride` results for each element, with "valid" all where the
     kernel meets an element.
     """
-    name = "conv_transpose"
+    name = "pscdsl.conv_transpose"
     (groups,) = _each(groups, 1, name, "groups")
     _check_kernel(x, kernel, groups, name)
     facts, count = x.builder.facts, x.ndim - 2
@@ -234,9 +234,9 @@ def max_pool(
     x: Value, window: Any, strides: Any = None, padding: Any = "valid", dilation: Any = 1
 ) -> Value:
     """The largest in each window over the spatial axes; strides are the window unless given."""
-    require("max_pool", x, REAL)
-    count = _spatial(x, "max_pool")
-    return _pooled(x, "maximum", window, strides, padding, dilation, count, "max_pool")
+    require("pscdsl.max_pool", x, REAL)
+    count = _spatial(x, "pscdsl.max_pool")
+    return _pooled(x, "maximum", window, strides, padding, dilation, count, "pscdsl.max_pool")
 
 
 @of_arrays("pscdsl.avg_pool", together=("x",))
@@ -249,10 +249,10 @@ def avg_pool(
     count_padding: bool = False,
 ) -> Value:
     """The mean of each window over the spatial axes, of what is not padding unless so asked."""
-    count = _spatial(x, "avg_pool")
-    require("avg_pool", x, "numeric")
+    count = _spatial(x, "pscdsl.avg_pool")
+    require("pscdsl.avg_pool", x, "numeric")
     x = to_inexact(x)
-    arguments = (window, strides, padding, dilation, count, "avg_pool")
+    arguments = (window, strides, padding, dilation, count, "pscdsl.avg_pool")
     sums = _pooled(x, "sum", *arguments)
     if count_padding or padding == "valid":
         number: Size = 1
@@ -275,7 +275,7 @@ def reduce_window(
     dilation: Any = 1,
 ) -> Value:
     """The "sum", "prod", "max" or "min" of windows over the last axes, as many as it has sizes."""
-    name = "reduce_window"
+    name = "pscdsl.reduce_window"
     if kind not in KINDS:
         _refuse(name, f"has no kind {kind!r}; there are {', '.join(KINDS)}")
     sizes = listed(window)

@@ -26,25 +26,25 @@ def running(
 @of_arrays("numpy.cumsum", together=("a",))
 def cumsum(a: Value, axis: int | None = None, dtype: DType | None = None) -> Value:
     """The running sum; bool and small integers are summed in 32 bits."""
-    return running(a, "sum", axis, dtype, "cumsum")
+    return running(a, "sum", axis, dtype, "numpy.cumsum")
 
 
 @of_arrays("numpy.cumprod", together=("a",))
 def cumprod(a: Value, axis: int | None = None, dtype: DType | None = None) -> Value:
     """The running product; bool and small integers are multiplied in 32 bits."""
-    return running(a, "product", axis, dtype, "cumprod")
+    return running(a, "product", axis, dtype, "numpy.cumprod")
 
 
 @of_arrays("numpy.nancumsum", together=("a",))
 def nancumsum(a: Value, axis: int | None = None, dtype: DType | None = None) -> Value:
     """The running sum of what is not NaN."""
-    return running(without_nan(a, 0), "sum", axis, dtype, "nancumsum")
+    return running(without_nan(a, 0), "sum", axis, dtype, "numpy.nancumsum")
 
 
 @of_arrays("numpy.nancumprod", together=("a",))
 def nancumprod(a: Value, axis: int | None = None, dtype: DType | None = None) -> Value:
     """The running product of what is not NaN."""
-    return running(without_nan(a, 1), "product", axis, dtype, "nancumprod")
+    return running(without_nan(a, 1), "product", axis, dtype, "numpy.nancumprod")
 
 
 @of_arrays("numpy.cumulative_sum", together=("x",))
@@ -57,7 +57,7 @@ def cumulative_sum(
     include_initial: bool = False,
 ) -> Value:
     """The running sum, also with the 0 from which it starts."""
-    return _standard(x, "sum", axis, dtype, include_initial, "cumulative_sum")
+    return _standard(x, "sum", axis, dtype, include_initial, "numpy.cumulative_sum")
 
 
 @of_arrays("numpy.cumulative_prod", together=("x",))
@@ -70,7 +70,7 @@ def cumulative_prod(
     include_initial: bool = False,
 ) -> Value:
     """The running product, also with the 1 from which it starts."""
-    return _standard(x, "product", axis, dtype, include_initial, "cumulative_prod")
+    return _standard(x, "product", axis, dtype, include_initial, "numpy.cumulative_prod")
 
 
 def _standard(

@@ -31,7 +31,7 @@ for _names, _instead in (
         @function(f"numpy.{name}")
         def refuse(*args: Any, **kwargs: Any) -> NoReturn:
             """Refused: the shape of the result depends on the data."""
-            raise Failure(DataDependentShape(what=f"the result of `{name}`", instead=instead))
+            raise Failure(DataDependentShape(what=f"the result of `numpy.{name}`", instead=instead))
 
     for _name in _names.split():
         _refused(_name, _instead)

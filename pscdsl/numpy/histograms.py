@@ -57,7 +57,7 @@ def _signed(x: Value) -> Value:
     return cast(x, I64) if x.dtype is U32 else x
 
 
-@of_arrays("numpy.bincount", alone=("x", "weights"))
+@of_arrays("numpy.bincount", alone=("x", "weights"), traced=("length",))
 def bincount(
     here: Builder,
     x: Value,
@@ -69,13 +69,13 @@ def bincount(
     """How often each of 0, 1, … below `length` occurs; other numbers are left out."""
     if length is None:
         instead = "say how long it is, `np.bincount(x, length=k)`; other numbers are left out"
-        raise Failure(DataDependentShape(what="the result of `bincount`", instead=instead))
-    length = as_count(length, "bincount", here.facts)
-    size = require_vector(x, "bincount", "an array of integers")
-    require("bincount", x, "integer")
+        raise Failure(DataDependentShape(what="the result of `numpy.bincount`", instead=instead))
+    length = as_count(length, "numpy.bincount", here.facts)
+    size = require_vector(x, "numpy.bincount", "an array of integers")
+    require("numpy.bincount", x, "integer")
     if weights is not None:
-        other = require_vector(weights, "bincount", "weights")
-        require_same_length(x, (size, other), "bincount", "the array", "the weights")
+        other = require_vector(weights, "numpy.bincount", "weights")
+        require_same_length(x, (size, other), "numpy.bincount", "the array", "the weights")
         weights = to_inexact(weights)
     x = _signed(x)
     inside = e.less(x, here.size(length, x.dtype))
@@ -126,34 +126,36 @@ def histogram(
 def _require_weights(a: Value, weights: Value) -> None:
     facts = a.builder.facts
     if a.ndim != weights.ndim or not all(map(facts.equal, a.shape, weights.shape)):
-        raise Failure(WeightsDoNotFit(function="histogram", shape=a.shape, weights=weights.shape))
+        raise Failure(
+            WeightsDoNotFit(function="numpy.histogram", shape=a.shape, weights=weights.shape)
+        )
 
 
 def _edges(here: Builder, a: Value, bins: Any, bounds: Any) -> Value:
-    require("histogram", a, REAL)
+    require("numpy.histogram", a, REAL)
     dtype = to_inexact(a).dtype
     if isinstance(bins, int | Dim):
-        count = as_count(bins, "histogram", here.facts)
+        count = as_count(bins, "numpy.histogram", here.facts)
         if not at_least(here.facts, count, 1):
             problem = f"takes at least 1 bin, not {bins}"
-            raise Failure(BadArguments(function="histogram", problem=problem))
+            raise Failure(BadArguments(function="numpy.histogram", problem=problem))
         first, last = _bounds(a, bounds, dtype)
         return _even(first, last, count)
     if isinstance(bins, list | tuple | np.ndarray):
         known: Sequence[Any] = bins  # type: ignore[assignment]
         if not all(isinstance(each, int | float | np.generic) for each in known):
             problem = "takes edges that are numbers, or one array of them"
-            raise Failure(BadArguments(function="histogram", problem=problem))
+            raise Failure(BadArguments(function="numpy.histogram", problem=problem))
         edges = here.constant(np.asarray(known, to_numpy(dtype)))
     elif isinstance(bins, Value | Weak):
         edges = bins.at(dtype) if isinstance(bins, Weak) else cast(bins, dtype)
     else:
         problem = f"takes a number of bins or their edges, not {bins!r}"
-        raise Failure(BadArguments(function="histogram", problem=problem))
-    require_vector(edges, "histogram", "an array of edges")
+        raise Failure(BadArguments(function="numpy.histogram", problem=problem))
+    require_vector(edges, "numpy.histogram", "an array of edges")
     if not at_least(here.facts, edges.shape[0], 2):
         problem = f"takes at least 2 edges, not {edges.shape[0]}"
-        raise Failure(BadArguments(function="histogram", problem=problem))
+        raise Failure(BadArguments(function="numpy.histogram", problem=problem))
     return edges
 
 
@@ -162,13 +164,13 @@ def _bounds(a: Value, bounds: Any, dtype: DType) -> tuple[Value, Value]:
     x = cast(a, dtype)
     if bounds is None:
         axes = tuple(range(a.ndim))
-        require_elements(a, axes, "histogram", "give a `range`")
+        require_elements(a, axes, "numpy.histogram", "give a `range`")
         first, last = extremum(x, "minimum", axes), extremum(x, "maximum", axes)
     else:
         pair = listed(bounds)
         if pair is None or len(pair) != 2:
             problem = f"takes a `range` of two numbers, not {bounds!r}"
-            raise Failure(BadArguments(function="histogram", problem=problem))
+            raise Failure(BadArguments(function="numpy.histogram", problem=problem))
         first, last = (e.add(filled(x, 0, ()), each) for each in pair)
     single = e.equal(first, last)
     return (

@@ -10,11 +10,11 @@ from pscdsl.meanings import function
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.choosing import items
+from pscdsl.numpy.fitting import require_fitting
 from pscdsl.numpy.openness import as_dtype
 from pscdsl.numpy.reshaping import deepened
 from pscdsl.numpy.shorthand import cast, joined, raveled, reshaped
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit
 from pscdsl.typing.diagnostics import Failure
 
 
@@ -24,15 +24,7 @@ def _pieces(name: str, arrays: Any) -> list[Value]:
 
 def concatenated(name: str, pieces: Sequence[Value], axis: int) -> Value:
     """Arrays one after the other along an axis, their shapes being checked."""
-    facts, first = pieces[0].builder.facts, pieces[0]
-    for each in pieces[1:]:
-        shapes = (first.shape, each.shape)
-        if each.ndim != first.ndim:
-            why = f"they have {first.ndim} and {each.ndim} axes"
-            raise Failure(PiecesDoNotFit(function=name, shapes=shapes, why=why))
-        for place, sizes in enumerate(zip(*shapes, strict=True)):
-            if place != axis and not facts.equal(*sizes):
-                raise Failure(PiecesDoNotFit.of(facts, name, shapes, place, sizes))
+    require_fitting(name, pieces, axis)
     return joined(pieces, axis)
 
 
@@ -54,8 +46,7 @@ def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Value:
     """Arrays of one shape along a new axis."""
     pieces = _pieces("stack", arrays)
     place = normalize_axis(axis, pieces[0].ndim + 1, "stack")
-    # A size that differs must be found before the new axis hides where it is.
-    concatenated("stack", pieces, -1) if len(pieces) > 1 else None
+    require_fitting("stack", pieces)
     deep = [reshaped(x, (*x.shape[:place], 1, *x.shape[place:])) for x in pieces]
     result = joined(deep, place)
     wanted = as_dtype(dtype)

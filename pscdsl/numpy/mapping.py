@@ -35,7 +35,7 @@ def apply_along_axis(
     here: Builder, func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Value:
     """A function of vectors, applied to each vector along an axis, one after the other."""
-    name = "apply_along_axis"
+    name = "numpy.apply_along_axis"
     x = as_array(arr, name, "arr")
     place = normalize_axis(axis, x.ndim, name)
     program = x.builder.program
@@ -59,7 +59,7 @@ def apply_along_axis(
 @function("numpy.apply_over_axes", together=("a",))
 def apply_over_axes(here: Builder, func: Any, a: Any, axes: Any) -> Value:
     """A function of an array and an axis, applied for each axis in turn; axes are kept."""
-    name = "apply_over_axes"
+    name = "numpy.apply_over_axes"
     x = as_array(a, name, "a")
     for axis in normalize_axes(axes, x.ndim, name):
         result = _applied(name, func, x.builder.program.current, (x, axis), {})

@@ -43,8 +43,8 @@ LEAVES_PROGRAM: Final[dict[str, str]] = {
 _AS_FUNCTION: Final = frozenset(
     (
         "all any argmax argmin argpartition argsort choose clip compress conj conjugate copy "
-        "cumprod cumsum diagonal dot max mean min nonzero prod ptp ravel repeat round searchsorted squeeze "
-        "std sum swapaxes take trace var"
+        "cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat round searchsorted "
+        "squeeze std sum swapaxes take trace var"
     ).split()
 )
 """Methods that are the function of the same name, with the array as its first argument."""

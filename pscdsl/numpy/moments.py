@@ -55,8 +55,8 @@ def squared(x: Value) -> Value:
 @of_arrays("numpy.mean", together=("a",))
 def mean(a: Value, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False) -> Value:
     """The mean over axes; of integers in f32, or f64 for those of 64 bits."""
-    result = averaging_dtype(a, dtype, "mean")
-    axes = normalize_axes(axis, a.ndim, "mean")
+    result = averaging_dtype(a, dtype, "numpy.mean")
+    axes = normalize_axes(axis, a.ndim, "numpy.mean")
     return cast(mean_over(cast(a, wide(result)), axes, keepdims), result)
 
 
@@ -71,7 +71,7 @@ def var(
     correction: Any = None,
 ) -> Value:
     """The variance over axes, real also for complex numbers."""
-    result = averaging_dtype(a, dtype, "var")
+    result = averaging_dtype(a, dtype, "numpy.var")
     return cast(_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean), result.real)
 
 
@@ -86,7 +86,7 @@ def std(
     correction: Any = None,
 ) -> Value:
     """The standard deviation over axes, real also for complex numbers."""
-    result = averaging_dtype(a, dtype, "std")
+    result = averaging_dtype(a, dtype, "numpy.std")
     variance = _variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
     return cast(sqrt(variance), result.real)
 
@@ -94,7 +94,7 @@ def std(
 def _variance(
     a: Value, axis: Axes, dtype: DType, ddof: Any, keepdims: bool, mean: Value | None
 ) -> Value:
-    axes, x = normalize_axes(axis, a.ndim, "var"), cast(a, wide(dtype))
+    axes, x = normalize_axes(axis, a.ndim, "numpy.var"), cast(a, wide(dtype))
     middle = mean_over(x, axes, keepdims=True) if mean is None else cast(mean, x.dtype)
     summed = total(squared(subtract(x, middle)), axes, keepdims)
     count = count_along(a.shape, axes)
@@ -113,7 +113,7 @@ def _ddof(ddof: Any, correction: Any) -> Any:
     if correction is None:
         return ddof
     if not (isinstance(ddof, int) and ddof == 0):
-        raise Failure(BadArguments(function="var", problem="takes `ddof` or `correction`"))
+        raise Failure(BadArguments(function="numpy.var", problem="takes `ddof` or `correction`"))
     return correction
 
 
@@ -122,8 +122,8 @@ def nanmean(
     a: Value, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Value:
     """The mean of what is not NaN; NaN if there is nothing else."""
-    result = averaging_dtype(a, dtype, "nanmean")
-    axes, x = normalize_axes(axis, a.ndim, "nanmean"), cast(a, wide(result))
+    result = averaging_dtype(a, dtype, "numpy.nanmean")
+    axes, x = normalize_axes(axis, a.ndim, "numpy.nanmean"), cast(a, wide(result))
     return cast(divide(_present_total(x, axes, keepdims), _present(x, axes, keepdims)), result)
 
 
@@ -138,7 +138,7 @@ def nanvar(
     correction: Any = None,
 ) -> Value:
     """The variance of what is not NaN; NaN if there is too little else."""
-    result = averaging_dtype(a, dtype, "nanvar")
+    result = averaging_dtype(a, dtype, "numpy.nanvar")
     variance = _nan_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
     return cast(variance, result.real)
 
@@ -154,7 +154,7 @@ def nanstd(
     correction: Any = None,
 ) -> Value:
     """The standard deviation of what is not NaN; NaN if there is too little else."""
-    result = averaging_dtype(a, dtype, "nanstd")
+    result = averaging_dtype(a, dtype, "numpy.nanstd")
     variance = _nan_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
     return cast(sqrt(variance), result.real)
 
@@ -162,7 +162,7 @@ def nanstd(
 def _nan_variance(
     a: Value, axis: Axes, dtype: DType, ddof: Any, keepdims: bool, mean: Value | None
 ) -> Value:
-    axes, x = normalize_axes(axis, a.ndim, "nanvar"), cast(a, wide(dtype))
+    axes, x = normalize_axes(axis, a.ndim, "numpy.nanvar"), cast(a, wide(dtype))
     if mean is None:
         middle = divide(_present_total(x, axes, True), _present(x, axes, True))
     else:

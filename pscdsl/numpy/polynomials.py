@@ -34,8 +34,8 @@ FEW = 32
 @of_arrays("numpy.polyval", together=("p", "x"))
 def polyval(p: Value, x: Value) -> Value:
     """A polynomial at x, by Horner's rule."""
-    require("polyval", p, "numeric")
-    size = require_vector(p, "polyval", "a vector of coefficients")
+    require("numpy.polyval", p, "numeric")
+    size = require_vector(p, "numpy.polyval", "a vector of coefficients")
     result = filled(x, 0)
     if isinstance(size, int) and size <= FEW:
         for index in range(size):
@@ -58,13 +58,13 @@ def at_type(p: Value) -> Any:
 @of_arrays("numpy.polyadd", together=("a1", "a2"))
 def polyadd(a1: Value, a2: Value) -> Value:
     """The sum of two polynomials."""
-    return _combined("polyadd", a1, a2, e.add)
+    return _combined("numpy.polyadd", a1, a2, e.add)
 
 
 @of_arrays("numpy.polysub", together=("a1", "a2"))
 def polysub(a1: Value, a2: Value) -> Value:
     """The difference of two polynomials."""
-    return _combined("polysub", a1, a2, e.subtract)
+    return _combined("numpy.polysub", a1, a2, e.subtract)
 
 
 def _combined(name: str, a1: Value, a2: Value, combine: Any) -> Value:
@@ -90,12 +90,12 @@ def polymul(a1: Value, a2: Value) -> Value:
 @of_arrays("numpy.polyder", together=("p",))
 def polyder(p: Value, m: int = 1) -> Value:
     """The m-th derivative of a polynomial."""
-    size = require_vector(p, "polyder", "a vector of coefficients")
-    _check_order("polyder", m)
+    size = require_vector(p, "numpy.polyder", "a vector of coefficients")
+    _check_order("numpy.polyder", m)
     for _ in range(m):
         if not at_least(p.builder.facts, size, 1):
             problem = f"takes coefficients of which there are at least {m}, not {size}"
-            raise Failure(BadArguments(function="polyder", problem=problem))
+            raise Failure(BadArguments(function="numpy.polyder", problem=problem))
         size = size - 1
         exponents = reversed_along(e.add(iota(p, size, p.dtype), 1), 0)
         p = e.multiply(part(p, 0, 0, size), exponents)
@@ -105,13 +105,13 @@ def polyder(p: Value, m: int = 1) -> Value:
 @of_arrays("numpy.polyint", together=("p",), traced=("k",))
 def polyint(p: Value, m: int = 1, k: Any = None) -> Value:
     """The m-th antiderivative of a polynomial, with constants k."""
-    size = require_vector(p, "polyint", "a vector of coefficients")
-    _check_order("polyint", m)
+    size = require_vector(p, "numpy.polyint", "a vector of coefficients")
+    _check_order("numpy.polyint", m)
     p = to_inexact(p)
     constants = listed(k) or [0 if k is None else k] * m
     if len(constants) != m:
         problem = f"takes {m} constants `k`, not {len(constants)}"
-        raise Failure(BadArguments(function="polyint", problem=problem))
+        raise Failure(BadArguments(function="numpy.polyint", problem=problem))
     for constant in constants:
         exponents = reversed_along(e.add(iota(p, size, p.dtype), 1), 0)
         last = e.add(filled(p, 0, (1,)), constant)

@@ -189,18 +189,20 @@ def _blended(low: Value, high: Value, share: Value) -> Value:
 def median(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """The middle element, or the mean of the two in the middle; NaN if one is NaN."""
     half = a.builder.program.current.literal(0.5, F64)
-    return _quantiles(a, half, axis, METHODS["linear"], keepdims, "median", False)
+    return _quantiles(a, half, axis, METHODS["linear"], keepdims, "numpy.median", False)
 
 
 @of_arrays("numpy.nanmedian", together=("a",))
 def nanmedian(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """The median of what is not NaN; NaN if there is nothing else."""
     half = a.builder.program.current.literal(0.5, F64)
-    return _quantiles(a, half, axis, METHODS["linear"], keepdims, "nanmedian", True)
+    return _quantiles(a, half, axis, METHODS["linear"], keepdims, "numpy.nanmedian", True)
 
 
 def _declare(name: str, scale: int, skip_nan: bool) -> None:
-    @of_arrays(f"numpy.{name}", together=("a",), traced=("q",))
+    qualified = f"numpy.{name}"
+
+    @of_arrays(qualified, together=("a",), traced=("q",))
     def quantile(
         here: Builder,
         a: Value,
@@ -210,8 +212,10 @@ def _declare(name: str, scale: int, skip_nan: bool) -> None:
         keepdims: bool = False,
     ) -> Value:
         """Elements below which a fraction of all lies; the axes of q come first."""
-        fraction = _fraction(here, q, scale, name)
-        return _quantiles(a, fraction, axis, _method(method, name), keepdims, name, skip_nan)
+        fraction = _fraction(here, q, scale, qualified)
+        return _quantiles(
+            a, fraction, axis, _method(method, qualified), keepdims, qualified, skip_nan
+        )
 
 
 _declare("quantile", 1, False)

@@ -99,8 +99,8 @@ def sum(  # noqa: A001
     initial: Value | Scalar | None = None,
 ) -> Value:
     """The sum over axes; bool and small integers are summed in 32 bits."""
-    x = accumulated(a, dtype, "sum")
-    result = total(x, normalize_axes(axis, a.ndim, "sum"), keepdims)
+    x = accumulated(a, dtype, "numpy.sum")
+    result = total(x, normalize_axes(axis, a.ndim, "numpy.sum"), keepdims)
     return _started(result, initial, add)
 
 
@@ -113,7 +113,7 @@ def prod(
     initial: Value | Scalar | None = None,
 ) -> Value:
     """The product over axes; bool and small integers are multiplied in 32 bits."""
-    x, axes = accumulated(a, dtype, "prod"), normalize_axes(axis, a.ndim, "prod")
+    x, axes = accumulated(a, dtype, "numpy.prod"), normalize_axes(axis, a.ndim, "numpy.prod")
     result = finished(Reduce("product", axes)(x), a.shape, axes, keepdims) if axes else x
     return _started(result, initial, multiply)
 
@@ -143,7 +143,7 @@ def max(  # noqa: A001
     initial: Value | Scalar | None = None,
 ) -> Value:
     """The largest over axes, NaN if one is NaN; refused where there may be nothing."""
-    return _extremum(a, "maximum", axis, keepdims, initial, "max")
+    return _extremum(a, "maximum", axis, keepdims, initial, "numpy.max")
 
 
 @of_arrays("numpy.min", "numpy.amin", together=("a",), traced=("initial",))
@@ -154,21 +154,21 @@ def min(  # noqa: A001
     initial: Value | Scalar | None = None,
 ) -> Value:
     """The smallest over axes, NaN if one is NaN; refused where there may be nothing."""
-    return _extremum(a, "minimum", axis, keepdims, initial, "min")
+    return _extremum(a, "minimum", axis, keepdims, initial, "numpy.min")
 
 
 @of_arrays("numpy.ptp", together=("a",))
 def ptp(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """The largest minus the smallest."""
-    high = _extremum(a, "maximum", axis, keepdims, None, "ptp")
-    result: Value = subtract(high, _extremum(a, "minimum", axis, keepdims, None, "ptp"))
+    high = _extremum(a, "maximum", axis, keepdims, None, "numpy.ptp")
+    result: Value = subtract(high, _extremum(a, "minimum", axis, keepdims, None, "numpy.ptp"))
     return result
 
 
 @of_arrays("numpy.all", alone=("a",))
 def all(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Whether all elements over axes are other than zero."""
-    axes = normalize_axes(axis, a.ndim, "all")
+    axes = normalize_axes(axis, a.ndim, "numpy.all")
     x = truth(a)
     return finished(Reduce("all", axes)(x), a.shape, axes, keepdims) if axes else x
 
@@ -176,7 +176,7 @@ def all(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> V
 @of_arrays("numpy.any", alone=("a",))
 def any(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Whether an element over axes is other than zero."""
-    axes = normalize_axes(axis, a.ndim, "any")
+    axes = normalize_axes(axis, a.ndim, "numpy.any")
     x = truth(a)
     return finished(Reduce("any", axes)(x), a.shape, axes, keepdims) if axes else x
 
@@ -184,7 +184,7 @@ def any(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> V
 @of_arrays("numpy.count_nonzero", alone=("a",))
 def count_nonzero(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """How many elements are other than zero, as i32."""
-    return total(cast(truth(a), I32), normalize_axes(axis, a.ndim, "count_nonzero"), keepdims)
+    return total(cast(truth(a), I32), normalize_axes(axis, a.ndim, "numpy.count_nonzero"), keepdims)
 
 
 def without_nan(a: Value, value: Scalar) -> Value:
@@ -242,7 +242,7 @@ def nanmax(
     a: Value, axis: Axes = None, keepdims: bool = False, initial: Value | Scalar | None = None
 ) -> Value:
     """The largest of what is not NaN; NaN if there is nothing else."""
-    return _nan_extremum(a, "maximum", axis, keepdims, initial, "nanmax")
+    return _nan_extremum(a, "maximum", axis, keepdims, initial, "numpy.nanmax")
 
 
 @of_arrays("numpy.nanmin", together=("a",), traced=("initial",))
@@ -250,4 +250,4 @@ def nanmin(
     a: Value, axis: Axes = None, keepdims: bool = False, initial: Value | Scalar | None = None
 ) -> Value:
     """The smallest of what is not NaN; NaN if there is nothing else."""
-    return _nan_extremum(a, "minimum", axis, keepdims, initial, "nanmin")
+    return _nan_extremum(a, "minimum", axis, keepdims, initial, "numpy.nanmin")

@@ -112,21 +112,21 @@ def _side(side: Any, name: str) -> Side:
 @of_arrays("numpy.searchsorted", together=("a", "v"), alone=("sorter",))
 def searchsorted(a: Value, v: Value, side: str = "left", sorter: Value | None = None) -> Value:
     """The i32 places at which elements go into a sorted array."""
-    size = require_vector(a, "searchsorted", "a sorted array")
-    require("searchsorted", a, REAL)
+    size = require_vector(a, "numpy.searchsorted", "a sorted array")
+    require("numpy.searchsorted", a, REAL)
     if sorter is not None:
-        require("searchsorted", sorter, "integer")
-        other = require_vector(sorter, "searchsorted", "a `sorter`")
-        require_same_length(a, (size, other), "searchsorted", "the array", "the `sorter`")
+        require("numpy.searchsorted", sorter, "integer")
+        other = require_vector(sorter, "numpy.searchsorted", "a `sorter`")
+        require_same_length(a, (size, other), "numpy.searchsorted", "the array", "the `sorter`")
         a = Gather((0,))(a, reshaped(sorter, (other, 1)))
-    return places(a, v, _side(side, "searchsorted"))
+    return places(a, v, _side(side, "numpy.searchsorted"))
 
 
 @of_arrays("numpy.digitize", together=("x", "bins"))
 def digitize(x: Value, bins: Value, right: bool = False) -> Value:
     """The i32 index of the bin of each element; bins ascend or descend, which is not checked."""
-    count = require_vector(bins, "digitize", "an array of bins")
-    require("digitize", x, REAL)
+    count = require_vector(bins, "numpy.digitize", "an array of bins")
+    require("numpy.digitize", x, REAL)
     side: Side = "left" if right else "right"
     if count == 0:
         return x.builder.full(0, x.shape, I32)

@@ -35,8 +35,8 @@ MODES = ("full", "same", "valid")
 @of_arrays("numpy.convolve", together=("a", "v"))
 def convolve(a: Value, v: Value, mode: str = "full") -> Value:
     """The discrete convolution of two vectors; both must be known to have elements."""
-    _check("convolve", a, v, mode)
-    if mode != "full" and _shorter("convolve", a, v):
+    _check("numpy.convolve", a, v, mode)
+    if mode != "full" and _shorter("numpy.convolve", a, v):
         a, v = v, a
     return _slid(a, reversed_along(v, 0), mode)
 
@@ -44,8 +44,8 @@ def convolve(a: Value, v: Value, mode: str = "full") -> Value:
 @of_arrays("numpy.correlate", together=("a", "v"))
 def correlate(a: Value, v: Value, mode: str = "valid") -> Value:
     """The correlation of two vectors, the second conjugated."""
-    _check("correlate", a, v, mode)
-    if mode != "full" and _shorter("correlate", a, v):
+    _check("numpy.correlate", a, v, mode)
+    if mode != "full" and _shorter("numpy.correlate", a, v):
         return reversed_along(conjugated(_slid(v, conjugated(a), mode)), 0)
     return _slid(a, conjugated(v), mode)
 

@@ -62,8 +62,8 @@ def sort(
     a: Value, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
 ) -> Value:
     """The elements in ascending order; always stable."""
-    _check_kind("sort", kind, stable)
-    return in_order(*_one_axis(a, axis, "sort"))
+    _check_kind("numpy.sort", kind, stable)
+    return in_order(*_one_axis(a, axis, "numpy.sort"))
 
 
 @of_arrays("numpy.argsort", alone=("a",))
@@ -76,14 +76,14 @@ def argsort(
     stable: bool | None = None,
 ) -> Value:
     """The i32 places of the elements in ascending order; always stable."""
-    _check_kind("argsort", kind, stable)
-    return order_of(*_one_axis(a, axis, "argsort"))
+    _check_kind("numpy.argsort", kind, stable)
+    return order_of(*_one_axis(a, axis, "numpy.argsort"))
 
 
 @of_arrays("numpy.sort_complex", together=("a",))
 def sort_complex(a: Value) -> Value:
     """The elements in ascending order, as complex numbers."""
-    return in_order(cast(a, a.dtype.complex), normalize_axis(-1, a.ndim, "sort_complex"))
+    return in_order(cast(a, a.dtype.complex), normalize_axis(-1, a.ndim, "numpy.sort_complex"))
 
 
 @function("numpy.lexsort", alone=("keys",))
@@ -93,14 +93,16 @@ def lexsort(here: Builder, keys: Value | Sequence[Value], axis: int = -1) -> Val
         rows = keys.shape[0] if keys.shape else None
         if not isinstance(rows, int):
             wanted = "keys along a first axis of a constant size"
-            raise Failure(WrongNumberOfAxes(function="lexsort", given=keys.type, wanted=wanted))
+            raise Failure(
+                WrongNumberOfAxes(function="numpy.lexsort", given=keys.type, wanted=wanted)
+            )
         keys = [at(keys, 0, index) for index in range(rows)]
     if not keys:
-        raise Failure(BadArguments(function="lexsort", problem="needs at least one key"))
+        raise Failure(BadArguments(function="numpy.lexsort", problem="needs at least one key"))
     first = keys[0]
     for key in keys[1:]:
         _require_same_shape(first, key)
-    place = normalize_axis(axis, first.ndim, "lexsort")
+    place = normalize_axis(axis, first.ndim, "numpy.lexsort")
     results = Sort(place, keys=len(keys)).bind(*reversed(keys), counting(first, place))
     return results[-1]
 
@@ -109,11 +111,13 @@ def _require_same_shape(first: Value, key: Value) -> None:
     facts = first.builder.facts
     if first.ndim != key.ndim:
         wanted = f"keys of one shape such as {first.type}"
-        raise Failure(WrongNumberOfAxes(function="lexsort", given=key.type, wanted=wanted))
+        raise Failure(WrongNumberOfAxes(function="numpy.lexsort", given=key.type, wanted=wanted))
     for left, right in zip(first.shape, key.shape, strict=True):
         if not facts.equal(left, right):
             why = disagreement(facts, left, right)
-            raise Failure(LengthsDiffer(function="lexsort", left="two", right="keys", why=why))
+            raise Failure(
+                LengthsDiffer(function="numpy.lexsort", left="two", right="keys", why=why)
+            )
 
 
 def require_count(a: Value, axis: int, needed: Size, what: str, name: str) -> None:
@@ -138,8 +142,8 @@ def _check_places(a: Value, axis: int, kth: Any, name: str) -> None:
 @of_arrays("numpy.partition", together=("a",))
 def partition(a: Value, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Value:
     """The elements in ascending order: a sort, which is a partition at every place."""
-    x, place = _one_axis(a, axis, "partition")
-    _check_places(x, place, kth, "partition")
+    x, place = _one_axis(a, axis, "numpy.partition")
+    _check_places(x, place, kth, "numpy.partition")
     return in_order(x, place)
 
 
@@ -148,8 +152,8 @@ def argpartition(
     here: Builder, a: Value, kth: Any, axis: int | None = -1, kind: str = "introselect"
 ) -> Value:
     """The i32 places of the elements in ascending order."""
-    x, place = _one_axis(a, axis, "argpartition")
-    _check_places(x, place, kth, "argpartition")
+    x, place = _one_axis(a, axis, "numpy.argpartition")
+    _check_places(x, place, kth, "numpy.argpartition")
     return order_of(x, place)
 
 
@@ -166,36 +170,36 @@ def _place(a: Value, kind: Extreme, axis: int | None, keepdims: bool, name: str)
 @of_arrays("numpy.argmax", alone=("a",))
 def argmax(here: Builder, a: Value, axis: int | None = None, *, keepdims: bool = False) -> Value:
     """The first i32 place of the largest element; of the first NaN if there is one."""
-    return _place(a, "maximum", axis, keepdims, "argmax")
+    return _place(a, "maximum", axis, keepdims, "numpy.argmax")
 
 
 @of_arrays("numpy.argmin", alone=("a",))
 def argmin(here: Builder, a: Value, axis: int | None = None, *, keepdims: bool = False) -> Value:
     """The first i32 place of the smallest element; of the first NaN if there is one."""
-    return _place(a, "minimum", axis, keepdims, "argmin")
+    return _place(a, "minimum", axis, keepdims, "numpy.argmin")
 
 
 @of_arrays("numpy.nanargmax", alone=("a",))
 def nanargmax(here: Builder, a: Value, axis: int | None = None, *, keepdims: bool = False) -> Value:
     """The first i32 place of the largest that is not NaN; 0 if there is nothing else."""
-    require("nanargmax", a, REAL)
-    return _place(without_nan(a, -np.inf), "maximum", axis, keepdims, "nanargmax")
+    require("numpy.nanargmax", a, REAL)
+    return _place(without_nan(a, -np.inf), "maximum", axis, keepdims, "numpy.nanargmax")
 
 
 @of_arrays("numpy.nanargmin", alone=("a",))
 def nanargmin(here: Builder, a: Value, axis: int | None = None, *, keepdims: bool = False) -> Value:
     """The first i32 place of the smallest that is not NaN; 0 if there is nothing else."""
-    require("nanargmin", a, REAL)
-    return _place(without_nan(a, np.inf), "minimum", axis, keepdims, "nanargmin")
+    require("numpy.nanargmin", a, REAL)
+    return _place(without_nan(a, np.inf), "minimum", axis, keepdims, "numpy.nanargmin")
 
 
-@of_arrays("pscdsl.top_k", together=("x",))
+@of_arrays("pscdsl.top_k", together=("x",), traced=("k",))
 def top_k(x: Value, k: Size, axis: int = -1) -> tuple[Value, Value]:
     """The k largest elements along an axis in descending order, and their i32 places."""
-    require("top_k", x, REAL)
-    place = normalize_axis(axis, x.ndim, "top_k")
-    k = as_count(k, "top_k", x.builder.facts)
-    require_count(x, place, k, "`k`", "top_k")
+    require("pscdsl.top_k", x, REAL)
+    place = normalize_axis(axis, x.ndim, "pscdsl.top_k")
+    k = as_count(k, "pscdsl.top_k", x.builder.facts)
+    require_count(x, place, k, "`k`", "pscdsl.top_k")
     last = x.ndim - 1
     values, places = TopK(k).bind(moved(x, place, last))
     return moved(values, last, place), moved(places, last, place)

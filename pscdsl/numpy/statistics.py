@@ -43,7 +43,9 @@ def _fitted(weights: Value, a: Value, axes: tuple[int, ...], whole: bool) -> Val
         return weights
     along = tuple([a.shape[axis] for axis in axes])
     if whole or not fits(along):
-        raise Failure(WeightsDoNotFit(function="average", shape=a.shape, weights=weights.shape))
+        raise Failure(
+            WeightsDoNotFit(function="numpy.average", shape=a.shape, weights=weights.shape)
+        )
     order = sorted(range(len(axes)), key=lambda index: axes[index])
     return spread(transposed(weights, order), a.shape, sorted(axes))
 
@@ -60,7 +62,7 @@ def average(
     """The weighted mean; not a number or infinite where the weights add up to zero."""
     x = to_inexact(a)
     x = cast(x, wide(x.dtype))
-    axes = normalize_axes(axis, a.ndim, "average")
+    axes = normalize_axes(axis, a.ndim, "numpy.average")
     if weights is None:
         result = mean_over(x, axes, keepdims)
         count = x.builder.program.current.size(count_along(a.shape, axes), x.dtype)
@@ -169,8 +171,10 @@ def cov(
     if ddof is None:
         ddof = 0 if bias else 1
     if not isinstance(ddof, int):
-        raise Failure(BadArguments(function="cov", problem=f"takes an integer `ddof`, not {ddof}"))
-    return _squeezed(_covariances(m, y, rowvar, ddof, (fweights, aweights), dtype, "cov"))
+        raise Failure(
+            BadArguments(function="numpy.cov", problem=f"takes an integer `ddof`, not {ddof}")
+        )
+    return _squeezed(_covariances(m, y, rowvar, ddof, (fweights, aweights), dtype, "numpy.cov"))
 
 
 @of_arrays("numpy.corrcoef", together=("x", "y"))
@@ -178,7 +182,7 @@ def corrcoef(
     x: Value, y: Value | None = None, rowvar: bool = True, *, dtype: DType | None = None
 ) -> Value:
     """The correlations of variables, one row of observations each."""
-    c = _covariances(x, y, rowvar, 1, (None, None), dtype, "corrcoef")
+    c = _covariances(x, y, rowvar, 1, (None, None), dtype, "numpy.corrcoef")
     variance = contract((Labelled(_real(c), ("i", "i")),), ("i",))
     deviation: Value = cast(e.sqrt(variance), c.dtype)
     for axis in (0, 1):

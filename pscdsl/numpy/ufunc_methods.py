@@ -45,8 +45,8 @@ def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
     @function(f"numpy.{name}.accumulate", together=("array",))
     def accumulate(array: Value, axis: int = 0, dtype: DType | None = None) -> Value:
         """Each element along an axis combined with all before it."""
-        place = normalize_axis(axis, array.ndim, f"{name}.accumulate")
-        return running(array, kind, place, dtype, f"{name}.accumulate")
+        place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
+        return running(array, kind, place, dtype, f"numpy.{name}.accumulate")
 
 
 def _extremum(name: str, whole: Meaning, kind: Extreme) -> None:
@@ -63,8 +63,8 @@ def _extremum(name: str, whole: Meaning, kind: Extreme) -> None:
     @function(f"numpy.{name}.accumulate", together=("array",))
     def accumulate(array: Value, axis: int = 0) -> Value:
         """The largest or smallest up to each element along an axis."""
-        require(f"{name}.accumulate", array, REAL)
-        place = normalize_axis(axis, array.ndim, f"{name}.accumulate")
+        require(f"numpy.{name}.accumulate", array, REAL)
+        place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
         return _running_extremum(array, kind, place)
 
 
@@ -85,7 +85,7 @@ def _truth(name: str, whole: Meaning, kind: Extreme) -> None:
     @function(f"numpy.{name}.accumulate", alone=("array",))
     def accumulate(here: Builder, array: Value, axis: int = 0) -> Value:
         """Whether all or any up to each element along an axis are other than zero."""
-        place = normalize_axis(axis, array.ndim, f"{name}.accumulate")
+        place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
         return _running_extremum(truth(array), kind, place)
 
 
@@ -93,8 +93,8 @@ def _bits(name: str, kind: Bits) -> None:
     @function(f"numpy.{name}.reduce", together=("array",))
     def reduce(array: Value, axis: Axes = 0, keepdims: bool = False) -> Value:
         """The bits of all elements along axes combined."""
-        require(f"{name}.reduce", array, "integer or bool")
-        axes = normalize_axes(axis, array.ndim, f"{name}.reduce")
+        require(f"numpy.{name}.reduce", array, "integer or bool")
+        axes = normalize_axes(axis, array.ndim, f"numpy.{name}.reduce")
         if not axes:
             return array
         return finished(Reduce(kind, axes)(array), array.shape, axes, keepdims)

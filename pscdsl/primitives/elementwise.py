@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, DType, Kind
 
-if TYPE_CHECKING:
-    from pscdsl.builder import Operand
 
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
@@ -78,7 +76,7 @@ class Elementwise(Primitive):
     def __reduce__(self) -> str | tuple[Any, ...]:
         return TABLE.__getitem__, (self.name,)
 
-    def __call__(self, *operands: Operand) -> Any:
+    def __call__(self, *operands: Any) -> Any:
         """The function with NumPy's broadcasting and strict promotion."""
         for each in operands:
             builder = getattr(each, "builder", None)

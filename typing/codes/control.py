@@ -1,69 +1,46 @@
-"""PSC5xx: control flow on arrays, carries and branches, trees."""
+"""PSC5xx: carries, branches and predicates of control flow."""
 
 from __future__ import annotations
-
 
 from pscdsl.typing.diagnostics import Diagnostic
 
 
-class BranchOnArray(Diagnostic, code="PSC121"):
-    """Python decides on the value of an array, which is known only when the kernel runs."""
-
-    construct: str
-    found: str
-    rewrite: str
-
-    def message(self) -> str:
-        """Which construct."""
-        return f"{self.construct} needs a truth value, but {self.found} is known only at run time"
-
-    def help(self) -> str | None:
-        """What to write instead."""
-        return self.rewrite or None
-
-
-class LoopOverArray(Diagnostic, code="PSC122"):
-    """A Python loop runs over an array."""
-
-    found: str
-
-    def message(self) -> str:
-        """Over what."""
-        return f"a Python loop over an array ({self.found})"
-
-    def help(self) -> str:
-        """What to write instead."""
-        return "`psc.scan(step, init, xs)` or `psc.map(f, xs)` loops over the leading axis"
-
-
-class ArrayLeavesProgram(Diagnostic, code="PSC123"):
-    """An array is turned into a Python number or list."""
-
-    function: str
-    rewrite: str
-
-    def message(self) -> str:
-        """By what."""
-        return f"`{self.function}` needs the value of an array, which is known only at run time"
-
-    def help(self) -> str | None:
-        """What to write instead."""
-        return self.rewrite or None
-
-
-class NotATree(Diagnostic, code="PSC503"):
-    """Something that is not a tree of arrays stands where one is needed."""
-
-    what: str
-    found: str
-
-    def message(self) -> str:
-        """What and where."""
-        return f"{self.what} holds {self.found}, which is neither an array nor a tree of arrays"
-
-
 class CarryMismatch(Diagnostic, code="PSC504"):
-    """The carry that a loop's body returns differs from the one it is given."""
+    """The carry that a loop's body returns differs from the one it is given.
+
+    What one step returns is what the next one gets, so both have the same structure, shapes and
+    dtypes.  Python numbers in the initial carry take the dtype that the body needs.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(xs: f32["t n"]) -> f32["n"]:
+        init = np.zeros(3, np.float32)
+        carry, _ = psc.scan(lambda c, x: (c.sum() + x, None), init, xs)
+        return carry
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(xs: f32["t n"]) -> f32["n"]:
+        init = np.zeros(xs.shape[1], np.float32)
+        carry, _ = psc.scan(lambda c, x: (c + x, None), init, xs)
+        return carry
+    ```
+    """
 
     loop: str
     path: str
@@ -87,7 +64,35 @@ class CarryMismatch(Diagnostic, code="PSC504"):
 
 
 class BranchMismatch(Diagnostic, code="PSC505"):
-    """The branches of a conditional return different types."""
+    """The branches of a conditional return different types.
+
+    Which branch runs is decided at run time, but what comes after is checked once, so all branches
+    return the same structure, shapes and dtypes.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import bool_, f32
+
+
+    @psc.kernel
+    def pick(p: bool_, x: f32["n"], y: f32["m"]) -> f32["n"]:
+        return psc.cond(p, lambda: x, lambda: y)
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import bool_, f32
+
+
+    @psc.kernel
+    def pick(p: bool_, x: f32["n"], y: f32["n"]) -> f32["n"]:
+        return psc.cond(p, lambda: x, lambda: y)
+    ```
+    """
 
     construct: str
     path: str
@@ -115,7 +120,33 @@ class BranchMismatch(Diagnostic, code="PSC505"):
 
 
 class BadPredicate(Diagnostic, code="PSC506"):
-    """The predicate of a conditional or loop is not a bool scalar."""
+    """The predicate of a conditional or loop is not a bool scalar.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def flip(x: f32["n"]) -> f32["n"]:
+        return psc.cond(x < 0, lambda: -x, lambda: x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def flip(x: f32["n"]) -> f32["n"]:
+        return psc.cond(np.any(x < 0), lambda: -x, lambda: x)
+    ```
+    """
 
     construct: str
     found: str
@@ -130,7 +161,36 @@ class BadPredicate(Diagnostic, code="PSC506"):
 
 
 class BadBody(Diagnostic, code="PSC507"):
-    """A function given to a combinator does not return what the combinator needs."""
+    """A function given to a combinator does not return what the combinator needs.
+
+    The body of `psc.scan` returns a pair: the next carry, and what is collected of this step.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(xs: f32["t"]) -> f32:
+        carry, _ = psc.scan(lambda c, x: c + x, 0.0, xs)
+        return carry
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(xs: f32["t"]) -> f32:
+        carry, _ = psc.scan(lambda c, x: (c + x, None), 0.0, xs)
+        return carry
+    ```
+    """
 
     combinator: str
     needs: str
@@ -143,8 +203,35 @@ class BadBody(Diagnostic, code="PSC507"):
         )
 
 
-class LengthsDiffer(Diagnostic, code="PSC508"):
-    """The arrays that a loop runs over have different lengths, or none."""
+class LoopLengthsDiffer(Diagnostic, code="PSC508"):
+    """The arrays that a loop runs over have different lengths, or none.
+
+    A loop takes one row of each array per step, so all leading axes have the same size.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def products(xs: f32["s n"], ys: f32["t n"]) -> f32["s"]:
+        return psc.map(lambda x, y: x @ y, xs, ys)
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def products(xs: f32["t n"], ys: f32["t n"]) -> f32["t"]:
+        return psc.map(lambda x, y: x @ y, xs, ys)
+    ```
+    """
 
     combinator: str
     lengths: tuple[str, ...]
@@ -154,7 +241,10 @@ class LengthsDiffer(Diagnostic, code="PSC508"):
         """The lengths."""
         if not self.lengths:
             return f"`{self.combinator}` has nothing to run over: give `xs` or `length=`"
-        return f"`{self.combinator}` runs over arrays of lengths {', '.join(self.lengths)}"
+        lengths = ", ".join(self.lengths)
+        if len(self.lengths) == 1:
+            return f"`{self.combinator}` cannot run over a scalar"
+        return f"`{self.combinator}` cannot run over arrays of different lengths: {lengths}"
 
     def label(self) -> str:
         """What differs."""

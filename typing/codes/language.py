@@ -1,25 +1,68 @@
-"""PSC1xx: constructs that have no meaning in a kernel."""
+"""PSC1xx: names, annotations and calls that have no meaning in a kernel."""
 
 from __future__ import annotations
-
 
 from pscdsl.typing.diagnostics import Diagnostic
 
 
-class BadArguments(Diagnostic, code="PSC120"):
-    """A function was called with arguments that it does not take.
+class NotPython(Diagnostic, code="PSC100"):
+    """A file is not Python source text.
+
+    It has a syntax error, is no text at all, or is too large to be a program.  Nothing else is
+    said of such a file, because nothing in it has a meaning.
 
     ## Example
 
     ```py
-    import numpy as np
     import pscdsl as psc
     from pscdsl import f32
 
 
     @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return np.mean(x, axes=0)
+    def f(x: f32["n"]) -> f32["n"]
+        return 2 * x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32["n"]:
+        return 2 * x
+    ```
+    """
+
+    reason: str
+
+    def message(self) -> str:
+        """Why not."""
+        return f"not Python source: {self.reason}"
+
+
+class Unsupported(Diagnostic, code="PSC101"):
+    """A construct of Python has no meaning in a kernel.
+
+    A kernel is a mathematical function of its arguments.  Exceptions, generators, coroutines,
+    classes and context managers describe how a computation proceeds on the host, so they have no
+    counterpart in the program that runs on the device.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def invert(x: f32["n"]) -> f32["n"]:
+        try:
+            return 1 / x
+        except ZeroDivisionError:
+            return x
     ```
 
     ## Fix
@@ -31,31 +74,11 @@ class BadArguments(Diagnostic, code="PSC120"):
 
 
     @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return np.mean(x, axis=0)
+    def invert(x: f32["n"]) -> f32["n"]:
+        zero = x == 0
+        return np.where(zero, x, 1 / np.where(zero, 1, x))
     ```
     """
-
-    function: str
-    problem: str
-
-    def message(self) -> str:
-        """What does not fit."""
-        return f"`{self.function}` {self.problem}"
-
-
-class NotPython(Diagnostic, code="PSC100"):
-    """A file is not Python source text."""
-
-    reason: str
-
-    def message(self) -> str:
-        """Why not."""
-        return f"not Python source: {self.reason}"
-
-
-class Unsupported(Diagnostic, code="PSC101"):
-    """A construct of Python has no meaning in a kernel."""
 
     what: str
     rewrite: str
@@ -70,7 +93,36 @@ class Unsupported(Diagnostic, code="PSC101"):
 
 
 class UnknownName(Diagnostic, code="PSC102"):
-    """A name is not defined, or not yet."""
+    """A name is not defined, or not yet.
+
+    Names are looked up as Python does it: in the function, in the functions around it, in the
+    module, then among Python's own.  A name that a function assigns anywhere is local to it, and
+    cannot be read before its first assignment.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def scale(x: f32["n"]) -> f32["n"]:
+        return factor * x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def scale(x: f32["n"], factor: f32) -> f32["n"]:
+        return factor * x
+    ```
+    """
 
     name: str
     unassigned: bool
@@ -83,7 +135,35 @@ class UnknownName(Diagnostic, code="PSC102"):
 
 
 class NoSuchAttribute(Diagnostic, code="PSC103"):
-    """A value has no attribute of this name, or none that has a meaning in a kernel."""
+    """A value has no attribute of this name, or none that has a meaning in a kernel.
+
+    Arrays have the attributes and methods of NumPy's arrays that are pure; records have their
+    fields and methods; modules have their names.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(x: f32["n"]) -> f32:
+        return x.summ()
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(x: f32["n"]) -> f32:
+        return x.sum()
+    ```
+    """
 
     owner: str
     attribute: str
@@ -102,7 +182,37 @@ class NoSuchAttribute(Diagnostic, code="PSC103"):
 
 
 class BadAnnotation(Diagnostic, code="PSC104"):
-    """An annotation is not a type of arrays, or of trees of arrays."""
+    """An annotation is not a type of arrays, or of trees of arrays.
+
+    A kernel is checked from its signature alone, so every parameter says its dtype and its shape:
+    `f32["n d"]`, a record class, a tuple of such types, or `psc.Static[...]` for a value that is
+    known when the kernel is compiled.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def double(x: np.ndarray) -> f32["n"]:
+        return 2 * x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def double(x: f32["n"]) -> f32["n"]:
+        return 2 * x
+    ```
+    """
 
     text: str
     reason: str
@@ -118,7 +228,35 @@ class BadAnnotation(Diagnostic, code="PSC104"):
 
 
 class MissingAnnotation(Diagnostic, code="PSC105"):
-    """A parameter of a kernel has no type."""
+    """A parameter of a kernel has no type.
+
+    The types of a kernel's parameters are what it is checked for; without them there is nothing to
+    check.  Functions that are not kernels need no types: they are checked where they are called.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def double(x) -> f32["n"]:
+        return 2 * x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def double(x: f32["n"]) -> f32["n"]:
+        return 2 * x
+    ```
+    """
 
     function: str
     name: str
@@ -133,53 +271,42 @@ class MissingAnnotation(Diagnostic, code="PSC105"):
         """What to write."""
         if self.name.startswith("*"):
             return "take a tuple or a record instead"
-        return f'for instance `{self.name}: f32["n"]`'
-
-
-class RecursiveKernel(Diagnostic, code="PSC106"):
-    """A kernel calls itself, directly or through others."""
-
-    function: str
-
-    def message(self) -> str:
-        """Which kernel."""
-        return f"kernel `{self.function}` calls itself"
-
-    def help(self) -> str:
-        """What to write instead."""
-        return "use `psc.while_loop` or `psc.scan`"
-
-
-class UnboundedRecursion(Diagnostic, code="PSC107"):
-    """Helpers call each other without an end that is known while checking."""
-
-    function: str
-
-    def message(self) -> str:
-        """Which function."""
-        return f"calls of `{self.function}` are nested too deeply"
-
-    def help(self) -> str:
-        """What to write instead."""
-        return "use `psc.while_loop`, `psc.fori_loop` or `psc.scan`"
-
-
-class TooManySteps(Diagnostic, code="PSC108"):
-    """Checking a kernel takes more steps than are allowed, mostly because of an unrolled loop."""
-
-    limit: int
-
-    def message(self) -> str:
-        """The bound."""
-        return f"checking takes more than {self.limit} steps"
-
-    def help(self) -> str:
-        """What to write instead."""
-        return "a loop over static values is unrolled; `psc.fori_loop` or `psc.scan` is not"
+        return f'give it a type, for instance `{self.name}: f32["n"]`'
 
 
 class NotStatic(Diagnostic, code="PSC109"):
-    """Something must be known while checking, and is not."""
+    """Something must be known while checking, and is not.
+
+    Loops, dicts and the shapes of results are worked out while a kernel is checked, once for all
+    sizes.  So a Python loop needs a number of steps that is known; a size that the caller decides
+    is not.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def power(x: f32["n n"]) -> f32["n n"]:
+        for _ in range(x.shape[0]):
+            x = x @ x
+        return x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def power(x: f32["n n"]) -> f32["n n"]:
+        return psc.fori_loop(0, x.shape[0], lambda i, y: y @ y, x)
+    ```
+    """
 
     what: str
 
@@ -192,23 +319,33 @@ class NotStatic(Diagnostic, code="PSC109"):
         return "loops over arrays or symbolic sizes are `psc.scan`, `psc.fori_loop` or `psc.map`"
 
 
-class BadOperands(Diagnostic, code="PSC110"):
-    """An operator has no meaning for its operands."""
-
-    operator: str
-    left: str
-    right: str
-    reason: str
-
-    def message(self) -> str:
-        """The operands."""
-        operands = f"{self.left} and {self.right}" if self.right else self.left
-        why = f": {self.reason}" if self.reason else ""
-        return f"`{self.operator}` has no meaning for {operands}{why}"
-
-
 class NotCallable(Diagnostic, code="PSC111"):
-    """Something is called that is not a function."""
+    """Something is called that is not a function.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(x: f32["n"]) -> f32:
+        return x.T()
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(x: f32["n"]) -> f32:
+        return x.T.sum()
+    ```
+    """
 
     found: str
 
@@ -217,60 +354,42 @@ class NotCallable(Diagnostic, code="PSC111"):
         return f"{self.found} cannot be called in a kernel"
 
 
-class BadIndex(Diagnostic, code="PSC112"):
-    """An index does not fit what is indexed."""
+class BadArguments(Diagnostic, code="PSC120"):
+    """A function was called with arguments that it does not take.
 
-    found: str
-    index: str
-    reason: str
-    rewrite: str = ""
+    The number and the names of arguments are checked as Python does it, before anything else is
+    said of the call.
 
-    def message(self) -> str:
-        """The index and the reason."""
-        return f"{self.found} cannot be indexed by {self.index}: {self.reason}"
+    ## Example
 
-    def help(self) -> str | None:
-        """What to write instead."""
-        return self.rewrite or None
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
 
 
-class WrongUnpacking(Diagnostic, code="PSC113"):
-    """A pattern of names does not fit what it is assigned from."""
+    @psc.kernel
+    def average(x: f32["n"]) -> f32:
+        return np.mean(x, axes=0)
+    ```
 
-    expected: int
-    found: str
+    ## Fix
 
-    def message(self) -> str:
-        """Both counts."""
-        return f"{self.expected} names cannot be assigned from {self.found}"
-
-
-class RaiseReached(Diagnostic, code="PSC114"):
-    """A `raise` is reached while checking."""
-
-    what: str
-
-    def message(self) -> str:
-        """What is raised."""
-        return f"`raise {self.what}` is reached"
-
-    def help(self) -> str:
-        """What to write instead."""
-        return "`if fact: raise …` over sizes, ranks or dtypes is a precondition"
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
 
 
-class NoSource(Diagnostic, code="PSC115"):
-    """The source of a function cannot be found, so that it cannot be checked.
-
-    Functions made by `exec`, by C extensions or typed at a bare prompt have no source text.
+    @psc.kernel
+    def average(x: f32["n"]) -> f32:
+        return np.mean(x, axis=0)
+    ```
     """
 
     function: str
+    problem: str
 
     def message(self) -> str:
-        """Which function."""
-        return f"the source of `{self.function}` cannot be found"
-
-    def help(self) -> str:
-        """What to do."""
-        return "define it in a file"
+        """What does not fit."""
+        return f"`{self.function}` {self.problem}"

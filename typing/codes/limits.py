@@ -56,6 +56,10 @@ class NoRule(Diagnostic, code="PSC901"):
 
     A user-defined primitive has the rules that its author gave it; a transformation that needs
     another one stops here.
+
+    ## No example
+
+    No part of the language shows it, only a primitive of the user that lacks the rule.
     """
 
     primitive: str
@@ -71,6 +75,10 @@ class IllTypedEquation(Diagnostic, code="PSC902"):
 
     Library functions check their arguments before they build equations, so this message comes
     from a user-defined primitive, or from a mistake in the compiler.
+
+    ## No example
+
+    No part of the language shows it, only a primitive of the user with a wrong call.
     """
 
     primitive: str
@@ -81,24 +89,38 @@ class IllTypedEquation(Diagnostic, code="PSC902"):
         return f"`{self.primitive}` does not fit its operands: {self.reason}"
 
 
-class InternalError(Diagnostic, code="PSC999"):
-    """The compiler failed where it should not; this is a mistake of ours, not of the program.
-
-    Please report it with the program that shows it.
-    """
-
-    what: str
-
-    def message(self) -> str:
-        """What happened."""
-        return f"internal error: {self.what}"
-
-
 class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
     """A kernel cannot be checked from its source alone.
 
     It is defined inside a function or class, so what its free names stand for is decided when
     that function runs.  It is checked when it is first called, or by `kernel.check()`.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    def make(scale):
+        @psc.kernel
+        def scaled(x: f32["n"]) -> f32["n"]:
+            return scale * x
+
+        return scaled
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def scaled(x: f32["n"], scale: f32) -> f32["n"]:
+        return scale * x
+    ```
     """
 
     kernel_name: str
@@ -113,3 +135,86 @@ class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
         return (
             "define it at module level and pass what it needs, or call `.check()` on it in a test"
         )
+
+
+class NoSource(Diagnostic, code="PSC904"):
+    """The source of a function cannot be found, so that it cannot be checked.
+
+    Functions made by `exec`, by C extensions or typed at a bare prompt have no source text.  Where
+    a source can be read, the function is checked like any other.
+
+    ## No example
+
+    Only a function that is loaded can lack its source: a file that is checked has one.
+    """
+
+    function: str
+
+    def message(self) -> str:
+        """Which function."""
+        return f"the source of `{self.function}` cannot be found"
+
+    def help(self) -> str:
+        """What to do."""
+        return "define it in a file"
+
+
+class UnknownFunction(Diagnostic, code="PSC910"):
+    """A function is called of which nothing is known.
+
+    It belongs to a module that is neither known nor among the files that are checked, so nobody can
+    say whether it is pure, or what types it gives.
+
+    ## Example
+
+    ```py
+    import skimage
+
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def smooth(x: f32["n m"]) -> f32["n m"]:
+        return skimage.filters.gaussian(x)
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def smooth(x: f32["n m"], blurred: f32["n m"]) -> f32["n m"]:
+        return 0.5 * (x + blurred)
+    ```
+    """
+
+    function: str
+
+    def message(self) -> str:
+        """Which function."""
+        return f"`{self.function}` cannot be called in a kernel: nothing is known of it"
+
+    def help(self) -> str:
+        """What to write instead."""
+        return "call it outside and pass its result as an argument"
+
+
+class InternalError(Diagnostic, code="PSC999"):
+    """The compiler failed where it should not; this is a mistake of ours, not of the program.
+
+    Please report it with the program that shows it.
+
+    ## No example
+
+    If there were a program that shows it, it would be a test, and the mistake would be gone.
+    """
+
+    what: str
+
+    def message(self) -> str:
+        """What happened."""
+        return f"internal error: {self.what}"

@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
-
 from pscdsl.typing.diagnostics import Diagnostic
 
 
 class SideEffect(Diagnostic, code="PSC201"):
-    """A function writes to the world: it prints, or opens a file."""
+    """A function changes the world outside: it prints, logs, or writes a file.
+
+    A kernel is compiled, cached, differentiated and run in any order, once or many times.  An
+    effect inside it would happen at another time than its place in the text says, or not at all.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(x: f32["n"]) -> f32:
+        s = x.sum()
+        print("total", s)
+        return s
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def total(x: f32["n"]) -> f32:
+        return x.sum()
+
+
+    def report(x: np.ndarray) -> None:
+        print("total", total(x))
+    ```
+    """
 
     function: str
     rewrite: str
@@ -22,7 +56,39 @@ class SideEffect(Diagnostic, code="PSC201"):
 
 
 class HiddenInput(Diagnostic, code="PSC202"):
-    """A result would depend on something that is not an argument: the clock, the environment."""
+    """A result would depend on something that is not an argument: the clock, the environment.
+
+    What a kernel computes is decided by its arguments alone.  A hidden input would be read once,
+    when the kernel is compiled, and stay the same ever after.
+
+    ## Example
+
+    ```py
+    import time
+
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def decay(x: f32["n"]) -> f32["n"]:
+        return x * np.exp(-time.time())
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def decay(x: f32["n"], seconds: f32) -> f32["n"]:
+        return x * np.exp(-seconds)
+    ```
+    """
 
     function: str
     what: str
@@ -38,7 +104,36 @@ class HiddenInput(Diagnostic, code="PSC202"):
 
 
 class RandomState(Diagnostic, code="PSC203"):
-    """Random numbers are drawn from a hidden, global state."""
+    """Random numbers are drawn from a hidden, global state.
+
+    Two calls with the same arguments would give different results, and a compiled kernel would
+    draw once and repeat itself ever after.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def noisy(x: f32["n"]) -> f32["n"]:
+        return x + np.random.normal(size=x.shape)
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def noisy(x: f32["n"], noise: f32["n"]) -> f32["n"]:
+        return x + noise
+    ```
+    """
 
     function: str
 
@@ -52,7 +147,40 @@ class RandomState(Diagnostic, code="PSC203"):
 
 
 class OuterWrite(Diagnostic, code="PSC204"):
-    """A name outside of the function is written."""
+    """A name outside of the function is written.
+
+    `global` and `nonlocal` make one call depend on the calls before it.  What a function changes
+    is what it returns.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    CALLS = 0
+
+
+    @psc.kernel
+    def double(x: f32["n"]) -> f32["n"]:
+        global CALLS
+        CALLS += 1
+        return 2 * x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32, i32
+
+
+    @psc.kernel
+    def double(x: f32["n"], calls: i32) -> tuple[f32["n"], i32]:
+        return 2 * x, calls + 1
+    ```
+    """
 
     name: str
 
@@ -66,7 +194,37 @@ class OuterWrite(Diagnostic, code="PSC204"):
 
 
 class Mutation(Diagnostic, code="PSC205"):
-    """Something is changed in place."""
+    """Something is changed in place.
+
+    Arrays, records, lists and dicts are values: everyone who holds one keeps what he has.  A
+    changed copy under the same name says the same, and costs nothing more after compilation.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def clear_first(x: f32["n"]) -> f32["n"]:
+        x[0] = 0.0
+        return x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def clear_first(x: f32["n"]) -> f32["n"]:
+        x = psc.update(x, 0, 0.0)
+        return x
+    ```
+    """
 
     what: str
     rewrite: str
@@ -81,7 +239,40 @@ class Mutation(Diagnostic, code="PSC205"):
 
 
 class MutableCapture(Diagnostic, code="PSC206"):
-    """A kernel reads a mutable value of its module that the module also writes."""
+    """A kernel reads a mutable value of its module that the module also writes.
+
+    A list, dict or array at module level is a constant of the kernel as long as nothing writes it.
+    If something does, the kernel would go on using what it saw when it was compiled.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    WEIGHTS = np.ones(3)
+    WEIGHTS[0] = 2.0
+
+
+    @psc.kernel
+    def weigh(x: f32["3"]) -> f32:
+        return WEIGHTS.astype(np.float32) @ x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def weigh(x: f32["3"], weights: f32["3"]) -> f32:
+        return weights @ x
+    ```
+    """
 
     name: str
     kind: str
@@ -94,17 +285,3 @@ class MutableCapture(Diagnostic, code="PSC206"):
     def help(self) -> str:
         """What to write instead."""
         return "pass it as an argument"
-
-
-class UnknownFunction(Diagnostic, code="PSC910"):
-    """A function is called whose source has no meaning here, so that nothing is known of it."""
-
-    function: str
-
-    def message(self) -> str:
-        """Which function."""
-        return f"nothing is known of `{self.function}`: it cannot be called in a kernel"
-
-    def help(self) -> str:
-        """What to write instead."""
-        return "call it outside and pass its result as an argument"

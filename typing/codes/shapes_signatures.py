@@ -1,7 +1,6 @@
-"""Arguments and results that do not fit a signature: PSC302-306, PSC404-405, PSC501-503."""
+"""PSC3xx: shapes that do not fit a signature, and its preconditions."""
 
 from __future__ import annotations
-
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
@@ -68,6 +67,9 @@ class ArgumentShape(Diagnostic, code="PSC302"):
 class ReturnShape(Diagnostic, code="PSC303"):
     """What a kernel returns has not the shape that it declares.
 
+    Sizes of one name are one size everywhere in a signature: what is returned must have the
+    declared shape for every size that the arguments may have.
+
     ## Example
 
     ```py
@@ -124,7 +126,6 @@ class SizeNotDetermined(Diagnostic, code="PSC304"):
     ## Example
 
     ```py
-    import numpy as np
     import pscdsl as psc
     from pscdsl import f32
 
@@ -137,7 +138,6 @@ class SizeNotDetermined(Diagnostic, code="PSC304"):
     ## Fix
 
     ```py
-    import numpy as np
     import pscdsl as psc
     from pscdsl import f32
 
@@ -276,6 +276,9 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
 class AssertionFails(Diagnostic, code="PSC307"):
     """An assertion about static facts does not hold.
 
+    An `assert` about sizes, ranks, dtypes and other static facts is decided while checking.  What
+    is true for some sizes only becomes a precondition; what is true for none is an error.
+
     ## Example
 
     ```py
@@ -310,192 +313,3 @@ class AssertionFails(Diagnostic, code="PSC307"):
         """What was asserted."""
         why = f": {self.text}" if self.text else ""
         return f"`{self.condition}` does not hold{why}"
-
-
-class ArgumentDtype(Diagnostic, code="PSC404"):
-    """An argument's dtype does not fit the signature of the kernel that is called.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def double(x: f32["n"]) -> f32["n"]:
-        return 2 * x
-
-
-    @psc.kernel
-    def f(x: f64["n"]) -> f32["n"]:
-        return double(x)
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def double(x: f32["n"]) -> f32["n"]:
-        return 2 * x
-
-
-    @psc.kernel
-    def f(x: f64["n"]) -> f32["n"]:
-        return double(x.astype(f32))
-    ```
-    """
-
-    function: str
-    argument: str
-    declared: str
-    given: ArrayType
-
-    def message(self) -> str:
-        """Which argument, and both types."""
-        return (
-            f"argument `{self.argument}` of `{self.function}` is {self.given}, "
-            f"but {self.declared} is declared"
-        )
-
-    def help(self) -> str:
-        """The cast."""
-        return "cast it with `.astype(...)`; arrays are never converted silently"
-
-
-class ReturnDtype(Diagnostic, code="PSC405"):
-    """What a kernel returns has not the dtype that it declares.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f64["n"]:
-        return x * 2
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f64["n"]:
-        return (x * 2).astype(f64)
-    ```
-    """
-
-    function: str
-    path: str
-    declared: ArrayType
-    found: ArrayType
-
-    def message(self) -> str:
-        """Both types."""
-        part = f"result{self.path} of " if self.path else ""
-        return f"{part}`{self.function}` returns {self.found}, but {self.declared} is declared"
-
-    def help(self) -> str:
-        """The cast."""
-        return f"`.astype(psc.{self.declared.dtype})`, or declare {self.found}"
-
-
-class ArgumentTree(Diagnostic, code="PSC501"):
-    """An argument is another kind of thing than the signature declares.
-
-    For instance an array where a record is declared, a tuple of another length, or an array
-    where a static value is needed.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def add(pair: tuple[f32["n"], f32["n"]]) -> f32["n"]:
-        return pair[0] + pair[1]
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n"]:
-        return add((x, x, x))
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def add(pair: tuple[f32["n"], f32["n"]]) -> f32["n"]:
-        return pair[0] + pair[1]
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n"]:
-        return add((x, x))
-    ```
-    """
-
-    function: str
-    argument: str
-    declared: str
-    given: str
-
-    def message(self) -> str:
-        """Which argument, and both."""
-        return (
-            f"argument `{self.argument}` of `{self.function}` is {self.given}, "
-            f"but {self.declared} is declared"
-        )
-
-
-class ReturnTree(Diagnostic, code="PSC502"):
-    """What a kernel returns is another kind of thing than it declares.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> tuple[f32["n"], f32]:
-        return x
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> tuple[f32["n"], f32]:
-        return x, x.sum()
-    ```
-    """
-
-    function: str
-    declared: str
-    found: str
-
-    def message(self) -> str:
-        """Both."""
-        return f"`{self.function}` returns {self.found}, but {self.declared} is declared"

@@ -1,0 +1,127 @@
+"""What type checkers know of arrays: dtype and shape stand in the annotation, for people and for us.
+
+To a checker every array type is NumPy's `ndarray` with its dtype, whatever the brackets say, so
+the whole of NumPy's own typing applies to it.  It is also a protocol that any number or array
+fits, because NumPy's stubs seldom know the dtype of what a function returns.  What this catches:
+an argument that is no number or array (a string, a list, None, a record), an attribute that arrays
+do not have, a wrong number of arguments.  Sizes and dtypes are checked by `pscdsl check`.
+
+* pyright and Pylance need nothing.
+* mypy needs the plug-in `pscdsl.mypy_plugin`.
+* ruff needs F722 and F821 off where shapes are written (`"n d"` is not a forward reference).
+"""
+
+# A protocol with a class among its bases is what makes this work: both directions are quiet.
+# pyright: reportGeneralTypeIssues=false, reportIncompatibleMethodOverride=false
+# mypy: disable-error-code="misc, override"
+
+from typing import Annotated, Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+
+import numpy as np
+
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.notation import DimSpec
+
+_S = TypeVar("_S", bound=np.generic, covariant=True)
+_T = TypeVar("_T")
+
+Static: TypeAlias = Annotated[_T, "static"]
+"""A parameter whose value is known while checking: to other checkers simply that type."""
+
+class Surface(np.ndarray[tuple[int, ...], np.dtype[_S]]):
+    """What the result of a kernel has beside NumPy's attributes."""
+
+    def to_numpy(self) -> np.ndarray[tuple[int, ...], np.dtype[_S]]:
+        """The contents, once computed, as a NumPy array."""
+
+    def block_until_ready(self) -> Self:
+        """Wait until the contents are computed."""
+
+class Numeric(Protocol):
+    """Any number or array, and only those."""
+
+    def conjugate(self) -> Any: ...
+
+class Element(Numeric, Protocol):
+    """A type of arrays: alone a scalar, with a shape in brackets an array."""
+
+    def __class_getitem__(cls, shape: str) -> type[Self]: ...
+
+@runtime_checkable
+class Array(Numeric, Surface[Any], Protocol):
+    """An array on the device: the result of a kernel."""
+
+class bool_(Element, Surface[np.bool], Protocol):
+    """A bool, `bool_["n d"]` an array of them."""
+
+class i8(Element, Surface[np.int8], Protocol):
+    """An 8-bit integer, `i8["n d"]` an array of them."""
+
+class i16(Element, Surface[np.int16], Protocol):
+    """A 16-bit integer, `i16["n d"]` an array of them."""
+
+class i32(Element, Surface[np.int32], Protocol):
+    """A 32-bit integer, `i32["n d"]` an array of them."""
+
+class i64(Element, Surface[np.int64], Protocol):
+    """A 64-bit integer, `i64["n d"]` an array of them."""
+
+class u8(Element, Surface[np.uint8], Protocol):
+    """An 8-bit unsigned integer, `u8["n d"]` an array of them."""
+
+class u16(Element, Surface[np.uint16], Protocol):
+    """A 16-bit unsigned integer, `u16["n d"]` an array of them."""
+
+class u32(Element, Surface[np.uint32], Protocol):
+    """A 32-bit unsigned integer, `u32["n d"]` an array of them."""
+
+class u64(Element, Surface[np.uint64], Protocol):
+    """A 64-bit unsigned integer, `u64["n d"]` an array of them."""
+
+class bf16(Element, Surface[np.floating[Any]], Protocol):
+    """A number with the range of f32 in 16 bits (bfloat16), `bf16["n d"]` an array of them."""
+
+class f16(Element, Surface[np.float16], Protocol):
+    """A 16-bit floating-point number, `f16["n d"]` an array of them."""
+
+class f32(Element, Surface[np.float32], Protocol):
+    """A 32-bit floating-point number, `f32["n d"]` an array of them."""
+
+class f64(Element, Surface[np.float64], Protocol):
+    """A 64-bit floating-point number, `f64["n d"]` an array of them."""
+
+class c64(Element, Surface[np.complex64], Protocol):
+    """A complex number of two f32, `c64["n d"]` an array of them."""
+
+class c128(Element, Surface[np.complex128], Protocol):
+    """A complex number of two f64, `c128["n d"]` an array of them."""
+
+class Key(Element, Surface[np.uint32], Protocol):
+    """A random key, `Key["n"]` an array of them."""
+
+class Bool(Element, Surface[np.bool], Protocol):
+    """Bools of any one dtype: `Bool["n d"]`."""
+
+class Int(Element, Surface[np.signedinteger[Any]], Protocol):
+    """Signed integers of any one dtype: `Int["n d"]`."""
+
+class UInt(Element, Surface[np.unsignedinteger[Any]], Protocol):
+    """Unsigned integers of any one dtype: `UInt["n d"]`."""
+
+class Integer(Element, Surface[np.integer[Any]], Protocol):
+    """Integers, signed or not of any one dtype: `Integer["n d"]`."""
+
+class Float(Element, Surface[np.floating[Any]], Protocol):
+    """Floating-point numbers of any one dtype: `Float["n d"]`."""
+
+class Complex(Element, Surface[np.complexfloating[Any, Any]], Protocol):
+    """Complex numbers of any one dtype: `Complex["n d"]`."""
+
+class Inexact(Element, Surface[np.inexact[Any]], Protocol):
+    """Floating-point or complex numbers of any one dtype: `Inexact["n d"]`."""
+
+class Num(Element, Surface[np.number[Any]], Protocol):
+    """Numbers of any one dtype: `Num["n d"]`."""
+
+class Shaped(Element, Surface[Any], Protocol):
+    """Elements of any one dtype: `Shaped["n d"]`."""

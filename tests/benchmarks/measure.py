@@ -1,0 +1,53 @@
+"""Timing pairs in one run: alternating, medians of ratios."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """What two alternatives took, and the median and quartiles of ours over theirs."""
+
+    ours: float
+    theirs: float
+    low: float
+    median: float
+    high: float
+
+
+def seconds(action: Callable[[], object], times: int = 1) -> float:
+    """How long an action takes, averaged over a few runs of it."""
+    start = time.perf_counter()
+    for _ in range(times):
+        action()
+    return (time.perf_counter() - start) / times
+
+
+def compare(
+    ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 15, times: int = 1
+) -> Ratio:
+    """Alternate two actions; the ratio of each pair of neighbours counts."""
+    ours()
+    theirs()
+    mine: list[float] = []
+    other: list[float] = []
+    for _ in range(rounds):
+        mine.append(seconds(ours, times))
+        other.append(seconds(theirs, times))
+    ratios = sorted(a / b for a, b in zip(mine, other, strict=True))
+    low, median, high = statistics.quantiles(ratios, n=4)
+    return Ratio(statistics.median(mine), statistics.median(other), low, median, high)
+
+
+def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows as aligned text."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (head, *rows)
+    ]
+    return "\n".join([title, *lines, ""])

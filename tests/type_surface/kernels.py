@@ -1,0 +1,212 @@
+"""Kernels and their use, as people write them: no type checker has anything to say."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pyrsistent import PMap, PRecord, PVector, field, pmap
+
+import pscdsl as psc
+from pscdsl import Bool, Float, Int, Key, Num, Shaped, bf16, bool_, c64, f32, f64, i32
+
+
+class Params(psc.Record):
+    w: f32["h h"]
+    b: f32["h"]
+
+
+class Layer(psc.Record, dims="i o"):
+    w: f32["o i"]
+    b: f32["o"]
+
+    def __call__(self, x: f32["*batch i"]) -> f32["*batch o"]:
+        return x @ self.w.T + self.b
+
+
+class Pair(NamedTuple):
+    left: f32["n"]
+    right: f32["n"]
+
+
+@dataclass(frozen=True)
+class Moments:
+    mean: f32["n"]
+    variance: f32["n"]
+    count: i32 = 0
+
+
+class Scale(PRecord):  # pyright: ignore[reportMissingTypeArgument]
+    factor = field(type=f32["n"])
+
+
+def sigmoid(x: f32["*s"]) -> f32["*s"]:
+    return 1 / (1 + np.exp(-x))
+
+
+@psc.kernel
+def rnn(p: Params, xs: f32["t h"], h0: f32["h"]) -> f32["t h"]:
+    def step(h: f32["h"], x: f32["h"]) -> tuple[f32["h"], f32["h"]]:
+        h = np.tanh(p.w @ h + x + p.b)
+        return h, h
+
+    _, hs = psc.scan(step, h0, xs)
+    return hs
+
+
+@psc.kernel
+def loss(p: Params, xs: f32["t h"], h0: f32["h"], y: f32["t h"]) -> f32:
+    return np.mean((rnn(p, xs, h0) - y) ** 2)
+
+
+@psc.kernel
+def more(x: f32["n m"], idx: i32["k"]) -> tuple[f32["n"], f32["m n"], f32["k m"], f32["n m"]]:
+    n = x.shape[0]
+    z = np.concatenate([x, np.zeros((n, 1))], axis=1)[:, :-1]
+    y = np.where(x > 0, x, 0.0).sum(axis=1)
+    u = psc.update(x, (0, 0), 1.0)
+    return y, x.T, x[idx], u.reshape(z.shape)
+
+
+@psc.kernel
+def scalars(x: f32, n: i32, flag: bool_) -> tuple[f32, i32, bool_, f32, f32, f32, f32]:
+    a = 2 * x + 1 - x / 3
+    b = 0.5 * x**2
+    c = -abs(x)
+    d = np.sqrt(x) if x.ndim == 0 else x
+    return a, n // 2 % 3, ~flag & (x > 0), b, c, d, np.float32(1)
+
+
+@psc.kernel
+def reductions(x: f32["b n"]) -> tuple[f32["b"], f32, f32["b"], i32["b"], f32["b"], f32, bool_]:
+    m = x.mean(axis=-1)
+    centred = x - m[:, None]
+    v = np.square(centred).mean(axis=-1)
+    w = np.sum(x, axis=1) / x.shape[1]
+    return w, np.max(x), np.sqrt(v + 1e-5), np.argmax(x, axis=1), m, np.linalg.norm(x), (x > 0).all()
+
+
+@psc.kernel
+def shapes(x: f32["b t d"], y: f32["b d"]) -> tuple[f32["b t*d"], f32["t b d"], f32["b 1 d"]]:
+    b, t, d = x.shape
+    flat = x.reshape(b, t * d)
+    moved = np.transpose(x, (1, 0, 2))
+    assert t % 2 == 0
+    first, second = x[:, : t // 2], x[:, t // 2 :]
+    joined = np.concatenate([first, second], axis=1)
+    stacked = np.stack([y, y], axis=0)
+    ramp = np.arange(t, dtype=f32) / t
+    eye = np.eye(d, dtype=np.float32)
+    z = np.einsum("btd,de->bte", joined + ramp[None, :, None], eye)
+    return flat + z.reshape(b, -1), moved, stacked[0][:, None, :]
+
+
+@psc.kernel
+def casts(x: f32["n"], i: i32["n"]) -> tuple[bf16["n"], f64["n"], i32["n"], c64["n"], f32["n"]]:
+    k = (x * 2).astype(i32) + i * i - 1
+    z = x + 1j * x
+    return x.astype(bf16), x.astype(f64), k, z, i.astype(np.float32) * np.zeros(3, dtype=f32)
+
+
+@psc.kernel
+def generic(
+    x: Float["*b n"], m: Bool["n"], i: Int["k"], q: Num["n"], s: Shaped["n"]
+) -> tuple[Float["*b n"], Float["*b"], Num["n"], Shaped["n"], Int["k"]]:
+    shifted = x - np.max(x, axis=-1, keepdims=True)
+    e = np.where(m, np.exp(shifted), 0)
+    return e / e.sum(axis=-1, keepdims=True), x[..., 0], q * q + 1 - q, s, i + 1
+
+
+@psc.kernel
+def static(x: f32["n"], power: psc.Static[int], mode: psc.Static[Literal["a", "b"]]) -> f32["n"]:
+    for _ in range(power):
+        x = x * x
+    if mode == "a":
+        x = x + power
+    return x
+
+
+@psc.kernel
+def control(x: f32["n"], m: f32["k n"], flag: bool_) -> tuple[f32["n"], f32, f32["k n"], f32["k"]]:
+    a = psc.cond(flag, lambda v: v * 2, lambda v: v, x)
+    b = psc.cond(flag, lambda: np.sum(x), lambda: 0.0)
+    c = psc.fori_loop(0, 10, lambda i, v: v + x[i], 0.0)
+    d = psc.while_loop(lambda v: v.sum() < 10, lambda v: v + 1, a, max_steps=5)
+    e, rows = psc.scan(lambda s, r: (s + r, s * r), np.zeros(x.shape[0]), m)
+    f, _ = psc.scan(lambda s, _: (s + 1, None), x, length=3)
+    g = psc.map(lambda r: r @ x, m)
+    h = psc.switch(0, [lambda v: v, lambda v: v + 1], d)
+    total, count = psc.fori_loop(0, 4, lambda i, s: (s[0] + i, s[1] + 1), (x, 0))
+    return a + b + c + e + f + h + total, (d * count).sum(), rows, g.reshape(-1)
+
+
+@psc.kernel
+def records(
+    layer: Layer["d h"], pair: Pair, moments: Moments, x: f32["b d"], layers: tuple[f32["n"], ...]
+) -> tuple[f32["b h"], Pair, Moments, f32["n"]]:
+    y = layer(x)
+    total = pair.left
+    for each in layers:
+        total = total + each
+    n = total.shape[0]
+    return (
+        y + layer.b,
+        Pair(total, np.zeros(n)),
+        Moments(mean=total, variance=pair.right * 2, count=moments.count + 1),
+        sigmoid(moments.mean),
+    )
+
+
+@psc.kernel
+def persistent(scale: Scale, many: PMap[str, f32["n"]], row: PVector[f32["n"]]) -> f32["n"]:
+    return scale.factor * many["a"] + row[0]
+
+
+@psc.kernel
+def keyed(key: Key, keys: Key["n"], extra: f32["n"] | None = None) -> tuple[Key, Key]:
+    return key, keys[0]
+
+
+@psc.kernel
+def pieces(x: f32["n m"]) -> tuple[f32, f32["2"], f32["n"]]:
+    values, indices = psc.top_k(x[0], 2)
+    part = psc.dynamic_slice(x, (0, 0), (1, 1))
+    with psc.scope("tail"):
+        y = psc.dynamic_update(x, part, (0, 0))
+    return y[0, 0] + indices[0], values, psc.reveal_type(np.diagonal(y))
+
+
+def plain(x: NDArray[np.float32], y: ArrayLike) -> float:
+    """Ordinary Python takes results as arrays."""
+    return float(np.sum(np.asarray(x) + np.asarray(y)))
+
+
+def use() -> None:
+    """Kernels called from ordinary Python."""
+    params = Params(w=np.ones((2, 2), np.float32), b=np.ones(2, np.float32))
+    out = loss(params, np.ones((3, 2), np.float32), np.zeros(2, np.float32), np.ones((3, 2)))
+    print(float(out), out.shape, np.asarray(out), out.item(), f"{out:.3f}")
+    hs = rnn(params, np.ones((3, 2), np.float32), np.zeros(2, np.float32))
+    again = rnn(params.replace(b=hs[0]), hs, hs[-1])
+    n, d = again.shape
+    print(n * d, again.dtype, len(again), [row.sum() for row in again], hs.to_numpy() + 1)
+    print(plain(again, again), again.tolist(), np.allclose(hs, again), isinstance(out, psc.Array))
+    a, _, _, _, _, _, _ = scalars(1.0, 2, True)
+    print(a + 1, 1 + a, a > 0, int(a))
+    static(np.ones(3), 2, mode="a")
+    layer = Layer(w=np.ones((3, 2)), b=np.zeros(3))
+    applied: Layer["d h"] = layer
+    y, pair, moments, _ = records(
+        applied, Pair(np.ones(2), np.ones(2)), Moments(np.ones(2), np.ones(2)), np.ones((4, 2)), ()
+    )
+    print(y.shape, pair.left + 1, moments.count)
+    persistent(Scale(factor=np.ones(2)), pmap({"a": np.ones(2)}), pvector_of(np.ones(2)))
+    dtype = np.dtype(f32)
+    print(np.zeros(3, dtype=f32).astype(i32).dtype == dtype, np.issubdtype(dtype, np.floating))
+
+
+def pvector_of(*arrays: f32["n"]) -> PVector[f32["n"]]:
+    """A persistent vector."""
+    from pyrsistent import pvector
+
+    return pvector(arrays)

@@ -1,0 +1,139 @@
+"""PSC5xx: trees of arguments and results that do not fit."""
+
+from __future__ import annotations
+
+from pscdsl.typing.diagnostics import Diagnostic
+
+
+class ArgumentTree(Diagnostic, code="PSC501"):
+    """An argument is another kind of thing than the signature declares.
+
+    For instance an array where a record is declared, a tuple of another length, or an array
+    where a static value is needed.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def add(pair: tuple[f32["n"], f32["n"]]) -> f32["n"]:
+        return pair[0] + pair[1]
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32["n"]:
+        return add((x, x, x))
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def add(pair: tuple[f32["n"], f32["n"]]) -> f32["n"]:
+        return pair[0] + pair[1]
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32["n"]:
+        return add((x, x))
+    ```
+    """
+
+    function: str
+    argument: str
+    declared: str
+    given: str
+
+    def message(self) -> str:
+        """Which argument, and both."""
+        return (
+            f"argument `{self.argument}` of `{self.function}` is {self.given}, "
+            f"but {self.declared} is declared"
+        )
+
+
+class ReturnTree(Diagnostic, code="PSC502"):
+    """What a kernel returns is another kind of thing than it declares.
+
+    The declared structure of the result (an array, a tuple of so many items, a record) is what
+    callers rely on.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> tuple[f32["n"], f32]:
+        return x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> tuple[f32["n"], f32]:
+        return x, x.sum()
+    ```
+    """
+
+    function: str
+    declared: str
+    found: str
+
+    def message(self) -> str:
+        """Both."""
+        return f"`{self.function}` returns {self.found}, but {self.declared} is declared"
+
+
+class NotATree(Diagnostic, code="PSC503"):
+    """Something that is not a tree of arrays stands where one is needed.
+
+    Arguments, results, carries and branches hold arrays, in tuples, records, maps and vectors of
+    them, and `None`.  Functions, modules and classes are known while checking, but they are nothing
+    that a program could pass on.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def make(x: f32["n"]) -> f32["n"]:
+        return lambda y: x + y
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def make(x: f32["n"], y: f32["n"]) -> f32["n"]:
+        return x + y
+    ```
+    """
+
+    what: str
+    found: str
+
+    def message(self) -> str:
+        """What and where."""
+        return f"{self.what} holds {self.found}, which is neither an array nor a tree of arrays"

@@ -1,0 +1,109 @@
+"""PSC4xx: element types that do not fit a signature."""
+
+from __future__ import annotations
+
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.diagnostics import Diagnostic
+
+
+class ArgumentDtype(Diagnostic, code="PSC404"):
+    """An argument's dtype does not fit the signature of the kernel that is called.
+
+    Arrays are never converted silently, not even to a wider dtype: a cast costs memory and may
+    change what is computed.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32, f64
+
+
+    @psc.kernel
+    def double(x: f32["n"]) -> f32["n"]:
+        return 2 * x
+
+
+    @psc.kernel
+    def f(x: f64["n"]) -> f32["n"]:
+        return double(x)
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32, f64
+
+
+    @psc.kernel
+    def double(x: f32["n"]) -> f32["n"]:
+        return 2 * x
+
+
+    @psc.kernel
+    def f(x: f64["n"]) -> f32["n"]:
+        return double(x.astype(f32))
+    ```
+    """
+
+    function: str
+    argument: str
+    declared: str
+    given: ArrayType
+
+    def message(self) -> str:
+        """Which argument, and both types."""
+        return (
+            f"argument `{self.argument}` of `{self.function}` is {self.given}, "
+            f"but {self.declared} is declared"
+        )
+
+    def help(self) -> str:
+        """The cast."""
+        return "cast it with `.astype(...)`; arrays are never converted silently"
+
+
+class ReturnDtype(Diagnostic, code="PSC405"):
+    """What a kernel returns has not the dtype that it declares.
+
+    Python scalars adapt to the declared dtype; arrays do not.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32, f64
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f64["n"]:
+        return x * 2
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32, f64
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f64["n"]:
+        return (x * 2).astype(f64)
+    ```
+    """
+
+    function: str
+    path: str
+    declared: ArrayType
+    found: ArrayType
+
+    def message(self) -> str:
+        """Both types."""
+        part = f"result{self.path} of " if self.path else ""
+        return f"{part}`{self.function}` returns {self.found}, but {self.declared} is declared"
+
+    def help(self) -> str:
+        """The cast."""
+        return f"`.astype(psc.{self.declared.dtype})`, or declare {self.found}"
