@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import pscdsl as psc
-from pscdsl import f64, i32
+from pscdsl import Float, i32
 from pscdsl.stdlib.hmm import HMM, log_likelihood, posterior, posterior_transitions
 
 ALPHABET = " abcdefghijklmnopqrstuvwxyz"
@@ -35,7 +35,7 @@ def improve(model: HMM["s o"], text: i32["t"]) -> HMM["s o"]:
 
 
 @psc.kernel
-def fit(model: HMM["s o"], text: i32["t"], steps: i32["k"]) -> tuple[HMM["s o"], f64["k"]]:
+def fit(model: HMM["s o"], text: i32["t"], steps: i32["k"]) -> tuple[HMM["s o"], Float["k"]]:
     """The model after as many steps, and the log-likelihood before each of them."""
     assert text.shape[0] >= 2
 

@@ -77,7 +77,7 @@ def descend(
 @psc.kernel
 def newton(
     w: f32["d"], x: f32["n d"], y: f32["n"], strength: f32, steps: psc.Static[int] = 8
-) -> tuple[f32["d"], f32["t"]]:
+) -> tuple[f32["d"], f32["steps"]]:
     """Newton's method; also the length of the gradient before each step."""
 
     def step(w, _):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, NoReturn, TypeVar, TypeVarTuple
+from typing import Any, Literal, NoReturn, TypeVar, TypeVarTuple, overload
 
 from pscdsl.arrays import Array, i32
 
@@ -21,14 +21,32 @@ def _only_in_kernels(name: str) -> NoReturn:
     raise TypeError(f"psc.{name} has a meaning only inside a kernel")
 
 
+@overload
 def scan(
     f: Callable[[C, X], tuple[D, Y]],
     init: C,
-    xs: X | None = None,
+    xs: X,
     length: int | None = None,
     reverse: bool = False,
     unroll: int = 1,
-) -> tuple[D, Y]:
+) -> tuple[D, Y]: ...
+@overload
+def scan(
+    f: Callable[[C, None], tuple[D, Y]],
+    init: C,
+    *,
+    length: int,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[D, Y]: ...
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Any, Any]:
     """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, and all y stacked.
 
     `length` is needed where there are no `xs`.  With `reverse`, from the last row to the first;

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
+from pscdsl.primitives.elementwise import Convert
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
@@ -103,7 +104,8 @@ class Meaning:
         def at(dtype: DType) -> Value:
             # Also where the kind has risen: the square root of a weak integer in f64 starts in f64.
             result: Value = self._with(bound, [each.at(dtype) for each in weak])
-            return result
+            # A place in an array, or a sum of small integers, comes out in a dtype of its own.
+            return result if result.dtype is dtype else Convert(dtype)(result)
 
         return weakened(_builder(operands), first.dtype.kind, at)
 

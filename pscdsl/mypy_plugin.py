@@ -81,7 +81,7 @@ class _Plain:
     def __call__(self, context: AnalyzeTypeContext) -> Type:
         line, column = context.type.line, context.type.column
         instance = Instance(self.info, [], line=line, column=column)
-        if not self.info.has_base(_ARRAYS + "Numeric"):
+        if not self.info.has_base(_ARRAYS + "Surface"):
             return instance
         return UnionType([instance, AnyType(TypeOfAny.special_form)], line=line, column=column)
 

@@ -68,13 +68,14 @@ class FunctionNames:
 class _Names:
     """The names of one function's values."""
 
-    def __init__(self, taken: Sequence[str]) -> None:
-        self._taken = set(taken)  # a letter that is a size too would be misread
+    def __init__(self, sizes: Sequence[str]) -> None:
+        self._taken: set[str] = set()
         self._names: dict[Atom, str] = {}
         self._letters = (
             (ascii_lowercase[i // 26 - 1] if i >= 26 else "") + ascii_lowercase[i % 26]
             for i in count()
         )
+        self._avoided = frozenset(sizes)  # a letter that is a size too would be misread
 
     def define(self, var: Atom, wanted: str = "") -> str:
         """The name of a variable, chosen now if it has none."""
@@ -90,8 +91,11 @@ class _Names:
         self._names[var] = name
 
     def _fresh(self, wanted: str) -> str:
-        candidates = _numbered(wanted) if wanted else self._letters
-        return next(name for name in candidates if name not in self._taken)
+        if wanted:
+            return next(name for name in _numbered(wanted) if name not in self._taken)
+        return next(
+            name for name in self._letters if name not in self._taken and name not in self._avoided
+        )
 
 
 def _numbered(wanted: str) -> Iterator[str]:

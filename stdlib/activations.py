@@ -13,7 +13,6 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import Float
 from pscdsl.stdlib.precision import widened
-from pscdsl.stdlib.reductions import logsumexp
 from pscdsl.stdlib.special import normal_cdf
 
 SELU_ALPHA = 1.6732632423543772
@@ -125,7 +124,7 @@ def hard_tanh(x: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def hard_sigmoid(x: Float["*s"]) -> Float["*s"]:
     """`(x + 3) / 6` cut to [0, 1] (Howard et al. 2019)."""
-    return np.clip(x, -3, 3) / 6 + 0.5
+    return np.clip(x + 3, 0, 6) / 6
 
 
 @psc.kernel
@@ -156,4 +155,5 @@ def softmax(x: Float["*batch n"]) -> Float["*batch n"]:
 def log_softmax(x: Float["*batch n"]) -> Float["*batch n"]:
     """`log(softmax(x))` over the last axis, also where the probability is 0 in this dtype."""
     z = widened(x)
-    return (z - logsumexp(z)[..., None]).astype(x.dtype)
+    z = z - z.max(axis=-1, keepdims=True)  # first, so that what rows have in common cancels
+    return (z - np.log(np.exp(z).sum(axis=-1, keepdims=True))).astype(x.dtype)

@@ -10,8 +10,6 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import Float, Int
 from pscdsl.stdlib.activations import log_softmax, softplus
-from pscdsl.stdlib.precision import widened
-from pscdsl.stdlib.reductions import logsumexp
 
 
 @psc.kernel
@@ -97,9 +95,7 @@ def cross_entropy(logits: Float["*batch k"], labels: Int["*batch"]) -> Float["*b
 
     `labels` are the indices of classes along the last axis of `logits`, in 0..k-1.
     """
-    z = widened(logits)
-    labelled = np.take_along_axis(z, labels[..., None], axis=-1)[..., 0]
-    return (logsumexp(z) - labelled).astype(logits.dtype)
+    return -np.take_along_axis(log_softmax(logits), labels[..., None], axis=-1)[..., 0]
 
 
 @psc.kernel

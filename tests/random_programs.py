@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pscdsl.builder import Program, Value
-from pscdsl.ir import Function
+from pscdsl.ir import Block, Function
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import NDArray
 from pscdsl.primitives import elementwise as e
@@ -55,9 +55,7 @@ class RandomProgram:
         """Any type."""
         return ArrayType(self.rng.choice(DTYPES), self.rng.choice(SHAPES))
 
-    def body(
-        self, program: Program, pool: list[Value], size: int, depth: int
-    ) -> list[Value]:
+    def body(self, program: Program, pool: list[Value], size: int, depth: int) -> list[Value]:
         """A few equations over the values in reach; some of their results."""
         for _ in range(self.rng.randrange(size)):
             pool.extend(self.step(program, pool, depth))
@@ -174,7 +172,7 @@ class RandomProgram:
         index = self.pick(program, pool, ArrayType(self.rng.choice((I32, BOOL))))
         rest = [self.rng.choice(pool) for _ in range(self.rng.randrange(1, 4))]
         wanted = [each.type for each in self.rng.choices(rest, k=2)]
-        branches = []
+        branches: list[Block] = []
         for _ in range(self.rng.randrange(1, 4)):
             with program.inside() as here:
                 params = [here.parameter(each.type) for each in rest]
@@ -236,5 +234,7 @@ def operands(function: Function, sizes: dict[str, int], seed: int) -> list[NDArr
         if each.dtype is F32:
             special = rng.choice([np.nan, np.inf, -np.inf, -0.0], shape)
             values = np.where(rng.random(shape) < 0.2, special, values)
-        found.append(np.asarray(values % 2 if each.dtype is BOOL else values).astype(to_numpy(each.dtype)))
+        found.append(
+            np.asarray(values % 2 if each.dtype is BOOL else values).astype(to_numpy(each.dtype))
+        )
     return found

@@ -31,6 +31,7 @@ class Label:
     text: str
 
 
+_UNCOMPARED = ("kernel", "spelling")
 _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
 _REGISTRY: dict[str, type[Diagnostic]] = {}
 
@@ -67,7 +68,7 @@ class _Facts:
         return f"{type(self).__name__}({facts})"
 
     def _compared(self) -> tuple[object, ...]:
-        return tuple([getattr(self, name) for name in self._fields if name != "kernel"])
+        return tuple([getattr(self, name) for name in self._fields if name not in _UNCOMPARED])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Facts) or type(self) is not type(other):
@@ -97,6 +98,8 @@ class Diagnostic(_Facts):
     labels: tuple[Label, ...] = ()
     kernel: str = ""
     """The kernel in which it was found; not compared."""
+    spelling: tuple[tuple[str, str], ...] = ()
+    """How the kernel's code writes the names of sizes: `n` is `x.shape[0]`; not compared."""
 
     def __init_subclass__(cls, code: str = "", severity: Severity | None = None) -> None:
         super().__init_subclass__()
@@ -119,6 +122,18 @@ class Diagnostic(_Facts):
     def help(self) -> str | None:
         """What to write instead."""
         return None
+
+    def advice(self) -> str | None:
+        """What to write instead, sizes written as the code can."""
+        text = self.help()
+        if text is None or not self.spelling:
+            return text
+        spelling = dict(self.spelling)
+
+        def written(found: re.Match[str]) -> str:
+            return re.sub(r"[A-Za-z_]\w*", lambda n: spelling.get(n[0], n[0]), found[0])
+
+        return re.sub(r"`assert [^`]*`", written, text)
 
     def at(self, span: Span) -> Self:
         """This finding at a place, unless it has one already."""

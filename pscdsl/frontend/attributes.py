@@ -64,7 +64,12 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     lookup = getattr(value, "lookup_attribute", None)
     if lookup is not None:
         return lookup(name)
-    return _of_static(value, name)
+    try:
+        return _of_static(value, name)
+    except Failure as failure:
+        if isinstance(value, list | dict) and isinstance(node.value, ast.Name):
+            frame.poison(node.value.id)  # it is not what the program says any more
+        raise failure from None
 
 
 def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:

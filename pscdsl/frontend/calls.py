@@ -62,6 +62,8 @@ def call(frame: Frame, node: ast.Call) -> Any:
             kwargs.update(value)  # pyright: ignore[reportUnknownArgumentType]
         else:
             kwargs[keyword.arg] = value
+    if isinstance(function, External):  # refused whatever its arguments are
+        raise Failure(purity.external_call(function.name))
     if isinstance(function, Poison) or is_poisoned(args) or is_poisoned(kwargs):
         return POISON
     here = frame.here(node)
@@ -93,8 +95,6 @@ def invoke(
         return function.apply(here, args, kwargs)
     if isinstance(function, DType):
         return _cast(frame, here, function, args, kwargs)
-    if isinstance(function, External):
-        raise Failure(purity.external_call(function.name))
     if isinstance(function, Marker):
         raise Failure(NotCallable(found=describe(function)))
     if isinstance(function, Applicable):

@@ -164,6 +164,8 @@ class Definition:
             result = self.closure.enter(session, arguments)
         finally:
             self.revealed.extend(program.revealed)
+            spelling = spelled(declared)
+            session.findings[:] = [d.replaced(spelling=spelling) for d in session.findings]
         errors = [each for each in session.findings if each.severity.value == "error"]
         if errors:
             raise Failure(*session.findings)
@@ -301,6 +303,17 @@ class Definition:
                 )
         if problems:
             raise Failure(*problems)
+
+
+def spelled(parameters: Sequence[tuple[str, Type]]) -> tuple[tuple[str, str], ...]:
+    """How each size that is an axis of a parameter can be written in the code."""
+    found: dict[str, str] = {}
+    for parameter, tree in parameters:
+        for path, leaf in paths(tree):
+            for axis, size in enumerate(leaf.shape):
+                if isinstance(size, Dim):
+                    found.setdefault(str(size), f"{parameter}{path}.shape[{axis}]")
+    return tuple(found.items())
 
 
 def names_of(fact: Fact) -> frozenset[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pscdsl.builder import Builder, Program
 from pscdsl.frontend.source import FunctionNode, Source
+from pscdsl.frontend.values import POISON
 from pscdsl.typing.codes.language import UnknownName
 from pscdsl.typing.codes.language_evaluation import TooManySteps, UnboundedRecursion
 from pscdsl.typing.diagnostics import Diagnostic, Failure
@@ -154,6 +155,15 @@ class Frame:
             return self.scope.lookup(name)
         except KeyError:
             raise Failure(UnknownName(name=name, unassigned=False)) from None
+
+    def poison(self, name: str) -> None:
+        """Silence what depends on a local name from here on."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names:
+                frame.names[name] = POISON
+                return
+            frame = frame.outer
 
     def report(self, node: ast.AST, *diagnostics: Diagnostic) -> None:
         """Report findings at a node."""

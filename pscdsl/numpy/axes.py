@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange, RepeatedAxis
 from pscdsl.typing.diagnostics import Failure
@@ -30,10 +31,9 @@ def normalize_axes(axes: object, rank: int, function: str) -> tuple[int, ...]:
     """Axes in the order given, counted from the front; `None` stands for all of them."""
     if axes is None:
         return tuple(range(rank))
-    if not isinstance(axes, tuple | list):
+    if not is_sequence(axes):
         return (normalize_axis(axes, rank, function),)
-    given: Sequence[object] = axes
-    found = tuple([normalize_axis(axis, rank, function) for axis in given])
+    found = tuple([normalize_axis(axis, rank, function) for axis in axes])
     for position, axis in enumerate(found):
         if axis in found[:position]:
             raise Failure(RepeatedAxis(function=function, axis=axis))

@@ -10,6 +10,7 @@ from pscdsl.meanings import function
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.constants import float_info
 from pscdsl.numpy.elementwise import REAL, require, together
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.shorthand import at, cast, is_nan, truth, where
 from pscdsl.primitives import elementwise as e
 from pscdsl.typing.codes.language import BadArguments
@@ -44,9 +45,11 @@ def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any 
     if not len(condlist) == len(choicelist) > 0:
         problem = f"takes as many conditions as choices, not {len(condlist)} and {len(choicelist)}"
         raise Failure(BadArguments(function="select", problem=problem))
-    result: Value = default
-    if not isinstance(result, Value):
-        result = choicelist[0].builder.literal(default, choicelist[0].dtype)
+    result: Value = (
+        default
+        if isinstance(default, Value)
+        else choicelist[0].builder.literal(default, choicelist[0].dtype)
+    )
     for each, piece in zip(reversed(condlist), reversed(choicelist), strict=True):
         condition = as_array(each, "select", "condlist")
         choice = as_array(piece, "select", "choicelist")
@@ -66,7 +69,7 @@ def choose(a: Value, choices: Sequence[Value] | Value) -> Value:
     return together(result, a)[0] if len(pieces) == 1 and a.ndim else result
 
 
-def items(name: str, arrays: Sequence[Value] | Value) -> list[Value]:
+def items(name: str, arrays: Any) -> list[Value]:
     """The arrays of a sequence; an array counts by its first axis, of known size."""
     if isinstance(arrays, Value):
         size = arrays.shape[0] if arrays.ndim else None
@@ -74,7 +77,7 @@ def items(name: str, arrays: Sequence[Value] | Value) -> list[Value]:
             problem = f"takes a sequence of arrays of known length, not {arrays.type}"
             raise Failure(BadArguments(function=name, problem=problem))
         return [at(arrays, 0, index) for index in range(size)]
-    if not isinstance(arrays, list | tuple) or not arrays:
+    if not is_sequence(arrays) or not arrays:
         problem = "takes a sequence of arrays, at least one"
         raise Failure(BadArguments(function=name, problem=problem))
     return list(arrays)

@@ -11,6 +11,7 @@ import ml_dtypes
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.meanings import MEANINGS, function
 from pscdsl.numpy.openness import as_dtype, as_operand
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType
@@ -226,7 +227,7 @@ _KINDS: Final = {
 @function("numpy.isdtype")
 def isdtype(dtype: Any, kind: Any, /) -> bool:
     """Whether a dtype is of a kind: a dtype, a name such as 'integral', or one of several."""
-    if isinstance(kind, tuple):
+    if is_sequence(kind):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str) and kind in _KINDS:
         return as_dtype(dtype) in CLASSES[_KINDS[kind]]

@@ -63,18 +63,23 @@ def contract(operands: Sequence[Labelled], output: Labels) -> Value:
     remaining = [
         _summed(each, _needed(remaining, output, {index})) for index, each in enumerate(remaining)
     ]
+    if truths:  # numbers of ways could overflow
+        remaining = [_any_way(each) for each in remaining]
     while len(remaining) > 1:
         first, second = _cheapest(remaining, output, sizes)
         needed = _needed(remaining, output, {first, second})
         last = output if len(remaining) == 2 else ()
         product = _product(remaining[first], remaining[second], needed, last)
-        if truths:  # so that the number of ways cannot overflow
-            product = Labelled(cast(truth(product.value), I32), product.labels)
         rest = [x for index, x in enumerate(remaining) if index not in (first, second)]
-        remaining = [*rest, product]
+        remaining = [*rest, _any_way(product) if truths else product]
     (result,) = remaining
     value = transposed(result.value, result.axes(output))
     return truth(value) if truths else value
+
+
+def _any_way(x: Labelled) -> Labelled:
+    """1 in place of each number of ways."""
+    return Labelled(cast(truth(x.value), I32), x.labels)
 
 
 def label_sizes(operands: Sequence[Labelled]) -> dict[Label, Size]:

@@ -12,6 +12,7 @@ from pscdsl.ir import Scalar
 from pscdsl.meanings import function
 from pscdsl.numpy.fitting import require_fitting
 from pscdsl.numpy.openness import as_dtype, as_operand, created, in_dtype, is_array, lifted, met
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.shorthand import joined, reshaped
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.creation import Constant
@@ -64,7 +65,7 @@ def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
 
 
 def _made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | Weak:
-    if not isinstance(given, list | tuple):
+    if not is_sequence(given):
         if not is_array(given):
             problem = f"takes numbers, arrays and lists of them, not {given!r}"
             raise Failure(BadArguments(function=name, problem=problem))
@@ -78,22 +79,20 @@ def _made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | 
 
 def _outer(name: str, given: Any) -> tuple[int, ...]:
     """The lengths of nested lists, which must be regular."""
-    if not isinstance(given, list | tuple):
+    if not is_sequence(given):
         if not is_array(given):
             problem = f"takes numbers, arrays and lists of them, not {given!r}"
             raise Failure(BadArguments(function=name, problem=problem))
         return ()
-    items: Sequence[Any] = given
-    shapes = {_outer(name, item) for item in items}
+    shapes = {_outer(name, item) for item in given}
     if len(shapes) > 1:
         raise Failure(BadArguments(function=name, problem="takes lists of equal lengths"))
-    return (len(items), *(shapes.pop() if shapes else ()))
+    return (len(given), *(shapes.pop() if shapes else ()))
 
 
 def _leaves(given: Any) -> Iterator[Any]:
-    if isinstance(given, list | tuple):
-        items: Sequence[Any] = given
-        for item in items:
+    if is_sequence(given):
+        for item in given:
             yield from _leaves(item)
     else:
         yield given
@@ -108,7 +107,7 @@ def _constant(
         if wanted.is_integer and kind is Kind.INT:
             for number in numbers:
                 here.literal(number, wanted)  # refuses what does not fit
-        plain = np.array(numbers, np.complex128 if kind is Kind.COMPLEX else None)
+        plain: Any = np.array(numbers, np.complex128 if kind is Kind.COMPLEX else None)
         with np.errstate(all="ignore"):
             if kind is Kind.COMPLEX and not wanted.is_complex:
                 plain = plain.real

@@ -88,7 +88,9 @@ def _unchanged_integers(primitive: e.Elementwise) -> Callable[[Value], Any]:
     return lambda x: primitive(x) if x.dtype.is_float else x
 
 
-def _for_bools(for_bools: e.Elementwise, for_numbers: e.Elementwise) -> Callable[..., Any]:
+def _for_bools(
+    for_bools: e.Elementwise, for_numbers: e.Elementwise
+) -> Callable[[Value, Value], Any]:
     return lambda x1, x2: (for_bools if x1.dtype is BOOL else for_numbers)(x1, x2)
 
 

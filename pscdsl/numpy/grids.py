@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak, broadcast_to
@@ -69,17 +71,10 @@ def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = Fa
             return here.full(0, (0,), wanted)
         return joined([reshaped(counted(a, wanted), (1, *shape)) for a in range(len(shape))], 0)
 
-    def made(own: Shape, at: Any) -> Value | Weak:
+    def made(own: Shape, at: Callable[[DType], Value]) -> Value | Weak:
         return Weak(here, Kind.INT, own, at) if given is None else at(given)
 
     if not sparse:
         return made((len(shape), *shape), stacked)
-    return tuple(
-        [
-            made(
-                tuple([size if a == axis else 1 for a, size in enumerate(shape)]),
-                lambda wanted, axis=axis: counted(axis, wanted),
-            )
-            for axis in range(len(shape))
-        ]
-    )
+    lone = [tuple([s if a == axis else 1 for a, s in enumerate(shape)]) for axis in range(len(shape))]
+    return tuple([made(own, partial(counted, axis)) for axis, own in enumerate(lone)])

@@ -11,6 +11,7 @@ from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl.meanings import function
 from pscdsl.numpy.indices import Along, At, New, Picked, Selection, require_elements, selection
 from pscdsl.numpy.openness import as_operand, lifted
+from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.shorthand import cast, joined, reshaped, reversed_along, transposed
 from pscdsl.numpy.sizes import as_count
 from pscdsl.primitives.indexing import DynamicSlice, Gather
@@ -142,7 +143,7 @@ def dynamic_slice(here: Builder, x: Any, starts: Any, sizes: Any) -> Value | Wea
     """A part of fixed size at a computed place; starts are clamped so that it fits."""
     array = as_operand(here, x)
     places = computed_starts(here, "dynamic_slice", array.ndim, starts)
-    given = sizes if isinstance(sizes, tuple | list) else (sizes,)
+    given = as_items(sizes)
     part = tuple([as_count(size, "dynamic_slice", here.facts) for size in given])
     require_fit(here, "dynamic_slice", part, array.shape)
     return lifted(here, array, lambda x: DynamicSlice(part)(x, *places))
@@ -150,7 +151,7 @@ def dynamic_slice(here: Builder, x: Any, starts: Any, sizes: Any) -> Value | Wea
 
 def computed_starts(here: Builder, name: str, rank: int, starts: Any) -> list[Value]:
     """One integer scalar for each axis."""
-    given: Sequence[Any] = starts if isinstance(starts, tuple | list) else (starts,)
+    given = as_items(starts)
     if len(given) != rank:
         problem = f"takes one start for each axis, {rank}, not {len(given)}"
         raise Failure(BadArguments(function=name, problem=problem))

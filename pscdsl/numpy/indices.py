@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from pscdsl.builder import Value, Weak
+from pscdsl.numpy.arguments import as_known_integer, is_known_array, is_sequence, is_slice
 from pscdsl.numpy.shorthand import cast, joined, reshaped, where
 from pscdsl.numpy.slices import Cut, cut, place
 from pscdsl.primitives import elementwise as e
@@ -105,7 +106,7 @@ class Selection:
 
 def selection(x: Value, index: Any) -> Selection:
     """An index of this array, with missing axes filled in."""
-    items = list(index) if isinstance(index, tuple) else [index]
+    items: list[Any] = list(index) if isinstance(index, tuple) else [index]  # pyright: ignore[reportUnknownArgumentType]
     if any(isinstance(item, bool | np.bool_) for item in items):
         raise Failure(NotAnIndex(what="`True` or `False`"))
     used = sum(1 for item in items if item is not None and item is not Ellipsis)
@@ -130,10 +131,10 @@ def _parts(x: Value, items: Sequence[Any]) -> Iterator[Part]:
             yield New() if item is None else Dots()
             continue
         size = x.shape[axis]
-        if isinstance(item, slice):
+        index = as_known_integer(item)
+        if is_slice(item):
             yield Along(axis, cut(facts, item, size))
-        elif isinstance(item, int | np.integer | Dim):
-            index = item if isinstance(item, Dim) else int(item)
+        elif index is not None:
             yield At(axis, place(facts, index, size, axis))
         else:
             yield Picked(axis, _places(x, item, axis))
@@ -142,9 +143,9 @@ def _parts(x: Value, items: Sequence[Any]) -> Iterator[Part]:
 
 def _places(x: Value, item: Any, axis: int) -> Value:
     facts, size = x.builder.facts, x.shape[axis]
-    if isinstance(item, list | tuple):
+    if is_sequence(item):
         item = _from_list(x, item, axis)
-    elif isinstance(item, np.ndarray):
+    elif is_known_array(item):
         item = _from_constant(x, item, axis)
     if isinstance(item, Weak):
         if item.kind > Kind.INT:
@@ -194,8 +195,8 @@ def _from_list(x: Value, item: Sequence[Any], axis: int) -> Value:
         refuse_mask()
     found: list[Any] = []
     for leaf in leaves:
-        if isinstance(leaf, int | np.integer | Dim):
-            index = leaf if isinstance(leaf, Dim) else int(leaf)
+        index = as_known_integer(leaf)
+        if index is not None:
             leaf = place(facts, index, size, axis)
         elif not isinstance(leaf, Value | Weak):
             raise Failure(NotAnIndex(what=repr(leaf)))
@@ -231,20 +232,18 @@ def _from_constant(x: Value, item: np.ndarray[Any, Any], axis: int) -> Value:
 
 
 def _leaves(item: Any) -> Iterator[Any]:
-    if isinstance(item, list | tuple):
-        items: Sequence[Any] = item
-        for each in items:
+    if is_sequence(item):
+        for each in item:
             yield from _leaves(each)
     else:
         yield item
 
 
 def _lengths(item: Any) -> tuple[int, ...]:
-    if not isinstance(item, list | tuple):
+    if not is_sequence(item):
         return ()
-    items: Sequence[Any] = item
-    shapes = {_lengths(each) for each in items}
+    shapes = {_lengths(each) for each in item}
     if len(shapes) > 1:
         problem = "takes lists of equal lengths as indices"
         raise Failure(BadArguments(function="x[...]", problem=problem))
-    return (len(items), *(shapes.pop() if shapes else ()))
+    return (len(item), *(shapes.pop() if shapes else ()))

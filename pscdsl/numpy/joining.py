@@ -7,6 +7,7 @@ from typing import Any
 
 from pscdsl.builder import Value
 from pscdsl.meanings import function
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.choosing import items
@@ -99,7 +100,7 @@ def block(arrays: Any) -> Value:
 
 
 def _depth(item: Any) -> int:
-    if not isinstance(item, list):
+    if not is_sequence(item):
         return 0
     depths = {_depth(each) for each in item}
     if len(depths) != 1:
@@ -109,7 +110,7 @@ def _depth(item: Any) -> int:
 
 
 def _leaves(item: Any) -> list[Value]:
-    return [leaf for each in item for leaf in _leaves(each)] if isinstance(item, list) else [item]
+    return [leaf for each in item for leaf in _leaves(each)] if is_sequence(item) else [item]
 
 
 @of_arrays("numpy.append", together=("arr", "values"))

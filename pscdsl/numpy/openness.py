@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.arrays import Shape

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pscdsl.builder import Builder
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl.meanings import Meaning
 from pscdsl.numpy import elementwise as e
 from pscdsl.numpy.arithmetic import power
 
 
 def _matmul(here: Builder, left: Any, right: Any, /) -> Any:
-    import pscdsl.numpy.linear  # noqa: F401  (declares it)
+    from pscdsl.numpy.linear import matmul
 
-    meaning = MEANINGS["numpy.matmul"]
-    assert isinstance(meaning, Meaning)
-    return meaning.apply(here, (left, right), {})
+    return matmul.apply(here, (left, right), {})
 
 
 BINARY: Final[dict[str, Meaning]] = {

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from pscdsl.builder import Value, promote
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import require_elements
 from pscdsl.numpy.repetition import taken
+from pscdsl.numpy.arguments import as_items, is_known_array, is_sequence
 from pscdsl.numpy.shorthand import at, iota, joined, largest, part, reversed_along, spread
 from pscdsl.numpy.sizes import as_count
 from pscdsl.primitives import elementwise as e
@@ -54,20 +53,21 @@ def pad(
 
 
 def _widths_by_axis(array: Value, widths: Any) -> Any:
-    if isinstance(widths, np.ndarray):
+    if is_known_array(widths):
         return widths.tolist()
-    if not isinstance(widths, Mapping):
+    if not isinstance(widths, dict):
         return widths
+    by_axis: dict[Any, Any] = widths
     pairs: list[Any] = [(0, 0)] * array.ndim
-    for axis, width in widths.items():
+    for axis, width in by_axis.items():
         pairs[normalize_axis(axis, array.ndim, "pad")] = width
     return tuple(pairs)
 
 
 def _pairs(given: Any, rank: int) -> list[tuple[Any, Any]]:
     """What to put before and after on each axis, broadcast as NumPy does."""
-    items: Sequence[Any] = given if isinstance(given, tuple | list) else (given,)
-    if any(isinstance(item, tuple | list) for item in items):
+    items = as_items(given)
+    if any(is_sequence(item) for item in items):
         pairs = [_pair(item) for item in items]
         if len(pairs) not in (1, rank):
             problem = f"takes a pair for each of {rank} axes, not {len(pairs)}"
@@ -77,7 +77,7 @@ def _pairs(given: Any, rank: int) -> list[tuple[Any, Any]]:
 
 
 def _pair(given: Any) -> tuple[Any, Any]:
-    items: Sequence[Any] = given if isinstance(given, tuple | list) else (given,)
+    items = as_items(given)
     if len(items) not in (1, 2):
         problem = f"takes what to put before and after, not {len(items)} items"
         raise Failure(BadArguments(function="pad", problem=problem))

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+
 from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl.meanings import function
 from pscdsl.numpy.axes import normalize_axis
@@ -57,7 +58,7 @@ def arange(
 
 
 def _bound(x: Any) -> Size | float:
-    if isinstance(x, float | np.floating):
+    if isinstance(x, float) or isinstance(x, np.generic) and x.dtype.kind == "f":
         return float(x)
     return as_size(x, "arange")
 

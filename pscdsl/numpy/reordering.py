@@ -7,6 +7,7 @@ from typing import Any
 from pscdsl.builder import Value, Weak
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.shorthand import (
     cast,
     joined,
@@ -55,7 +56,7 @@ def _require_rank(name: str, m: Value, rank: int) -> None:
 
 
 @of_arrays("numpy.rot90", together=("m",))
-def rot90(m: Value, k: int = 1, axes: Any = (0, 1)) -> Value:
+def rot90(m: Value, k: Any = 1, axes: Any = (0, 1)) -> Value:
     """Turned by 90 degrees `k` times, from the first towards the second of two axes."""
     _require_rank("rot90", m, 2)
     places = normalize_axes(axes, m.ndim, "rot90")
@@ -82,9 +83,10 @@ def roll(a: Value, shift: Any, axis: Any = None) -> Value:
     if axis is None:
         flat = raveled(a)
         return reshaped(_rolled(flat, _single(shift), 0), a.shape)
-    several = isinstance(axis, tuple | list)
-    axes = [normalize_axis(each, a.ndim, "roll") for each in (axis if several else (axis,))]
-    shifts = list(shift) if isinstance(shift, tuple | list) else [shift] * len(axes)
+    axes = [normalize_axis(each, a.ndim, "roll") for each in as_items(axis)]
+    shifts = as_items(shift)
+    if len(shifts) == 1:
+        shifts = [*shifts] * len(axes)
     if len(axes) == 1:
         axes = axes * len(shifts)
     if len(shifts) != len(axes):
@@ -96,11 +98,10 @@ def roll(a: Value, shift: Any, axis: Any = None) -> Value:
 
 
 def _single(shift: Any) -> Any:
-    if isinstance(shift, tuple | list):
-        if len(shift) != 1:
-            raise Failure(BadArguments(function="roll", problem="takes one shift without an axis"))
-        return shift[0]
-    return shift
+    shifts = as_items(shift)
+    if len(shifts) != 1:
+        raise Failure(BadArguments(function="roll", problem="takes one shift without an axis"))
+    return shifts[0]
 
 
 def _rolled(a: Value, shift: Any, axis: int) -> Value:

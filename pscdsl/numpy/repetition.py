@@ -11,6 +11,7 @@ from pscdsl.builder import Value, Weak
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import require_elements
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.shorthand import filled, iota, raveled, reshaped, spread, transposed
 from pscdsl.numpy.sizes import as_count, as_shape
 from pscdsl.primitives import elementwise as e
@@ -30,12 +31,12 @@ def tile(A: Value, reps: Any) -> Value:
     counts = as_shape(reps, "tile", A.builder.facts)
     rank = max(A.ndim, len(counts))
     counts = (1,) * (rank - len(counts)) + counts
-    A = reshaped(A, (1,) * (rank - A.ndim) + A.shape)
+    x = reshaped(A, (1,) * (rank - A.ndim) + A.shape)
     outer: list[Size] = []
-    for count, size in zip(counts, A.shape, strict=True):
+    for count, size in zip(counts, x.shape, strict=True):
         outer += [count, size]
-    repeated = spread(A, tuple(outer), range(1, 2 * rank, 2))
-    return reshaped(repeated, tuple([c * s for c, s in zip(counts, A.shape, strict=True)]))
+    repeated = spread(x, tuple(outer), range(1, 2 * rank, 2))
+    return reshaped(repeated, tuple([c * s for c, s in zip(counts, x.shape, strict=True)]))
 
 
 @of_arrays("numpy.repeat", together=("a",), traced=("repeats",))
@@ -53,11 +54,10 @@ def repeat(a: Value, repeats: Any, axis: int | None = None) -> Value:
         )
     if isinstance(repeats, np.ndarray):
         repeats = repeats.tolist()
-    if isinstance(repeats, list | tuple):
-        items: Sequence[Any] = repeats
-        if len(items) != 1:
-            return _by_counts(a, items, place)
-        (repeats,) = items
+    if is_sequence(repeats):
+        if len(repeats) != 1:
+            return _by_counts(a, repeats, place)
+        (repeats,) = repeats
     count = as_count(repeats, "repeat", a.builder.facts)
     shape = (*a.shape[: place + 1], count, *a.shape[place + 1 :])
     dims = [axis for axis in range(a.ndim + 1) if axis != place + 1]

@@ -9,6 +9,7 @@ from pscdsl.meanings import function
 from pscdsl.numpy.axes import normalize_axes
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.openness import as_operand, lifted
+from pscdsl.numpy.arguments import as_items, is_sequence
 from pscdsl.numpy.shorthand import raveled, reshaped, simplified
 from pscdsl.numpy.sizes import as_count, as_size
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
@@ -28,7 +29,7 @@ def reshape(a: Value, /, shape: Any, *, copy: bool | None = None) -> Value:
 
 def reshaped_shape(facts: Assumptions, given: ArrayType, wanted: Any) -> Shape:
     """The shape that `reshape` gives, with -1 replaced; a Failure if there is none."""
-    items = list(wanted) if isinstance(wanted, tuple | list) else [wanted]
+    items = list(as_items(wanted))
     sizes: list[Size] = []
     open_axes = [axis for axis, item in enumerate(items) if as_size(item, "reshape") == -1]
     for axis, item in enumerate(items):
@@ -68,7 +69,7 @@ def ravel(a: Value) -> Value:
 @of_arrays("numpy.expand_dims", together=("a",))
 def expand_dims(a: Value, axis: Any) -> Value:
     """New axes of size 1, at places counted in the result."""
-    count = len(axis) if isinstance(axis, tuple | list) else 1
+    count = len(as_items(axis))
     places = normalize_axes(axis, a.ndim + count, "expand_dims")
     sizes = iter(a.shape)
     return reshaped(a, tuple([1 if p in places else next(sizes) for p in range(a.ndim + count)]))
@@ -143,5 +144,5 @@ def size_(here: Builder, a: Any, axis: Any = None) -> Size:
 def _array(here: Builder, a: Any) -> Value | Weak:
     from pscdsl.numpy.conversion import asarray
 
-    array: Value | Weak = asarray(here, a) if isinstance(a, list | tuple) else as_operand(here, a)
+    array: Value | Weak = asarray(here, a) if is_sequence(a) else as_operand(here, a)
     return array

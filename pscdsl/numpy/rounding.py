@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pscdsl.builder import Value
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import require
@@ -12,7 +14,7 @@ from pscdsl.typing.diagnostics import Failure
 
 
 @of_arrays("numpy.round", "numpy.around", together=("a",))
-def round_(a: Value, decimals: int = 0) -> Value:
+def round_(a: Value, decimals: Any = 0) -> Value:
     """To a number of decimals, half to even; negative decimals round to tens, hundreds, …."""
     if not isinstance(decimals, int):
         problem = f"takes a static number of decimals, not {decimals!r}"

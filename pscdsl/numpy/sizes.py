@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 
 from pscdsl.builder import Value, Weak
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
@@ -44,10 +44,9 @@ def as_count(x: object, function: str, facts: Assumptions) -> Size:
 
 def as_shape(x: object, function: str, facts: Assumptions) -> Shape:
     """A shape: one size, or several."""
-    if not isinstance(x, tuple | list):
+    if not is_sequence(x):
         return (as_count(x, function, facts),)
-    sizes: Sequence[object] = x
-    return tuple([as_count(size, function, facts) for size in sizes])
+    return tuple([as_count(size, function, facts) for size in x])
 
 
 def as_integer(x: object, function: str) -> int:

@@ -13,6 +13,7 @@ from pscdsl.meanings import function
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.conversion import asarray
 from pscdsl.numpy.openness import lifted
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.shorthand import at, part, simplified
 from pscdsl.numpy.sizes import as_integer, as_size
 from pscdsl.numpy.slices import Cut, cut_between
@@ -86,7 +87,7 @@ def _split(here: Builder, name: str, ary: Any, given: Any, axis: int) -> list[Va
     size = array.shape[place]
     if isinstance(given, np.ndarray):
         given = given.tolist()
-    if isinstance(given, list | tuple):
+    if is_sequence(given):
         cuts = _between(here.facts, [as_size(index, name) for index in given], size)
     else:
         cuts = _equal(here.facts, name, as_integer(given, name), size)

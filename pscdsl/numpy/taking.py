@@ -13,6 +13,7 @@ from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import from_front, require_elements
 from pscdsl.numpy.joining import concatenated
 from pscdsl.numpy.repetition import taken
+from pscdsl.numpy.arguments import as_items, is_sequence
 from pscdsl.numpy.shorthand import joined, moved, part, raveled, reshaped, transposed
 from pscdsl.numpy.sizes import as_size
 from pscdsl.numpy.slices import cut, place
@@ -109,7 +110,7 @@ def delete(arr: Value, obj: Any, axis: int | None = None) -> Value:
     else:
         along = normalize_axis(axis, arr.ndim, "delete")
     facts, size = arr.builder.facts, arr.shape[along]
-    if isinstance(obj, slice):
+    if is_slice(obj):
         gone = cut(facts, obj, size)
         if gone.stride == 1:
             return _without(arr, along, [(gone.start, gone.limit)])
@@ -123,10 +124,10 @@ def delete(arr: Value, obj: Any, axis: int | None = None) -> Value:
 def _static_places(name: str, obj: Any, axis: int, arr: Value) -> list[Size]:
     """Static indices in order, each once, counted from the front."""
     facts, size = arr.builder.facts, arr.shape[axis]
-    if isinstance(obj, np.ndarray):
+    if is_known_array(obj):
         obj = obj.ravel().tolist()
-    given: Sequence[Any] = obj if isinstance(obj, list | tuple) else (obj,)
-    if not all(isinstance(each, int | np.integer | Dim) for each in given):
+    given = as_items(obj)
+    if any(as_known_integer(each) is None for each in given):
         raise Failure(
             DataDependentShape(
                 what=f"`{name}` at computed places", instead="give the places as static integers"
@@ -162,7 +163,7 @@ def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Valu
     else:
         along = normalize_axis(axis, arr.ndim, "insert")
     facts, size = arr.builder.facts, arr.shape[along]
-    several = isinstance(obj, list | tuple)
+    several = is_sequence(obj)
     if several and len(obj) == 1:
         (obj,) = obj
     if isinstance(obj, Value) or not isinstance(obj, int | np.integer | Dim):

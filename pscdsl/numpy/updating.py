@@ -7,6 +7,7 @@ from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak, broadcast_to
 from pscdsl.meanings import function
+from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.indexing import (
     computed_starts,
@@ -96,9 +97,9 @@ def _combined(old: Value, new: Value, combine: str) -> Value:
 
 
 def _mask(index: Any) -> Value | None:
-    if isinstance(index, tuple) and len(index) == 1:
-        index = index[0]
-    return index if isinstance(index, Value) and index.dtype is BOOL else None
+    items = as_items(index)
+    only = items[0] if len(items) == 1 else None
+    return only if isinstance(only, Value) and only.dtype is BOOL else None
 
 
 def _masked(x: Value, mask: Value, value: Value, combine: str) -> Value:

@@ -43,7 +43,7 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
         "column": span.column,
         "end_line": span.end_line,
         "end_column": span.end_column,
-        "help": diagnostic.help(),
+        "help": diagnostic.advice(),
         "kernel": diagnostic.kernel or None,
     }
 

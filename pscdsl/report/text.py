@@ -62,7 +62,7 @@ class _Page:
             yield from (self._row(row) for row in block)
             if index + 1 < len(self.blocks):
                 yield self._gutter("│")
-        if advice := diagnostic.help():
+        if advice := diagnostic.advice():
             first, *others = printable(advice).strip("\n").split("\n")
             lead = " " * self.gutter
             yield f"{lead}{self._paint('=', _BLUE)} {self._paint('help:', '1')} {first}".rstrip()

@@ -98,7 +98,7 @@ class BranchMismatch(Diagnostic, code="PSC505"):
     path: str
     first: str
     other: str
-    index: int
+    names: tuple[str, str]
     why: str
     rewrite: str = ""
 
@@ -106,8 +106,8 @@ class BranchMismatch(Diagnostic, code="PSC505"):
         """The leaf and both types."""
         part = f" at result{self.path}" if self.path else ""
         return (
-            f"branches of `{self.construct}` differ{part}: branch 0 returns {self.first}, "
-            f"branch {self.index} returns {self.other}"
+            f"branches of `{self.construct}` differ{part}: {self.names[0]} returns {self.first}, "
+            f"{self.names[1]} returns {self.other}"
         )
 
     def label(self) -> str:

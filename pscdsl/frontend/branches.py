@@ -1,0 +1,199 @@
+"""`cond` and `switch`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.python_library import items_of
+from pscdsl.frontend.pytrees import flatten, unflatten
+from pscdsl.frontend.tracing import (
+    MAX_ROUNDS,
+    Attempt,
+    applicable,
+    at,
+    bool_scalar,
+    type_difference,
+)
+from pscdsl.frontend.values import Applicable, describe
+from pscdsl.ir import Block
+from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.control import Switch
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control import BadBody, BranchMismatch
+from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import I32, DType, accepts_weak
+from pscdsl.typing.spans import Span
+from pscdsl.typing.trees import Type, paths, same_structure
+
+
+def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:
+    """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; one of them is run."""
+    branches = [applicable(each, "psc.cond") for each in (false_fun, true_fun)]
+    if isinstance(pred, bool):
+        return branches[pred].apply(here, operands, {})
+    predicate = bool_scalar(here, pred, "psc.cond")
+    names = ("the false branch", "the true branch")
+    return _branches(here, "psc.cond", predicate, branches, operands, names)
+
+
+def switch(here: Builder, index: Any, branches: Any, *operands: Any) -> Any:
+    """`branches[index](*operands)`, the index clamped to the branches there are."""
+    functions = [applicable(each, "psc.switch") for each in items_of(branches)]
+    if not functions:
+        raise Failure(
+            BadBody(
+                combinator="psc.switch", needs="something: there are no branches", found="nothing"
+            )
+        )
+    if isinstance(index, int):
+        return functions[min(max(index, 0), len(functions) - 1)].apply(here, operands, {})
+    if isinstance(index, Weak | Dim):
+        index = here.size(index, I32) if isinstance(index, Dim) else index.default()
+    if not isinstance(index, Value) or index.ndim or not index.dtype.is_integer:
+        raise Failure(
+            BadBody(
+                combinator="psc.switch", needs="an integer scalar as index", found=describe(index)
+            )
+        )
+    names = tuple(f"branch {number}" for number in range(len(functions)))
+    number = _as_i32(index, len(functions))
+    return _branches(here, "psc.switch", number, functions, operands, names)
+
+
+def _as_i32(index: Value, count: int) -> Value:
+    if index.dtype is I32:
+        return index
+    low, high = index.dtype.range
+    here = index.builder
+    top = here.literal(min(count - 1, high), index.dtype)
+    bottom = here.literal(max(0, low), index.dtype)
+    return e.Convert(I32)(e.Clamp()(bottom, index, top))
+
+
+def _branches(
+    here: Builder,
+    construct: str,
+    index: Value,
+    functions: Sequence[Applicable],
+    operands: Sequence[Any],
+    names: Sequence[str],
+) -> Any:
+    program = here.program
+    wanted: list[DType] | None = None
+    for _ in range(MAX_ROUNDS):
+        attempt = Attempt(program)
+        traced: list[tuple[Builder, list[Value | Weak], Type]] = []
+        for function in functions:
+            with program.inside() as inner:
+                result = function.apply(inner, operands, {})
+                leaves, tree = flatten(inner, result, f"a branch of `{construct}`")
+                if wanted is not None:
+                    leaves = [at(v, d) for v, d in zip(leaves, wanted, strict=True)]
+                traced.append((inner, leaves, tree))
+        try:
+            joined = join_branches(here.facts, construct, traced, names)
+        except Failure as failure:
+            labels = (_place(here, f, n) for f, n in zip(functions, names, strict=True))
+            raise failure.labelled(*(each for each in labels if each is not None)) from None
+        if wanted is not None or all(
+            isinstance(v, Value) for _, leaves, _ in traced for v in leaves
+        ):
+            break
+        wanted = joined
+        attempt.forget()
+    return _bind_branches(here, index, traced)
+
+
+def _place(here: Builder, function: Applicable, name: str) -> Label | None:
+    """Where a branch is written."""
+    if not isinstance(function, Closure):
+        return None
+    span = function.source.span(function.node)
+    if span.line != span.end_line:  # a `def`: its first line says which
+        span = Span(span.path, span.line, span.column, span.line, span.column + len("def"))
+    return Label(span.within(here.program.span.call_site), name)
+
+
+def join_branches(
+    facts: Assumptions,
+    construct: str,
+    traced: Sequence[tuple[Builder, list[Value | Weak], Type]],
+    names: Sequence[str],
+) -> list[DType]:
+    """The dtype of each result leaf; a Failure where branches differ."""
+    tree = traced[0][2]
+    for number, (_, _, other) in enumerate(traced[1:], 1):
+        if not same_structure(tree, other):
+            raise Failure(
+                BranchMismatch(
+                    construct=construct,
+                    path="",
+                    first=str(tree),
+                    other=str(other),
+                    names=(names[0], names[number]),
+                    why="the trees differ",
+                )
+            )
+    dtypes: list[DType] = []
+    problems: list[BranchMismatch] = []
+    for position, (path, _) in enumerate(paths(tree)):
+        column = [leaves[position] for _, leaves, _ in traced]
+        decided = next((v.dtype for v in column if isinstance(v, Value)), None)
+        if decided is None:
+            top = max(column, key=lambda v: v.dtype.kind)
+            decided = top.dtype
+        dtypes.append(decided)
+        types = [
+            v.type.with_dtype(decided)
+            if isinstance(v, Weak) and accepts_weak(decided, v.kind)
+            else v.type
+            for v in column
+        ]
+        for number, other_type in enumerate(types[1:], 1):
+            why = type_difference(facts, other_type, types[0])
+            if why is not None:
+                rewrite = ""
+                if other_type.shape == types[0].shape:
+                    rewrite = f"`.astype(psc.{types[0].dtype})` in {names[number]}"
+                problems.append(
+                    BranchMismatch(
+                        construct=construct,
+                        path=path,
+                        first=str(types[0]),
+                        other=str(other_type),
+                        names=(names[0], names[number]),
+                        why=why,
+                        rewrite=rewrite,
+                    )
+                )
+                break
+    if problems:
+        raise Failure(*problems)
+    return dtypes
+
+
+def _bind_branches(
+    here: Builder, index: Value, traced: Sequence[tuple[Builder, list[Value | Weak], Type]]
+) -> Any:
+    """Make every branch take the same captured values, then append the equation."""
+    finished: list[tuple[Builder, list[Value]]] = []
+    for inner, leaves, _ in traced:
+        values = [v for v in leaves if isinstance(v, Value)]
+        assert len(values) == len(leaves)
+        for each in values:
+            inner.atom(each)
+        finished.append((inner, values))
+    captured = list(dict.fromkeys(var for inner, _ in finished for var in inner.captured))
+    blocks: list[Block] = []
+    for inner, values in finished:
+        for var in captured:
+            inner.atom(Value(here, var))
+        inner.captured = {var: inner.captured[var] for var in captured}
+        block, _ = inner.finish([], values)
+        blocks.append(block)
+    results = here.bind(Switch(tuple(blocks)), (index, *(Value(here, var) for var in captured)))
+    return unflatten(traced[0][2], iter(results))

@@ -1,0 +1,173 @@
+"""The carry of a loop: what is given, what the body returns, and that they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.pytrees import flatten, unflatten
+from pscdsl.frontend.tracing import MAX_ROUNDS, Attempt, at, strong, type_difference
+from pscdsl.frontend.values import Applicable
+from pscdsl.ir import Block
+from pscdsl.typing.arrays import ArrayType, show_shape
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control import CarryMismatch
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DType, accepts_weak
+from pscdsl.typing.trees import Type, map_leaves, paths, same_structure
+
+
+@dataclass
+class Carry:
+    """A loop's carry: its initial leaves, some of them weak until the body decides."""
+
+    loop: str
+    leaves: list[Value | Weak]
+    tree: Type
+    dtypes: list[DType]
+
+    @classmethod
+    def of(cls, here: Builder, loop: str, init: Any) -> Carry:
+        """The carry with this initial value."""
+        leaves, tree = flatten(here, init, f"the initial carry of `{loop}`")
+        return cls(loop, leaves, tree, [each.dtype for each in leaves])
+
+    def initial_types(self) -> list[ArrayType]:
+        """The types of the initial leaves in the dtypes found so far."""
+        return [each.type.with_dtype(d) for each, d in zip(self.leaves, self.dtypes, strict=True)]
+
+    def initial(self) -> list[Value]:
+        """The initial leaves in the dtypes found so far."""
+        return [at(each, dtype) for each, dtype in zip(self.leaves, self.dtypes, strict=True)]
+
+    def settle(
+        self, facts: Assumptions, returned: Sequence[Value | Weak], tree: Type
+    ) -> list[Value] | None:
+        """What the body returned as the next carry; None if a weak leaf changes dtype first."""
+        initial = self.initial_types()
+        remaining = iter(initial)
+        own = map_leaves(self.tree, lambda _: next(remaining))
+        if not same_structure(tree, own):
+            raise Failure(
+                CarryMismatch(
+                    loop=self.loop,
+                    path="",
+                    given=str(own),
+                    returned=str(tree),
+                    why="the trees differ",
+                )
+            )
+        changed = False
+        values: list[Value] = []
+        problems: list[CarryMismatch] = []
+        places = [path for path, _ in paths(own)]
+        for index, (path, start, each) in enumerate(zip(places, initial, returned, strict=True)):
+            value = at(each, start.dtype)
+            if value.dtype is not start.dtype and isinstance(self.leaves[index], Weak):
+                if accepts_weak(value.dtype, self.leaves[index].kind):  # type: ignore[union-attr]
+                    self.dtypes[index] = value.dtype
+                    changed = True
+                    continue
+            values.append(value)
+            found = self.mismatch(facts, path, start, value.type)
+            if found is not None:
+                problems.append(found)
+        if changed:
+            return None
+        if problems:
+            raise Failure(*problems)
+        return values
+
+    def mismatch(
+        self, facts: Assumptions, path: str, given: ArrayType, returned: ArrayType
+    ) -> CarryMismatch | None:
+        """How one leaf differs."""
+        why = type_difference(facts, returned, given)
+        if why is None:
+            return None
+        rewrite = ""
+        if given.rank == returned.rank and given.dtype is not returned.dtype:
+            rewrite = (
+                f"start with a carry of dtype {returned.dtype}, "
+                f"or return `.astype(psc.{given.dtype})`"
+            )
+        elif given.rank != returned.rank:
+            rewrite = (
+                f"start with a carry of shape [{show_shape(returned.shape)}], "
+                "or reduce what is returned"
+            )
+        return CarryMismatch(
+            loop=self.loop,
+            path=path,
+            given=str(given),
+            returned=str(returned),
+            why=why,
+            rewrite=rewrite,
+        )
+
+
+def trace_carry(
+    here: Builder,
+    carry: Carry,
+    extra: Sequence[ArrayType],
+    run: Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]],
+) -> tuple[Block, tuple[Value, ...], list[Value], Type]:
+    """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
+
+    `run(inner, carry, extra)` gives the next carry and further results.  The block takes the
+    captured values, the carry, then the extra parameters.
+    """
+    program = here.program
+    for _ in range(MAX_ROUNDS):
+        attempt = Attempt(program)
+        with program.inside() as inner:
+            params = [inner.parameter(t) for t in carry.initial_types()]
+            more = [inner.parameter(t) for t in extra]
+            next_carry, results = run(inner, unflatten(carry.tree, iter(params)), more)
+            leaves, tree = flatten(inner, next_carry, f"the carry that `{carry.loop}` returns")
+            settled = carry.settle(here.facts, leaves, tree)
+            if settled is None:
+                attempt.forget()
+                continue
+            block, captured = inner.finish([*params, *more], [*settled, *strong(results)])
+            return block, captured, settled, tree
+    raise Failure(
+        CarryMismatch(
+            loop=carry.loop,
+            path="",
+            given="of one dtype",
+            returned="another one each time",
+            why="the dtypes do not settle",
+        )
+    )
+
+
+def trace_counter(
+    here: Builder, function: Applicable, whole: Carry
+) -> tuple[Block, tuple[Value, ...], list[Value]]:
+    """The body of a counting loop: the counter leads the carry."""
+    program = here.program
+    inner_carry = Carry(whole.loop, whole.leaves[1:], whole.tree, whole.dtypes[1:])
+    for _ in range(MAX_ROUNDS):
+        attempt = Attempt(program)
+        with program.inside() as inner:
+            counter = inner.parameter(ArrayType(whole.dtypes[0]), "i")
+            params = [inner.parameter(t) for t in inner_carry.initial_types()]
+            state = unflatten(whole.tree, iter(params))
+            returned = function.apply(inner, (counter, state), {})
+            leaves, tree = flatten(inner, returned, f"the carry that `{whole.loop}` returns")
+            settled = inner_carry.settle(here.facts, leaves, tree)
+            if settled is None:
+                whole.dtypes[1:] = inner_carry.dtypes
+                attempt.forget()
+                continue
+            following = counter + 1
+            block, captured = inner.finish([counter, *params], [following, *settled])
+            return block, captured, [following, *settled]
+    raise Failure(
+        CarryMismatch(
+            loop=whole.loop, path="", given="of one dtype", returned="another one", why=""
+        )
+    )

@@ -1,0 +1,240 @@
+"""`scan`, `map`, `fori_loop`, `while_loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.carries import Carry, trace_carry, trace_counter
+from pscdsl.frontend.pytrees import flatten, unflatten
+from pscdsl.frontend.tracing import applicable, bool_scalar, of_values, strong
+from pscdsl.frontend.values import Applicable, Poison, Poisoned, describe
+from pscdsl.ir import Block
+from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.control import Scan, Switch, While
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.control import BadBody, LoopLengthsDiffer
+from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, Size, maximum
+from pscdsl.typing.dtypes import I32
+from pscdsl.typing.trees import Type
+
+
+def scan(
+    here: Builder,
+    f: Any,
+    init: Any,
+    xs: Any = None,
+    length: Any = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> Any:
+    """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, the stacked ys."""
+    del unroll  # a hint that costs more than it gives on this backend
+    function = applicable(f, "psc.scan")
+    carry = Carry.of(here, "psc.scan", init)
+    return _scan(here, function, carry, xs, length, bool(reverse), "psc.scan")
+
+
+def _scan(
+    here: Builder,
+    function: Applicable,
+    carry: Carry,
+    xs: Any,
+    length: Any,
+    reverse: bool,
+    name: str,
+    only: str = "both",
+) -> Any:
+    leaves, xs_tree = flatten(here, xs, f"the `xs` of `{name}`")
+    columns = strong(leaves)
+    steps = scan_length(here.facts, name, columns, length)
+    rows = [ArrayType(x.dtype, x.shape[1:]) for x in columns]
+    ys_tree: list[Type] = []
+
+    def run(inner: Builder, state: Any, row: list[Value]) -> tuple[Any, list[Value | Weak]]:
+        x = unflatten(xs_tree, iter(row))
+        if only == "ys":
+            result: Any = (state, function.apply(inner, (x,), {}))
+        else:
+            result = function.apply(inner, (state, x), {})
+        if isinstance(result, Poison):
+            raise Poisoned
+        if not isinstance(result, tuple) or len(result) != 2:  # pyright: ignore
+            found = describe(result)
+            raise Failure(BadBody(combinator=name, needs="a pair (carry, y)", found=found))
+        outputs, tree = flatten(inner, result[1], f"what the body of `{name}` returns")
+        ys_tree[:] = [of_values(tree, strong(outputs))]
+        return result[0], outputs
+
+    block, captured, settled, _ = trace_carry(here, carry, rows, run)
+    primitive = Scan(block, len(captured), len(settled), steps, reverse)
+    initial = carry.initial()
+    results = here.bind(primitive, (*captured, *initial, *columns))
+    count = len(settled)
+    final = unflatten(carry.tree, iter(results[:count]))
+    ys = unflatten(ys_tree[0], iter(results[count:]))
+    return ys if only == "ys" else (final, ys)
+
+
+def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length: Any) -> Size:
+    """The common length of the leading axes."""
+    if length is not None and not isinstance(length, int | Dim):
+        raise Failure(NotStatic(what=f"the length of `{name}`"))
+    for each in columns:
+        if not each.ndim:
+            raise Failure(
+                LoopLengthsDiffer(
+                    combinator=name,
+                    lengths=("none (a scalar)",),
+                    why=f"{each.type} has no leading axis",
+                )
+            )
+    sizes: list[Size] = [each.shape[0] for each in columns]
+    if length is not None:
+        sizes.append(length)
+    if not sizes:
+        raise Failure(LoopLengthsDiffer(combinator=name, lengths=(), why=""))
+    for size in sizes[1:]:
+        if not facts.equal(sizes[0], size):
+            raise Failure(
+                LoopLengthsDiffer(
+                    combinator=name,
+                    lengths=tuple(map(str, dict.fromkeys(sizes))),
+                    why=disagreement(facts, sizes[0], size),
+                )
+            )
+    return sizes[0]
+
+
+def map_(here: Builder, f: Any, *xs: Any) -> Any:
+    """`f(x)` for each x along the leading axis, results stacked."""
+    function = applicable(f, "psc.map")
+    if len(xs) != 1:
+        return _scan(
+            here, _Spread(function), Carry.of(here, "psc.map", ()), xs, None, False, "psc.map", "ys"
+        )
+    return _scan(here, function, Carry.of(here, "psc.map", ()), xs[0], None, False, "psc.map", "ys")
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """A function of several arguments as one of a tuple."""
+
+    function: Applicable
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Any) -> Any:
+        return self.function.apply(here, tuple(args[0]), kwargs)
+
+
+def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
+    """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded); `i` is an i32 scalar."""
+    function = applicable(body_fun, "psc.fori_loop")
+    carry = Carry.of(here, "psc.fori_loop", init_val)
+    if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
+        return _counted(here, function, carry, lower, upper)
+    low, high = (_index(here, each) for each in (lower, upper))
+    dtype = low.dtype if not isinstance(lower, int) else high.dtype
+    low, high = (e.Convert(dtype)(x) if x.dtype is not dtype else x for x in (low, high))
+    whole = Carry("psc.fori_loop", [low, *carry.leaves], carry.tree, [dtype, *carry.dtypes])
+
+    return _while_counted(here, function, whole, high)
+
+
+def _index(here: Builder, value: Any) -> Value:
+    if isinstance(value, int | Dim):
+        return here.size(value, I32)
+    if isinstance(value, Weak):
+        value = value.default()
+    if isinstance(value, Value) and not value.ndim and value.dtype.is_integer:
+        return value
+    raise Failure(
+        BadBody(
+            combinator="psc.fori_loop", needs="integer scalars as bounds", found=describe(value)
+        )
+    )
+
+
+def _counted(here: Builder, function: Applicable, carry: Carry, lower: Size, upper: Size) -> Any:
+    """Known bounds: a scan without rows, its counter a part of the carry."""
+    length = upper - lower
+    if not here.facts.proves(Fact("<=", 0, length)):
+        length = maximum(length, 0)
+    start = here.size(lower, I32)
+    whole = Carry("psc.fori_loop", [start, *carry.leaves], carry.tree, [I32, *carry.dtypes])
+    block, captured, settled = trace_counter(here, function, whole)
+    primitive = Scan(block, len(captured), len(settled), length, False)
+    results = here.bind(primitive, (*captured, *whole.initial()))
+    return unflatten(carry.tree, iter(results[1:]))
+
+
+def _while_counted(here: Builder, function: Applicable, whole: Carry, high: Value) -> Any:
+    body, captured, settled = trace_counter(here, function, whole)
+    program = here.program
+    with program.inside() as inner:
+        counter = inner.parameter(ArrayType(whole.dtypes[0]), "i")
+        rest = [inner.parameter(each.type) for each in settled[1:]]
+        condition, cond_captured = inner.finish([counter, *rest], [counter < high])
+    primitive = While(condition, body, len(cond_captured), len(captured))
+    results = here.bind(primitive, (*cond_captured, *captured, *whole.initial()))
+    return unflatten(whole.tree, iter(results[1:]))
+
+
+def while_loop(
+    here: Builder, cond_fun: Any, body_fun: Any, init_val: Any, max_steps: Any = None
+) -> Any:
+    """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
+    condition = applicable(cond_fun, "psc.while_loop")
+    body = applicable(body_fun, "psc.while_loop")
+    carry = Carry.of(here, "psc.while_loop", init_val)
+
+    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
+        return body.apply(inner, (state,), {}), []
+
+    block, captured, settled, _ = trace_carry(here, carry, (), run)
+    if max_steps is not None:
+        return _bounded_while(here, condition, carry, block, captured, settled, max_steps)
+    with here.program.inside() as inner:
+        params = [inner.parameter(each.type) for each in settled]
+        found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
+        predicate = bool_scalar(inner, found, "psc.while_loop")
+        test, test_captured = inner.finish(params, [predicate])
+    primitive = While(test, block, len(test_captured), len(captured))
+    results = here.bind(primitive, (*test_captured, *captured, *carry.initial()))
+    return unflatten(carry.tree, iter(results))
+
+
+def _bounded_while(
+    here: Builder,
+    condition: Applicable,
+    carry: Carry,
+    block: Block,
+    captured: tuple[Value, ...],
+    settled: list[Value],
+    max_steps: Any,
+) -> Any:
+    """A while loop with a step counter leading its carry."""
+    limit = _index(here, max_steps)
+    program = here.program
+    with program.inside() as inner:
+        counter = inner.parameter(ArrayType(limit.dtype), "step")
+        params = [inner.parameter(each.type) for each in settled]
+        found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
+        predicate = bool_scalar(inner, found, "psc.while_loop") & (counter < limit)
+        test, test_captured = inner.finish([counter, *params], [predicate])
+    count = len(captured)
+    with program.inside() as inner:
+        outer = [inner.parameter(var.type) for var in block.params[:count]]
+        counter = inner.parameter(ArrayType(limit.dtype), "step")
+        params = [inner.parameter(each.type) for each in settled]
+        results = inner.bind(Switch((block,)), (inner.literal(0, I32), *outer, *params))
+        body, _ = inner.finish([*outer, counter, *params], [counter + 1, *results])
+    primitive = While(test, body, len(test_captured), count)
+    start = here.literal(0, limit.dtype)
+    results = here.bind(primitive, (*test_captured, *captured, start, *carry.initial()))
+    return unflatten(carry.tree, iter(results[1:]))

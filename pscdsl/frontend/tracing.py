@@ -1,0 +1,86 @@
+"""What all combinators share: function arguments, trees of arrays, types that must agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pscdsl.builder import Builder, Program, Value, Weak, squeeze
+from pscdsl.frontend.pytrees import leaf
+from pscdsl.frontend.values import Applicable, Poison, Poisoned, describe
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control import BadPredicate
+from pscdsl.typing.codes.language import NotCallable
+from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import BOOL, DType, accepts_weak
+from pscdsl.typing.trees import Type, map_leaves
+
+MAX_ROUNDS = 4
+"""How often a body is elaborated anew until the dtypes of its weak inputs are settled."""
+
+
+def applicable(function: Any, combinator: str) -> Applicable:
+    """A function argument; a Failure if it cannot be called."""
+    if not isinstance(function, Applicable):
+        raise Failure(NotCallable(found=f"{describe(function)}, given to `{combinator}`,"))
+    return function
+
+
+def strong(values: Sequence[Value | Weak]) -> list[Value]:
+    """Weak arrays in their default dtypes."""
+    return [each.default() if isinstance(each, Weak) else each for each in values]
+
+
+def at(value: Value | Weak, dtype: DType) -> Value:
+    """A value in a dtype, if it is weak and can take it; else as it is."""
+    if isinstance(value, Value):
+        return value
+    return value.at(dtype) if accepts_weak(dtype, value.kind) else value.default()
+
+
+def of_values(tree: Type, values: Sequence[Value]) -> Type:
+    """A tree with the types of these values."""
+    remaining = iter(values)
+    return map_leaves(tree, lambda _: next(remaining).type)
+
+
+class Attempt:
+    """Findings of a first try that a second one would repeat."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.count = len(program.findings)
+        self.revealed = len(program.revealed)
+
+    def forget(self) -> None:
+        """Drop what was found since."""
+        del self.program.findings[self.count :]
+        del self.program.revealed[self.revealed :]
+
+
+def type_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str | None:
+    """Why two types differ, in words; None if they are the same for all sizes."""
+    if found.rank != wanted.rank:
+        return f"{found.rank} axes, not {wanted.rank}"
+    for mine, other in zip(found.shape, wanted.shape, strict=True):
+        if not facts.equal(mine, other):
+            return disagreement(facts, mine, other)
+    if found.dtype is not wanted.dtype:
+        return f"dtype {found.dtype}, not {wanted.dtype}"
+    return None
+
+
+def bool_scalar(here: Builder, value: Any, construct: str) -> Value:
+    """A predicate as a bool scalar; a Failure if it is something else."""
+    if isinstance(value, Poison):
+        raise Poisoned
+    found = leaf(here, value)
+    if isinstance(found, Weak):
+        found = found.default()
+    if found is None or found.dtype is not BOOL or found.ndim:
+        if found is not None and found.dtype is BOOL and all(size == 1 for size in found.shape):
+            return squeeze(found, tuple(range(found.ndim)))
+        raise Failure(BadPredicate(construct=construct, found=describe(value)))
+    return found
