@@ -1,10 +1,10 @@
-"""What type checkers know of arrays: dtype and shape stand in the annotation, for people and for us.
+"""What type checkers know of arrays: `f32["n d"]` is NumPy's array with that dtype.
 
-To a checker every array type is NumPy's `ndarray` with its dtype, whatever the brackets say, so
-the whole of NumPy's own typing applies to it.  It is also a protocol that any number or array
-fits, because NumPy's stubs seldom know the dtype of what a function returns.  What this catches:
-an argument that is no number or array (a string, a list, None, a record), an attribute that arrays
-do not have, a wrong number of arguments.  Sizes and dtypes are checked by `pscdsl check`.
+So the whole of NumPy's own typing applies to it, whatever the brackets say.  It is also a protocol
+that any number or array fits, because NumPy's stubs seldom know the dtype of what a function
+returns.  What this catches: an argument that is no number or array (a string, a list, None, a
+record), an attribute that arrays do not have, a wrong number of arguments.  Sizes and dtypes are
+checked by `pscdsl check`.
 
 * pyright and Pylance need nothing.
 * mypy needs the plug-in `pscdsl.mypy_plugin`.
@@ -19,14 +19,16 @@ from typing import Annotated, Any, Protocol, Self, TypeAlias, TypeVar, runtime_c
 
 import numpy as np
 
-from pscdsl.typing.dtypes import DType
-from pscdsl.typing.notation import DimSpec
-
 _S = TypeVar("_S", bound=np.generic, covariant=True)
 _T = TypeVar("_T")
 
 Static: TypeAlias = Annotated[_T, "static"]
 """A parameter whose value is known while checking: to other checkers simply that type."""
+
+class Subscripted(type):
+    """What makes `f32["n d"]` a value; to mypy alone, whose plug-in puts it to use."""
+
+    def __getitem__(cls, shape: str) -> Any: ...
 
 class Surface(np.ndarray[tuple[int, ...], np.dtype[_S]]):
     """What the result of a kernel has beside NumPy's attributes."""
@@ -50,6 +52,9 @@ class Element(Numeric, Protocol):
 @runtime_checkable
 class Array(Numeric, Surface[Any], Protocol):
     """An array on the device: the result of a kernel."""
+
+    @property
+    def ndim(self) -> int: ...
 
 class bool_(Element, Surface[np.bool], Protocol):
     """A bool, `bool_["n d"]` an array of them."""

@@ -13,21 +13,32 @@ say Any, which mypy would report wherever something more exact is declared.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from mypy.nodes import (
+    AssignmentStmt,
     ClassDef,
     Decorator,
+    Expression,
+    ForStmt,
     FuncDef,
     IfStmt,
     Import,
     ImportFrom,
+    IndexExpr,
+    MemberExpr,
     MypyFile,
+    NameExpr,
     Node,
     OverloadedFuncDef,
+    StrExpr,
     TypeInfo,
+    WhileStmt,
+    WithStmt,
 )
-from mypy.plugin import AnalyzeTypeContext, ClassDefContext, Plugin
+from mypy.plugin import AnalyzeTypeContext, ClassDefContext, Plugin, ReportConfigContext
 from mypy.types import (
     AnyType,
     CallableType,
@@ -50,6 +61,15 @@ class ShapePlugin(Plugin):
         info = symbol.node if symbol else None
         return _Plain(info) if isinstance(info, TypeInfo) and _takes_shape(info) else None
 
+    def report_config_data(self, ctx: ReportConfigContext) -> str | None:
+        """Two answers that differ for a file with a lone size: mypy then parses it anew.
+
+        A file that it took from its cache would not pass by in `get_additional_deps`.
+        """
+        if _has_lone_size(ctx.path):
+            return "asked" if ctx.is_check else "stored"
+        return None
+
     def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
         """The hook for the array types themselves."""
         return _make_nominal if fullname in (_ARRAYS + "Numeric", _ARRAYS + "Element") else None
@@ -57,19 +77,32 @@ class ShapePlugin(Plugin):
     def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:
         """No dependencies: this is where a module passes by before names are looked up."""
         if heads := _heads(file):
-            for function in _functions(file.defs):
-                for signature in (function.type, function.unanalyzed_type):
-                    if isinstance(signature, CallableType):
-                        _mend([*signature.arg_types, signature.ret_type], heads)
+            _mend(_annotations(file.defs), heads)
+            for statement in file.defs:
+                if isinstance(statement, AssignmentStmt):
+                    _mend_alias(statement.rvalue, heads)
         return []
 
 
 _ARRAYS = "pscdsl.arrays."
+_LONE_SIZE = re.compile(r"""\w\[\s*["']\s*\w+\s*["']""")
+
+
+def _has_lone_size(path: str) -> bool:
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="ignore")
+    except OSError:
+        return False
+    return "pscdsl" in text and _LONE_SIZE.search(text) is not None
 
 
 def _make_nominal(context: ClassDefContext) -> None:
     """Have a class for what is a protocol to others: to mypy a protocol is no `ndarray`."""
-    context.cls.info.is_protocol = False
+    info = context.cls.info
+    info.is_protocol = False
+    metaclass = context.api.lookup_fully_qualified(_ARRAYS + "Subscripted").node
+    if isinstance(metaclass, TypeInfo):  # for `f32["n"]` as a value
+        info.declared_metaclass = info.metaclass_type = Instance(metaclass, [])
 
 
 class _Plain:
@@ -86,22 +119,28 @@ class _Plain:
         return UnionType([instance, AnyType(TypeOfAny.special_form)], line=line, column=column)
 
 
-def _functions(statements: Iterable[Node]) -> Iterator[FuncDef]:
-    """Every function that is defined, also within functions, classes and branches."""
+def _annotations(statements: Iterable[Node]) -> Iterator[Type]:
+    """Every annotation, also within functions, classes and branches."""
     for statement in statements:
         match statement:
             case FuncDef():
-                yield statement
-                yield from _functions(statement.body.body)
+                for signature in (statement.type, statement.unanalyzed_type):
+                    if isinstance(signature, CallableType):
+                        yield from (*signature.arg_types, signature.ret_type)
+                yield from _annotations(statement.body.body)
             case Decorator():
-                yield from _functions([statement.func])
+                yield from _annotations([statement.func])
             case OverloadedFuncDef():
-                yield from _functions(statement.items)
+                yield from _annotations(statement.items)
             case ClassDef():
-                yield from _functions(statement.defs.body)
+                yield from _annotations(statement.defs.body)
+            case AssignmentStmt():
+                yield from filter(None, [statement.type, statement.unanalyzed_type])
             case IfStmt():
                 blocks = [*statement.body, *filter(None, [statement.else_body])]
-                yield from _functions(inner for block in blocks for inner in block.body)
+                yield from _annotations(inner for block in blocks for inner in block.body)
+            case ForStmt() | WhileStmt() | WithStmt():
+                yield from _annotations(statement.body.body)
             case _:
                 pass
 
@@ -119,6 +158,17 @@ def _mend(types: Iterable[Type], heads: frozenset[str]) -> None:
             if t.name.split(".")[0] in heads:
                 t.args = tuple(_as_string(size) for size in t.args)
             _mend(t.args, heads)
+
+
+def _mend_alias(value: Expression, heads: frozenset[str]) -> None:
+    """The same for `Vector = f32["n"]`: a string that is no name is not looked up."""
+    match value:
+        case IndexExpr(base=NameExpr(name=head), index=StrExpr() as size) if head in heads:
+            size.value += " _" if size.value.isidentifier() else ""
+        case IndexExpr(base=MemberExpr(expr=NameExpr(name=head)), index=StrExpr() as size):
+            size.value += " _" if head in heads and size.value.isidentifier() else ""
+        case _:
+            pass
 
 
 def _as_string(size: Type) -> Type:

@@ -69,13 +69,11 @@ class _Names:
     """The names of one function's values."""
 
     def __init__(self, sizes: Sequence[str]) -> None:
-        self._taken: set[str] = set()
         self._names: dict[Atom, str] = {}
-        self._letters = (
-            (ascii_lowercase[i // 26 - 1] if i >= 26 else "") + ascii_lowercase[i % 26]
-            for i in count()
-        )
+        self._taken: set[str] = set()
         self._avoided = frozenset(sizes)  # a letter that is a size too would be misread
+        self._letters = map(_letters, count())
+        self._numbered: dict[str, Iterator[str]] = {}
 
     def define(self, var: Atom, wanted: str = "") -> str:
         """The name of a variable, chosen now if it has none."""
@@ -91,17 +89,20 @@ class _Names:
         self._names[var] = name
 
     def _fresh(self, wanted: str) -> str:
-        if wanted:
-            return next(name for name in _numbered(wanted) if name not in self._taken)
-        return next(
-            name for name in self._letters if name not in self._taken and name not in self._avoided
-        )
+        candidates: Iterator[str]
+        if not wanted:
+            candidates = (name for name in self._letters if name not in self._avoided)
+        elif wanted not in self._taken:
+            return wanted
+        else:
+            candidates = self._numbered.setdefault(wanted, (f"{wanted}{i}" for i in count(2)))
+        return next(name for name in candidates if name not in self._taken)
 
 
-def _numbered(wanted: str) -> Iterator[str]:
-    yield wanted
-    for number in count(2):
-        yield f"{wanted}{number}"
+def _letters(index: int) -> str:
+    """Name number `index` of a, b, …, z, aa, ab, and so on."""
+    rest, last = divmod(index, 26)
+    return (_letters(rest - 1) if rest else "") + ascii_lowercase[last]
 
 
 def _atom(atom: Atom, name: Callable[[Atom], str]) -> str:

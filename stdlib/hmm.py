@@ -51,7 +51,7 @@ def forward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
     """Log-probabilities of the observations up to each time together with the state then."""
     emissions = log_emissions(p, observations)
 
-    def step(message, emission):
+    def step(message: Float["s"], emission: Float["s"]) -> tuple[Float["s"], Float["s"]]:
         message = logsumexp((message[:, None] + p.log_transition).T) + emission
         return message, message
 
@@ -65,7 +65,7 @@ def backward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
     """Log-probabilities of the observations after each time, given the state then."""
     emissions = log_emissions(p, observations)
 
-    def step(message, emission):
+    def step(message: Float["s"], emission: Float["s"]) -> tuple[Float["s"], Float["s"]]:
         message = logsumexp(p.log_transition + emission + message)
         return message, message
 
@@ -100,23 +100,23 @@ def viterbi(p: HMM["s o"], observations: Int["t"]) -> StatePath["t"]:
     """The most probable states given the observations (Viterbi 1967); the first of equals."""
     emissions = log_emissions(p, observations)
 
-    def step(score, emission):
+    def step(score: Float["s"], emission: Float["s"]) -> tuple[Float["s"], Int["s"]]:
         candidates = score[:, None] + p.log_transition
         return candidates.max(axis=0) + emission, candidates.argmax(axis=0)
 
-    def follow(state, origins):
+    def follow(state: Int, origins: Int["s"]) -> tuple[Int, Int]:
         previous = origins[state]
         return previous, previous
 
     score, origins = psc.scan(step, p.log_start + emissions[0], emissions[1:])
     last = score.argmax()
     _, states = psc.scan(follow, last, origins, reverse=True)
-    path = np.concatenate([states, last[None]])
+    path = np.concatenate([states, np.reshape(last, 1)])
     return StatePath(path.astype(np.int32), score.max())
 
 
 @psc.kernel
-def path_log_probability(p: HMM["s o"], states: Int["t"], observations: Int["t"]) -> Float:
+def path_log_probability(p: HMM["s o"], states: i32["t"], observations: Int["t"]) -> Float:
     """The log-probability of these states together with these observations."""
     steps = p.log_transition[states[:-1], states[1:]]
     emissions = p.log_emission[states, observations]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import pscdsl as psc
-from pscdsl import Float, i32
+from pscdsl import Float, bool_, i32
 
 
 class Solution(psc.Record, dims="n"):
@@ -56,11 +56,11 @@ def solve_cg(
 
 
 def conjugate_gradients(
-    operator: Callable[[Any], Any],
+    operator: Callable[[Float["n"]], Float["n"]],
     b: Float["n"],
-    initial: Any = None,
-    tolerance: Any = 1e-6,
-    max_steps: Any = 1000,
+    initial: Float["n"] | None = None,
+    tolerance: Float | float = 1e-6,
+    max_steps: i32 | int = 1000,
 ) -> Solution["n"]:
     """Solve `operator(x) = b` for a linear, symmetric, positive definite operator on vectors.
 
@@ -77,10 +77,10 @@ def conjugate_gradients(
         residual = target - operator(x)
     limit = tolerance * tolerance * (target @ target)
 
-    def unfinished(state):
+    def unfinished(state: _Search["n"]) -> bool_:
         return state.square > limit
 
-    def step(state):
+    def step(state: _Search["n"]) -> _Search["n"]:
         image = operator(state.direction)
         length = state.square / (state.direction @ image)
         residual = state.residual - length * image
@@ -106,16 +106,16 @@ def power_iteration(
     1929).
     """
 
-    def rated(vector, steps):
+    def rated(vector: Float["n"], steps: i32) -> Eigenpair["n"]:
         image = a @ vector
         value = vector @ image
         difference = image - value * vector
         return Eigenpair(value, vector, _length(difference), steps)
 
-    def unfinished(pair):
+    def unfinished(pair: Eigenpair["n"]) -> bool_:
         return pair.residual > tolerance * np.abs(pair.value)
 
-    def step(pair):
+    def step(pair: Eigenpair["n"]) -> Eigenpair["n"]:
         return rated(_unit(a @ pair.vector), pair.steps + 1)
 
     return psc.while_loop(unfinished, step, rated(_unit(start), np.int32(0)), max_steps=max_steps)
@@ -132,7 +132,9 @@ def solve_triangular(
     """
     triangle = np.tril(a) if lower else np.triu(a)
 
-    def step(x, row):
+    def step(
+        x: Float["n *k"], row: tuple[Float["n"], Float["*k"], i32]
+    ) -> tuple[Float["n *k"], None]:
         coefficients, right, i = row
         # The entries of x that are still to come are 0.
         entry = (right - np.tensordot(coefficients, x, 1)) / coefficients[i]
@@ -153,14 +155,18 @@ def solve_tridiagonal(
     Safe for diagonally dominant and for symmetric positive definite matrices.
     """
 
-    def eliminate(previous, row):
+    def eliminate(
+        previous: tuple[Float, Float["*k"]], row: tuple[Float, Float, Float, Float["*k"]]
+    ) -> tuple[Any, Any]:
         ratio, right = previous
         low, middle, high, value = row
         pivot = middle - low * ratio
         current = (high / pivot, (value - low * right) / pivot)
         return current, current
 
-    def substitute(following, row):
+    def substitute(
+        following: Float["*k"], row: tuple[Float, Float["*k"]]
+    ) -> tuple[Float["*k"], Float["*k"]]:
         ratio, right = row
         x = right - ratio * following
         return x, x

@@ -41,9 +41,7 @@ def log_cosh(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
 
 
 @psc.kernel
-def quantile_loss(
-    prediction: Float["*s"], target: Float["*s"], quantile: Float
-) -> Float["*s"]:
+def quantile_loss(prediction: Float["*s"], target: Float["*s"], quantile: Float) -> Float["*s"]:
     """The loss that the `quantile` (in [0, 1]) minimises (Koenker, Bassett 1978)."""
     difference = target - prediction
     return np.maximum(quantile * difference, (quantile - 1) * difference)

@@ -103,13 +103,13 @@ def normal_cdf(x: Float["*s"]) -> Float["*s"]:
 
 
 def _small(x: Float["*s"]) -> Float["*s"]:
-    """erf of numbers below the seam in absolute value; larger ones are cut to it."""
+    """The error function of numbers below the seam in absolute value; others are cut."""
     z = np.clip(x, -_SEAM, _SEAM)
     return z * _ratio(_NEAR, z * z)
 
 
 def _complement(x: Float["*s"]) -> Float["*s"]:
-    """erfc of numbers from the seam on; smaller ones are raised to it."""
+    """The complement of numbers from the seam on; others are raised."""
     z = np.clip(x, _SEAM, _LARGEST)
     middle = _ratio(_MIDDLE, np.minimum(z, 4))
     beyond = np.maximum(z, 4)
@@ -121,7 +121,9 @@ def _complement(x: Float["*s"]) -> Float["*s"]:
     return decay * np.where(z <= 4, middle, far)
 
 
-def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Float["*s"]) -> Float["*s"]:
+def _ratio(
+    coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Float["*s"]
+) -> Float["*s"]:
     """The quotient of two polynomials."""
     above, below = coefficients
     return _polynomial(above, x) / _polynomial(below, x)

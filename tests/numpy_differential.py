@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import name as size_name
@@ -59,8 +60,7 @@ def check(
 def agree(found: Any, wanted: Any, rtol: float = 1e-9) -> None:
     """Equal up to rounding; tuples item by item."""
     if isinstance(wanted, tuple):
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
+        for one, other in zip(found, cast("tuple[Any, ...]", wanted), strict=True):
             agree(one, other, rtol)
         return
     expected = np.asarray(wanted)
@@ -130,6 +130,13 @@ def with_axis(
         return st.tuples(st.just(x), axes)
 
     return given.flatmap(choose)
+
+
+def meaning(name: str) -> Meaning:
+    """A library function by its name."""
+    found = MEANINGS[name]
+    assert isinstance(found, Meaning)
+    return found
 
 
 class Applied:

@@ -5,6 +5,9 @@ for symbolic sizes first, `run_compiled` goes through XLA.  Arguments are what a
 NumPy arrays become traced arrays, also inside lists and tuples; everything else stays static.
 """
 
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import importlib

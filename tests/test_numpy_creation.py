@@ -3,6 +3,9 @@
 Where NumPy's default is float64 or int64, an open array comes out as float32 or int32.
 """
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -275,7 +278,7 @@ def test_grids() -> None:
     a, b, c = np.arange(3.0), np.arange(2), np.arange(4.0, dtype=np.float32)
     for options in ({}, {"indexing": "ij"}, {"sparse": True}):
         for vectors in ((a,), (a, b), (a, b, c)):
-            wanted = np.meshgrid(*vectors, **options)  # type: ignore[call-overload]
+            wanted = np.meshgrid(*vectors, **options)
             for got in (
                 run("numpy.meshgrid", *vectors, **options),
                 run_symbolic("numpy.meshgrid", *vectors, **options),

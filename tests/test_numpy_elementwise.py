@@ -1,5 +1,8 @@
 """Elementwise functions against NumPy."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -345,7 +348,7 @@ def test_open_operands() -> None:
     assert run("numpy.add", 1, 2).dtype == np.int32
     half = run("numpy.add", x.astype(np.float16), 0.1)
     np.testing.assert_array_equal(half, x.astype(np.float16) + np.float16(0.1))
-    close(np.sin(np.float32([1, 2])), run("numpy.sin", [1.0, 2.0]))
+    close(np.sin(np.array([1, 2], np.float32)), run("numpy.sin", [1.0, 2.0]))
     close(np.add(x, [1, 2]), run("numpy.add", x, [1, 2]))
 
 

@@ -1,5 +1,8 @@
 """Indexing and functional update against NumPy."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -160,7 +163,7 @@ def test_forms_of_an_index(index: Any) -> None:
 
 
 def test_a_scalar_takes_new_axes() -> None:
-    agree(np.float32(3)[None, None], run(getitem, np.float32(3), (None, None)))
+    agree(np.full((1, 1), 3, np.float32), run(getitem, np.float32(3), (None, None)))
     agree(np.asarray(np.float32(3)), run(getitem, np.float32(3), ()))
 
 

@@ -1,5 +1,8 @@
 """Shapes, joins, splits and orders of elements against NumPy."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -113,7 +116,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("block", ([V, SCALAR],), {}),
     ("append", (V, V[:2]), {}),
     ("append", (M, M[:1]), {"axis": 0}),
-    ("append", (M, np.float32([1, 2])), {}),
+    ("append", (M, np.array([1, 2], np.float32)), {}),
     ("unstack", (T,), {}),
     ("unstack", (T,), {"axis": 1}),
     ("split", (counted(6), 3), {}),
@@ -219,12 +222,12 @@ SYMBOLIC = (
 
 
 @pytest.mark.parametrize(("of", "args", "kwargs"), [case for case in CALLS if case[0] in SYMBOLIC])
-def test_calls_for_all_sizes(of: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def test_calls_for_all_sizes(of: str, args: Any, kwargs: dict[str, Any]) -> None:
     if of == "stack" and isinstance(args[0], np.ndarray):
         return
     if (of == "ediff1d" and len(args) > 1) or (of == "diff" and "append" in kwargs):
         return
-    if of == "vstack" and args[0][0].shape != args[0][1].shape:
+    if of == "vstack" and len({x.shape for x in args[0]}) > 1:
         return
     wanted = result(of, args, kwargs)
     got = run_symbolic(f"numpy.{of}", *args, **kwargs)
@@ -355,8 +358,8 @@ METHODS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("of", "args", "kwargs"), METHODS)
 def test_methods(of: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    found = getattr(M, of)
-    wanted = found(*args, **kwargs) if callable(found) else found
+    found: Any = getattr(M, of)
+    wanted: Any = found(*args, **kwargs) if callable(found) else found
     got = run(attribute, M, of, *args, **kwargs)
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
     assert got.shape == np.shape(wanted)
@@ -376,7 +379,7 @@ def test_properties() -> None:
     same(M.astype(np.float64), run(attribute, M, "astype", dtype=F64))
     every = set(methods.IN_PLACE) | set(methods.LEAVES_PROGRAM)
     assert not every & {of for of, *_ in METHODS}
-    for of in methods._AS_FUNCTION:
+    for of in methods.AS_FUNCTION:
         assert hasattr(np.ndarray, of)
         assert run(lambda x, of=of: methods.attribute(x, of).name, M) == of  # type: ignore[union-attr]
 

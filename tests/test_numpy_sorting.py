@@ -57,7 +57,8 @@ def test_nan_comes_last() -> None:
 
 def test_ways_to_ask_for_a_stable_sort() -> None:
     x = normal(9)
-    for options in ({"kind": "stable"}, {"kind": "mergesort"}, {"stable": True}):
+    ways: list[dict[str, Any]] = [{"kind": "stable"}, {"kind": "mergesort"}, {"stable": True}]
+    for options in ways:
         check("numpy.sort", x, **options)
         check("numpy.argsort", x, **options)
     refused(BadArguments, "numpy.sort", x, kind="bubble")
@@ -132,7 +133,8 @@ def test_top_k() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 31, 32, 33, 64, 100])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searchsorted(count: int, side: str) -> None:
-    a = np.sort(np.round(normal(count), 1))
+    rounded: Any = np.round(normal(count), 1)
+    a = np.sort(rounded)
     a[count - count // 10 :] = NAN
     v = np.concatenate([a, a - 0.05, [NAN, INF, -INF]]).reshape(-1, 1)
     check("numpy.searchsorted", a, v, side)

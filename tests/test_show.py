@@ -1,5 +1,8 @@
 """The text form of typed programs."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -15,7 +18,6 @@ from pscdsl.primitives.control import Call, Scan, Switch, While
 from pscdsl.primitives.creation import Constant
 from pscdsl.show import show, show_equation
 from pscdsl.transforms.simplify import simplify
-from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import F32, F64
 from pscdsl.typing.trees import RecordName, RecordType
 from tests.law_rows import array_type
@@ -176,5 +178,3 @@ def test_the_text_of_a_program_does_not_depend_on_when_it_was_built() -> None:
     for seed in range(10):
         first, second = (show(RandomProgram(seed).function()) for _ in range(2))
         assert first == second
-
-

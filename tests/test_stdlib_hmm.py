@@ -27,13 +27,13 @@ def model(states: int, symbols: int, dtype: Any, seed: int = 0) -> Any:
 
     def logs(*shape: int) -> NDArray[Any]:
         weights = random.gamma(1.0, size=shape)
-        return np.log(weights / weights.sum(axis=-1, keepdims=True)).astype(dtype)
+        return np.asarray(np.log(weights / weights.sum(axis=-1, keepdims=True)), dtype)
 
     return hmm.HMM(logs(states), logs(states, states), logs(states, symbols))
 
 
 def observed(symbols: int, steps: int, seed: int = 1) -> NDArray[Any]:
-    return np.random.default_rng(seed).integers(0, symbols, steps)
+    return np.asarray(np.random.default_rng(seed).integers(0, symbols, steps))
 
 
 def enumerated(p: Any, seen: NDArray[Any]) -> dict[tuple[int, ...], float]:

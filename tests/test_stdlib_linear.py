@@ -1,5 +1,9 @@
 """Iterative and substitution solvers against NumPy and SciPy."""
 
+# SciPy, scikit-learn and ml_dtypes are not fully typed.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

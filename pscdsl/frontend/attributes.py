@@ -59,6 +59,8 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         found = MEANINGS.get(f"{value.name}.{name}")
         if found is not None:
             return found
+        if name == "at":
+            raise Failure(purity.ufunc_at(value.name))
     if isinstance(value, MapValue | VectorValue):
         return _of_pyrsistent(value, name)
     lookup = getattr(value, "lookup_attribute", None)

@@ -27,8 +27,10 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.meanings import Meaning
+from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
+from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.spans import NOWHERE
@@ -82,10 +84,12 @@ def invoke(
     kwargs: Mapping[str, Any],
 ) -> Any:
     """Apply what was found to be called."""
-    if isinstance(function, Meaning):
+    if "out" in kwargs and isinstance(function, Meaning | ArrayMethod):
         refusal = purity.library_call(function.name, kwargs)
         if refusal is not None:
             raise Failure(refusal)
+        kwargs = {name: value for name, value in kwargs.items() if name != "out"}
+    if isinstance(function, Meaning):
         if frame.program is None:
             return static_numpy(function, args, kwargs)
         args, kwargs = _conditions(here, args), kwargs
@@ -163,7 +167,7 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
     for each in numbers:
         product *= max(abs(each), 1)
     if product > MAX_STATIC and not function.name.endswith(("asarray", "array")):
-        raise Failure(NotStatic(what="a constant this large"))
+        raise Failure(TooLarge(what="a constant this large"))
     plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
     named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
     try:
@@ -172,7 +176,7 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
     except Exception as error:
         raise Failure(NotStatic(what=f"`{function.name}` here ({error})")) from None
     if isinstance(result, np.ndarray) and result.size > MAX_STATIC:
-        raise Failure(NotStatic(what="a constant this large"))
+        raise Failure(TooLarge(what="a constant this large"))
     return result
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import MAX_ROUNDS, Attempt, at, strong, type_difference
-from pscdsl.frontend.values import Applicable
+from pscdsl.frontend.values import Applicable, Poisoned
 from pscdsl.ir import Block
 from pscdsl.typing.arrays import ArrayType, show_shape
 from pscdsl.typing.assumptions import Assumptions
@@ -108,31 +108,43 @@ class Carry:
         )
 
 
+Run = Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]]
+"""`run(inner, carry, extra)` gives the next carry and further results."""
+
+
+@dataclass(frozen=True)
+class TracedBody:
+    """A loop body: its block takes what it captures, the carry, then the extra parameters."""
+
+    block: Block
+    captured: tuple[Value, ...]
+    carry: list[Value]
+
+
 def trace_carry(
-    here: Builder,
-    carry: Carry,
-    extra: Sequence[ArrayType],
-    run: Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]],
-) -> tuple[Block, tuple[Value, ...], list[Value], Type]:
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run
+) -> TracedBody:
     """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
 
-    `run(inner, carry, extra)` gives the next carry and further results.  The block takes the
-    captured values, the carry, then the extra parameters.
+    Most bodies do with the default dtypes.  Where they do not, the body is elaborated once with a
+    carry that is weak itself, to see what it makes of it.
     """
     program = here.program
+    discovered = not any(isinstance(each, Weak) for each in carry.leaves)
     for _ in range(MAX_ROUNDS):
         attempt = Attempt(program)
-        with program.inside() as inner:
-            params = [inner.parameter(t) for t in carry.initial_types()]
-            more = [inner.parameter(t) for t in extra]
-            next_carry, results = run(inner, unflatten(carry.tree, iter(params)), more)
-            leaves, tree = flatten(inner, next_carry, f"the carry that `{carry.loop}` returns")
-            settled = carry.settle(here.facts, leaves, tree)
-            if settled is None:
-                attempt.forget()
-                continue
-            block, captured = inner.finish([*params, *more], [*settled, *strong(results)])
-            return block, captured, settled, tree
+        traced: TracedBody | None = None
+        try:
+            traced = _trace(here, carry, extra, run)
+        except (Failure, Poisoned):
+            if discovered:
+                raise
+        if traced is not None and (discovered or not attempt.failed()):
+            return traced
+        attempt.forget()
+        if not discovered:
+            discovered = True
+            _discover(here, carry, extra, run)
     raise Failure(
         CarryMismatch(
             loop=carry.loop,
@@ -144,30 +156,56 @@ def trace_carry(
     )
 
 
-def trace_counter(
-    here: Builder, function: Applicable, whole: Carry
-) -> tuple[Block, tuple[Value, ...], list[Value]]:
-    """The body of a counting loop: the counter leads the carry."""
+def _trace(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run
+) -> TracedBody | None:
+    with here.program.inside() as inner:
+        params = [inner.parameter(t) for t in carry.initial_types()]
+        more = [inner.parameter(t) for t in extra]
+        next_carry, results = run(inner, unflatten(carry.tree, iter(params)), more)
+        leaves, tree = flatten(inner, next_carry, f"the carry that `{carry.loop}` returns")
+        settled = carry.settle(here.facts, leaves, tree)
+        if settled is None:
+            return None
+        block, captured = inner.finish([*params, *more], [*settled, *strong(results)])
+        return TracedBody(block, captured, settled)
+
+
+def _discover(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run) -> None:
+    """Note the dtypes that the body gives to the weak leaves of its carry."""
     program = here.program
-    inner_carry = Carry(whole.loop, whole.leaves[1:], whole.tree, whole.dtypes[1:])
-    for _ in range(MAX_ROUNDS):
-        attempt = Attempt(program)
-        with program.inside() as inner:
-            counter = inner.parameter(ArrayType(whole.dtypes[0]), "i")
-            params = [inner.parameter(t) for t in inner_carry.initial_types()]
-            state = unflatten(whole.tree, iter(params))
-            returned = function.apply(inner, (counter, state), {})
-            leaves, tree = flatten(inner, returned, f"the carry that `{whole.loop}` returns")
-            settled = inner_carry.settle(here.facts, leaves, tree)
-            if settled is None:
-                whole.dtypes[1:] = inner_carry.dtypes
-                attempt.forget()
-                continue
-            following = counter + 1
-            block, captured = inner.finish([counter, *params], [following, *settled])
-            return block, captured, [following, *settled]
-    raise Failure(
-        CarryMismatch(
-            loop=whole.loop, path="", given="of one dtype", returned="another one", why=""
-        )
-    )
+    attempt = Attempt(program)
+    with program.inside() as inner:
+        params = [_open(inner, each) for each in carry.leaves]
+        more = [inner.parameter(t) for t in extra]
+        try:
+            next_carry, _ = run(inner, unflatten(carry.tree, iter(params)), more)
+            leaves, _ = flatten(inner, next_carry, "")
+        except (Failure, Poisoned):
+            leaves = []
+    attempt.forget()
+    if len(leaves) != len(carry.leaves):
+        return  # the next round reports what is wrong
+    for index, (start, found) in enumerate(zip(carry.leaves, leaves, strict=True)):
+        if isinstance(start, Weak) and accepts_weak(found.dtype, start.kind):
+            carry.dtypes[index] = found.dtype
+
+
+def _open(inner: Builder, leaf: Value | Weak) -> Value | Weak:
+    """A parameter for a leaf of the carry, weak where the leaf is."""
+    if isinstance(leaf, Value):
+        return inner.parameter(leaf.type)
+    shape = leaf.shape
+    return Weak(inner, leaf.kind, shape, lambda dtype: inner.parameter(ArrayType(dtype, shape)))
+
+
+def trace_counter(
+    here: Builder, function: Applicable, carry: Carry, counter: DType
+) -> TracedBody:
+    """The body of a counting loop; the counter is the last of the block's carry."""
+
+    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
+        (i,) = more
+        return function.apply(inner, (i, state), {}), [i + 1]
+
+    return trace_carry(here, carry, [ArrayType(counter)], run)

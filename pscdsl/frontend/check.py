@@ -216,6 +216,8 @@ def find_kernels(
         try:
             value: Any = module.own(name)
         except Failure as failure:
+            if not isinstance(statement, ast.FunctionDef):
+                continue  # whoever uses it is told
             diagnostics.extend(d for d in failure.at(module.source.span(statement)).diagnostics)
             continue
         if isinstance(value, Definition) and id(value) not in seen:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
-from pscdsl.frontend.carries import Carry, trace_carry, trace_counter
+from pscdsl.frontend.carries import Carry, TracedBody, trace_carry, trace_counter
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import applicable, bool_scalar, of_values, strong
 from pscdsl.frontend.values import Applicable, Poison, Poisoned, describe
-from pscdsl.ir import Block
 from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import Scan, Switch, While
+from pscdsl.primitives.control import Scan, While
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.control import BadBody, LoopLengthsDiffer
@@ -72,11 +71,10 @@ def _scan(
         ys_tree[:] = [of_values(tree, strong(outputs))]
         return result[0], outputs
 
-    block, captured, settled, _ = trace_carry(here, carry, rows, run)
-    primitive = Scan(block, len(captured), len(settled), steps, reverse)
-    initial = carry.initial()
-    results = here.bind(primitive, (*captured, *initial, *columns))
-    count = len(settled)
+    body = trace_carry(here, carry, rows, run)
+    count = len(body.carry)
+    primitive = Scan(body.block, len(body.captured), count, steps, reverse)
+    results = here.bind(primitive, (*body.captured, *carry.initial(), *columns))
     final = unflatten(carry.tree, iter(results[:count]))
     ys = unflatten(ys_tree[0], iter(results[count:]))
     return ys if only == "ys" else (final, ys)
@@ -141,9 +139,8 @@ def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: An
     low, high = (_index(here, each) for each in (lower, upper))
     dtype = low.dtype if not isinstance(lower, int) else high.dtype
     low, high = (e.Convert(dtype)(x) if x.dtype is not dtype else x for x in (low, high))
-    whole = Carry("psc.fori_loop", [low, *carry.leaves], carry.tree, [dtype, *carry.dtypes])
-
-    return _while_counted(here, function, whole, high)
+    body = trace_counter(here, function, carry, dtype)
+    return _counted_while(here, carry, body, low, high, None)
 
 
 def _index(here: Builder, value: Any) -> Value:
@@ -161,28 +158,16 @@ def _index(here: Builder, value: Any) -> Value:
 
 
 def _counted(here: Builder, function: Applicable, carry: Carry, lower: Size, upper: Size) -> Any:
-    """Known bounds: a scan without rows, its counter a part of the carry."""
+    """Known bounds: a scan without rows, its counter the last of its carry."""
     length = upper - lower
     if not here.facts.proves(Fact("<=", 0, length)):
         length = maximum(length, 0)
+    body = trace_counter(here, function, carry, I32)
+    count = len(body.carry)
+    primitive = Scan(body.block, len(body.captured), count + 1, length, False)
     start = here.size(lower, I32)
-    whole = Carry("psc.fori_loop", [start, *carry.leaves], carry.tree, [I32, *carry.dtypes])
-    block, captured, settled = trace_counter(here, function, whole)
-    primitive = Scan(block, len(captured), len(settled), length, False)
-    results = here.bind(primitive, (*captured, *whole.initial()))
-    return unflatten(carry.tree, iter(results[1:]))
-
-
-def _while_counted(here: Builder, function: Applicable, whole: Carry, high: Value) -> Any:
-    body, captured, settled = trace_counter(here, function, whole)
-    program = here.program
-    with program.inside() as inner:
-        counter = inner.parameter(ArrayType(whole.dtypes[0]), "i")
-        rest = [inner.parameter(each.type) for each in settled[1:]]
-        condition, cond_captured = inner.finish([counter, *rest], [counter < high])
-    primitive = While(condition, body, len(cond_captured), len(captured))
-    results = here.bind(primitive, (*cond_captured, *captured, *whole.initial()))
-    return unflatten(whole.tree, iter(results[1:]))
+    results = here.bind(primitive, (*body.captured, *carry.initial(), start))
+    return unflatten(carry.tree, iter(results[:count]))
 
 
 def while_loop(
@@ -196,45 +181,51 @@ def while_loop(
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
         return body.apply(inner, (state,), {}), []
 
-    block, captured, settled, _ = trace_carry(here, carry, (), run)
-    if max_steps is not None:
-        return _bounded_while(here, condition, carry, block, captured, settled, max_steps)
+    if max_steps is None:
+        traced = trace_carry(here, carry, (), run)
+        return _while(here, carry, traced, condition)
+    limit = _index(here, max_steps)
+    stepping = trace_counter(here, _WithoutCounter(body), carry, limit.dtype)
+    return _counted_while(here, carry, stepping, here.literal(0, limit.dtype), limit, condition)
+
+
+@dataclass(frozen=True)
+class _WithoutCounter:
+    """A body of the carry alone as one that is given the counter too."""
+
+    function: Applicable
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Any) -> Any:
+        return self.function.apply(here, args[1:], kwargs)
+
+
+def _while(here: Builder, carry: Carry, body: TracedBody, condition: Applicable) -> Any:
     with here.program.inside() as inner:
-        params = [inner.parameter(each.type) for each in settled]
+        params = [inner.parameter(each.type) for each in body.carry]
         found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
-        predicate = bool_scalar(inner, found, "psc.while_loop")
-        test, test_captured = inner.finish(params, [predicate])
-    primitive = While(test, block, len(test_captured), len(captured))
-    results = here.bind(primitive, (*test_captured, *captured, *carry.initial()))
+        test, captured = inner.finish(params, [bool_scalar(inner, found, carry.loop)])
+    primitive = While(test, body.block, len(captured), len(body.captured))
+    results = here.bind(primitive, (*captured, *body.captured, *carry.initial()))
     return unflatten(carry.tree, iter(results))
 
 
-def _bounded_while(
+def _counted_while(
     here: Builder,
-    condition: Applicable,
     carry: Carry,
-    block: Block,
-    captured: tuple[Value, ...],
-    settled: list[Value],
-    max_steps: Any,
+    body: TracedBody,
+    start: Value,
+    limit: Value,
+    condition: Applicable | None,
 ) -> Any:
-    """A while loop with a step counter leading its carry."""
-    limit = _index(here, max_steps)
-    program = here.program
-    with program.inside() as inner:
-        counter = inner.parameter(ArrayType(limit.dtype), "step")
-        params = [inner.parameter(each.type) for each in settled]
-        found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
-        predicate = bool_scalar(inner, found, "psc.while_loop") & (counter < limit)
-        test, test_captured = inner.finish([counter, *params], [predicate])
-    count = len(captured)
-    with program.inside() as inner:
-        outer = [inner.parameter(var.type) for var in block.params[:count]]
-        counter = inner.parameter(ArrayType(limit.dtype), "step")
-        params = [inner.parameter(each.type) for each in settled]
-        results = inner.bind(Switch((block,)), (inner.literal(0, I32), *outer, *params))
-        body, _ = inner.finish([*outer, counter, *params], [counter + 1, *results])
-    primitive = While(test, body, len(test_captured), count)
-    start = here.literal(0, limit.dtype)
-    results = here.bind(primitive, (*test_captured, *captured, start, *carry.initial()))
-    return unflatten(carry.tree, iter(results[1:]))
+    """While the counter, the last of the carry, is below a limit, and the condition holds."""
+    with here.program.inside() as inner:
+        params = [inner.parameter(each.type) for each in body.carry]
+        counter = inner.parameter(start.type, "step")
+        predicate = counter < limit
+        if condition is not None:
+            found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
+            predicate = bool_scalar(inner, found, carry.loop) & predicate
+        test, captured = inner.finish([*params, counter], [predicate])
+    primitive = While(test, body.block, len(captured), len(body.captured))
+    results = here.bind(primitive, (*captured, *body.captured, *carry.initial(), start))
+    return unflatten(carry.tree, iter(results[: len(body.carry)]))

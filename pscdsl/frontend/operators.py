@@ -26,7 +26,7 @@ from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.codes.language_arrays import BranchOnArray
-from pscdsl.typing.codes.language_evaluation import BadOperands
+from pscdsl.typing.codes.language_evaluation import BadOperands, TooLarge
 from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
@@ -146,12 +146,12 @@ def _static(name: str, left: Any, right: Any) -> Any:
     if name in ("Pow", "LShift") and isinstance(left, int) and isinstance(right, int):
         grown = right * max(left.bit_length(), 1) if name == "Pow" else right + left.bit_length()
         if grown > MAX_BITS:
-            raise Failure(NotStatic(what=f"an integer of more than {MAX_BITS} bits"))
+            raise Failure(TooLarge(what=f"an integer of more than {MAX_BITS} bits"))
     if name == "Mult":
         for sequence, count in ((left, right), (right, left)):
             if isinstance(sequence, str | tuple | list | bytes) and isinstance(count, int):
                 if len(sequence) * count > MAX_ITEMS:  # pyright: ignore[reportUnknownArgumentType]
-                    raise Failure(NotStatic(what=f"a sequence of more than {MAX_ITEMS} items"))
+                    raise Failure(TooLarge(what=f"a sequence of more than {MAX_ITEMS} items"))
     try:
         return PYTHON[name](left, right)
     except ZeroDivisionError:

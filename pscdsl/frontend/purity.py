@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pscdsl.numpy import methods
+from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
 from pscdsl.typing.codes.limits import UnknownFunction
 from pscdsl.typing.codes.purity import HiddenInput, Mutation, RandomState, SideEffect
@@ -25,7 +26,12 @@ EFFECTS: dict[str, str] = {
     "numpy.save": "save what the kernel returns",
     "numpy.savez": "save what the kernel returns",
     "numpy.savetxt": "save what the kernel returns",
-    "numpy.seterr": "",
+    "numpy.seterr": "set it outside",
+    "numpy.set_printoptions": "set them outside",
+    "time.sleep": "wait outside",
+    "builtins.breakpoint": "stop outside, before or after the call",
+    "builtins.exit": "leave outside, after the call",
+    "builtins.quit": "leave outside, after the call",
     "sys.stdout": "return the value and print it outside",
     "sys.stderr": "return the value and print it outside",
     "sys.exit": "",
@@ -52,6 +58,25 @@ INPUTS: dict[str, tuple[str, str]] = {
     "builtins.globals": ("all global names", "name what is needed"),
     "builtins.locals": ("all local names", "name what is needed"),
     "builtins.vars": ("all names of an object", "name what is needed"),
+}
+CHANGES: dict[str, str] = {
+    "builtins.setattr": "make a changed copy: `p.replace(name=…)` of a record",
+    "builtins.delattr": "make a copy without it",
+    "numpy.put": "x = psc.update(x, index, value)",
+    "numpy.put_along_axis": "x = psc.update(x, index, value)",
+    "numpy.place": "x = np.where(mask, value, x)",
+    "numpy.putmask": "x = np.where(mask, value, x)",
+    "numpy.copyto": "x = y, or x = np.where(mask, y, x)",
+    "numpy.fill_diagonal": "x = np.where(np.eye(n, dtype=bool), value, x)",
+}
+"""Functions that change an argument in place."""
+BUILTINS: dict[str, str] = {
+    "exec": "write the code itself",
+    "eval": "write the expression itself",
+    "compile": "write the code itself",
+    "__import__": "use an `import` statement",
+    "iter": "index the tuple, or loop over it",
+    "next": "index the tuple, or loop over it",
 }
 RANDOM = ("random", "numpy.random", "secrets")
 LIST_METHODS = {
@@ -93,6 +118,11 @@ def external_call(name: str) -> Diagnostic:
     hidden = _lookup(INPUTS, name)
     if hidden is not None:
         return HiddenInput(function=shown, what=hidden[0], rewrite=hidden[1])
+    change = CHANGES.get(name)
+    if change is not None:
+        return Mutation(what=f"`{shown}`", rewrite=change)
+    if name.startswith("builtins."):
+        return Unsupported(what=f"`{shown}`", rewrite=BUILTINS.get(shown, ""))
     return UnknownFunction(function=shown)
 
 
@@ -101,6 +131,13 @@ def library_call(name: str, kwargs: Mapping[str, Any]) -> Diagnostic | None:
     if kwargs.get("out") is not None:
         return Mutation(what=f"`out=` of `{name}`", rewrite="use the result")
     return None
+
+
+def ufunc_at(name: str) -> Diagnostic:
+    """What is wrong with `np.add.at`."""
+    combine = name.removeprefix("numpy.")
+    rewrite = f'x = psc.update(x, index, value, combine="{combine}")'
+    return Mutation(what=f"`{name}.at`", rewrite=rewrite)
 
 
 def is_refused(name: str) -> bool:

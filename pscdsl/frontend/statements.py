@@ -379,6 +379,8 @@ def _with(frame: Frame, node: ast.With) -> Outcome:
     for item in node.items:
         value = evaluate(frame, item.context_expr)
         if isinstance(value, Poison):
+            if item.optional_vars is not None:
+                assign(frame, item.optional_vars, POISON)
             continue
         if not (isinstance(value, Marker) and value.name == "pscdsl.scope"):
             raise Failure(

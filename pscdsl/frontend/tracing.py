@@ -13,7 +13,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import BadPredicate
 from pscdsl.typing.codes.language import NotCallable
 from pscdsl.typing.codes.shapes import disagreement
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dtypes import BOOL, DType, accepts_weak
 from pscdsl.typing.trees import Type, map_leaves
 
@@ -53,6 +53,11 @@ class Attempt:
         self.program = program
         self.count = len(program.findings)
         self.revealed = len(program.revealed)
+
+    def failed(self) -> bool:
+        """Whether errors were found since."""
+        found = self.program.findings[self.count :]
+        return any(each.severity is Severity.ERROR for each in found)
 
     def forget(self) -> None:
         """Drop what was found since."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.trees import RecordName
 
@@ -75,6 +76,12 @@ class External:
     """Something outside of what is known, by its qualified name: `time.time`, `os.environ`."""
 
     name: str
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Always refused, also where another function makes the call."""
+        from pscdsl.frontend.purity import external_call
+
+        raise Failure(external_call(self.name))
 
 
 @dataclass(frozen=True)

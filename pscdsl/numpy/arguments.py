@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -28,6 +27,16 @@ def is_known_array(x: object) -> TypeGuard[NDArray]:
     return isinstance(x, np.ndarray)
 
 
+def is_mapping(x: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether an argument is a dictionary."""
+    return isinstance(x, dict)
+
+
+def is_known_float(x: object) -> TypeGuard[float]:
+    """Whether an argument is a floating-point number that is known while checking."""
+    return isinstance(x, float | np.floating)
+
+
 def is_slice(x: object) -> TypeGuard[Any]:
     """Whether an argument is a slice, of any bounds."""
     return isinstance(x, slice)
@@ -37,9 +46,6 @@ def as_known_integer(x: object) -> Size | None:
     """An integer that is known while checking, maybe in terms of sizes; None for anything else."""
     if isinstance(x, Dim):
         return x
-    if isinstance(x, bool | np.ndarray) or not hasattr(x, "__index__"):
-        return None
-    try:
-        return operator.index(x)  # type: ignore[arg-type]
-    except TypeError:
-        return None
+    if isinstance(x, int | np.integer) and not isinstance(x, bool):
+        return int(x)  # pyright: ignore[reportUnknownArgumentType]
+    return None

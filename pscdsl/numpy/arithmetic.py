@@ -24,7 +24,7 @@ LARGEST_MULTIPLIED = 8
 @of_arrays("numpy.power", "numpy.pow", together=("x1", "x2"))
 def power(x1: Value, x2: Value, /) -> Value:
     """`x1 ** x2`; an integer is not raised to a negative power that is known while checking."""
-    require("power", x1, "numeric")
+    require("numpy.power", x1, "numeric")
     exponent = literal(x2)
     known = None if exponent is None else _known_power(x1, exponent)
     if known is not None:
@@ -80,7 +80,7 @@ def _product(x: Value, count: int) -> Value:
 @of_arrays("numpy.divmod", together=("x1", "x2"))
 def divmod_(x1: Value, x2: Value, /) -> tuple[Value, Value]:
     """`(x1 // x2, x1 % x2)`."""
-    require("divmod", x1, "real")
+    require("numpy.divmod", x1, "real")
     return e.floor_divide(x1, x2), e.remainder(x1, x2)
 
 
@@ -88,7 +88,7 @@ def divmod_(x1: Value, x2: Value, /) -> tuple[Value, Value]:
 def modf(x: Value, /) -> tuple[Value, Value]:
     """The fractional and the integer part, both with the sign of `x`."""
     x = to_inexact(x)
-    require("modf", x, "floating")
+    require("numpy.modf", x, "floating")
     whole = e.truncate(x)
     infinite = e.equal(e.absolute(x), math.inf)
     fraction = where(
@@ -100,7 +100,7 @@ def modf(x: Value, /) -> tuple[Value, Value]:
 @of_arrays("numpy.reciprocal", together=("x",))
 def reciprocal(x: Value, /) -> Value:
     """`1 / x`, of floating-point and complex arrays."""
-    require("reciprocal", x, "inexact")
+    require("numpy.reciprocal", x, "inexact")
     result: Value = e.divide(1, x)
     return result
 
@@ -131,7 +131,7 @@ def log10(x: Value, /) -> Value:
 def logaddexp(x1: Value, x2: Value, /) -> Value:
     """`log(exp(x1) + exp(x2))` without overflow."""
     x1, x2 = together(to_inexact(x1), to_inexact(x2))
-    require("logaddexp", x1, "floating")
+    require("numpy.logaddexp", x1, "floating")
     alike = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
     gap = where(alike, x1.builder.literal(0, x1.dtype), x1 - x2)
     result: Value = e.maximum(x1, x2) + e.log1p(e.exp(-e.absolute(gap)))
@@ -150,7 +150,7 @@ def logaddexp2(x1: Value, x2: Value, /) -> Value:
 def hypot(x1: Value, x2: Value, /) -> Value:
     """`sqrt(x1**2 + x2**2)` without overflow."""
     x1, x2 = to_inexact(x1), to_inexact(x2)
-    require("hypot", x1, "floating")
+    require("numpy.hypot", x1, "floating")
     x1, x2 = together(e.absolute(x1), e.absolute(x2))
     large, small = e.maximum(x1, x2), e.minimum(x1, x2)
     one, infinity = (large.builder.literal(number, large.dtype) for number in (1.0, math.inf))
@@ -165,7 +165,7 @@ def hypot(x1: Value, x2: Value, /) -> Value:
 def heaviside(x1: Value, x2: Value, /) -> Value:
     """0 below zero, 1 above, `x2` at zero."""
     x1, x2 = together(to_inexact(x1), to_inexact(x2))
-    require("heaviside", x1, "floating")
+    require("numpy.heaviside", x1, "floating")
     zero, one = (x1.builder.literal(number, x1.dtype) for number in (0, 1))
     step = where(e.greater(x1, 0), one, where(e.less(x1, 0), zero, x1))
     return where(e.equal(x1, 0), x2, step)
@@ -185,13 +185,13 @@ def sinc(x: Value) -> Value:
 @of_arrays("numpy.deg2rad", "numpy.radians", together=("x",))
 def deg2rad(x: Value, /) -> Value:
     """Degrees as radians."""
-    return _scaled("deg2rad", x, math.pi / 180)
+    return _scaled("numpy.deg2rad", x, math.pi / 180)
 
 
 @of_arrays("numpy.rad2deg", "numpy.degrees", together=("x",))
 def rad2deg(x: Value, /) -> Value:
     """Radians as degrees."""
-    return _scaled("rad2deg", x, 180 / math.pi)
+    return _scaled("numpy.rad2deg", x, 180 / math.pi)
 
 
 def _scaled(name: str, x: Value, factor: float) -> Value:
@@ -204,9 +204,9 @@ def _scaled(name: str, x: Value, factor: float) -> Value:
 @of_arrays("numpy.ldexp", together=("x1",), alone=("x2",))
 def ldexp(x1: Value, x2: Value, /) -> Value:
     """`x1 * 2**x2`; the factor is split so that it stays within the range of the dtype."""
-    require("ldexp", x2, "integer")
+    require("numpy.ldexp", x2, "integer")
     x1 = to_inexact(x1)
-    require("ldexp", x1, "floating")
+    require("numpy.ldexp", x1, "floating")
     for step in _shares(x2, 4):
         x1 = e.multiply(x1, e.power(2, cast(step, x1.dtype)))
     return x1
@@ -225,14 +225,14 @@ def _shares(x: Value, count: int) -> Sequence[Value]:
 @of_arrays("numpy.bitwise_count", together=("x",))
 def bitwise_count(x: Value, /) -> Value:
     """How many bits of `abs(x)` are 1, as u8."""
-    require("bitwise_count", x, "integer")
+    require("numpy.bitwise_count", x, "integer")
     return cast(e.count_bits(e.absolute(x)), U8)
 
 
 @of_arrays("numpy.gcd", together=("x1", "x2"))
 def gcd(x1: Value, x2: Value, /) -> Value:
     """The greatest common divisor, by a loop."""
-    require("gcd", x1, "integer")
+    require("numpy.gcd", x1, "integer")
     x1, x2 = together(e.absolute(x1), e.absolute(x2))
     shape = x1.shape or x2.shape
     return _euclid(broadcast_to(x1, shape), broadcast_to(x2, shape))
@@ -241,7 +241,7 @@ def gcd(x1: Value, x2: Value, /) -> Value:
 @of_arrays("numpy.lcm", together=("x1", "x2"))
 def lcm(x1: Value, x2: Value, /) -> Value:
     """The least common multiple."""
-    require("lcm", x1, "integer")
+    require("numpy.lcm", x1, "integer")
     share: Value = e.floor_divide(e.absolute(x1), gcd(x1, x2))
     result: Value = e.multiply(share, e.absolute(x2))
     return result

@@ -24,11 +24,11 @@ def transpose(a: Value, axes: Any = None) -> Value:
     """Axes in another order, by default the last first."""
     if axes is None:
         return transposed(a, tuple(reversed(range(a.ndim))))
-    order = normalize_axes(axes, a.ndim, "transpose")
+    order = normalize_axes(axes, a.ndim, "numpy.transpose")
     if len(order) != a.ndim:
         axes_text = "1 axis" if len(order) == 1 else f"{len(order)} axes"
         wanted = f"an array with {axes_text}, as many as are listed"
-        raise Failure(WrongNumberOfAxes(function="transpose", given=a.type, wanted=wanted))
+        raise Failure(WrongNumberOfAxes(function="numpy.transpose", given=a.type, wanted=wanted))
     return transposed(a, order)
 
 
@@ -43,7 +43,9 @@ def matrix_transpose(x: Value, /) -> Value:
     """The last two axes exchanged."""
     if x.ndim < 2:
         wanted = "two axes or more"
-        raise Failure(WrongNumberOfAxes(function="matrix_transpose", given=x.type, wanted=wanted))
+        raise Failure(
+            WrongNumberOfAxes(function="numpy.matrix_transpose", given=x.type, wanted=wanted)
+        )
     return transposed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
@@ -51,7 +53,7 @@ def matrix_transpose(x: Value, /) -> Value:
 def swapaxes(a: Value, axis1: int, axis2: int) -> Value:
     """Two axes exchanged."""
     order = list(range(a.ndim))
-    one, other = (normalize_axis(axis, a.ndim, "swapaxes") for axis in (axis1, axis2))
+    one, other = (normalize_axis(axis, a.ndim, "numpy.swapaxes") for axis in (axis1, axis2))
     order[one], order[other] = order[other], order[one]
     return transposed(a, order)
 
@@ -59,11 +61,11 @@ def swapaxes(a: Value, axis1: int, axis2: int) -> Value:
 @of_arrays("numpy.moveaxis", together=("a",))
 def moveaxis(a: Value, source: Any, destination: Any) -> Value:
     """Some axes at other places, the rest in order."""
-    sources = normalize_axes(source, a.ndim, "moveaxis")
-    targets = normalize_axes(destination, a.ndim, "moveaxis")
+    sources = normalize_axes(source, a.ndim, "numpy.moveaxis")
+    targets = normalize_axes(destination, a.ndim, "numpy.moveaxis")
     if len(sources) != len(targets):
         problem = f"takes as many places as axes, not {len(sources)} and {len(targets)}"
-        raise Failure(BadArguments(function="moveaxis", problem=problem))
+        raise Failure(BadArguments(function="numpy.moveaxis", problem=problem))
     order = [axis for axis in range(a.ndim) if axis not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         order.insert(target, origin)
@@ -73,8 +75,8 @@ def moveaxis(a: Value, source: Any, destination: Any) -> Value:
 @of_arrays("numpy.rollaxis", together=("a",))
 def rollaxis(a: Value, axis: int, start: int = 0) -> Value:
     """One axis moved to before another."""
-    origin = normalize_axis(axis, a.ndim, "rollaxis")
-    target = a.ndim if start == a.ndim else normalize_axis(start, a.ndim, "rollaxis")
+    origin = normalize_axis(axis, a.ndim, "numpy.rollaxis")
+    target = a.ndim if start == a.ndim else normalize_axis(start, a.ndim, "numpy.rollaxis")
     order = [place for place in range(a.ndim) if place != origin]
     order.insert(target - 1 if origin < target else target, origin)
     return transposed(a, order)
@@ -83,7 +85,7 @@ def rollaxis(a: Value, axis: int, start: int = 0) -> Value:
 @function("numpy.broadcast_to")
 def broadcast_to_(here: Builder, array: Any, shape: Any) -> Value | Weak:
     """Repeated along new leading axes and along axes of size 1."""
-    wanted = as_shape(shape, "broadcast_to", here.facts)
+    wanted = as_shape(shape, "numpy.broadcast_to", here.facts)
     operand = as_operand(here, array)
     if operand.ndim > len(wanted):
         shapes = (operand.shape, wanted)
@@ -104,5 +106,5 @@ def broadcast_arrays(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
 @function("numpy.broadcast_shapes")
 def broadcast_shapes(here: Builder, *args: Any) -> Shape:
     """The shape to which arrays of these shapes broadcast; static."""
-    shapes = [as_shape(shape, "broadcast_shapes", here.facts) for shape in args]
+    shapes = [as_shape(shape, "numpy.broadcast_shapes", here.facts) for shape in args]
     return joint(here.facts, *shapes) if shapes else ()

@@ -7,10 +7,10 @@ from typing import Any
 
 from pscdsl.builder import Value
 from pscdsl.meanings import function
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.constants import float_info
 from pscdsl.numpy.elementwise import REAL, require, together
-from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.shorthand import at, cast, is_nan, truth, where
 from pscdsl.primitives import elementwise as e
 from pscdsl.typing.codes.language import BadArguments
@@ -35,7 +35,7 @@ def where_(condition: Value, x: Value | None = None, y: Value | None = None, /) 
         )
     if x is None or y is None:
         problem = "takes a condition and elements for both cases"
-        raise Failure(BadArguments(function="where", problem=problem))
+        raise Failure(BadArguments(function="numpy.where", problem=problem))
     return select_elements(truth(condition), x, y)
 
 
@@ -44,15 +44,15 @@ def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any 
     """From the first array whose condition holds, else the default."""
     if not len(condlist) == len(choicelist) > 0:
         problem = f"takes as many conditions as choices, not {len(condlist)} and {len(choicelist)}"
-        raise Failure(BadArguments(function="select", problem=problem))
+        raise Failure(BadArguments(function="numpy.select", problem=problem))
     result: Value = (
         default
         if isinstance(default, Value)
         else choicelist[0].builder.literal(default, choicelist[0].dtype)
     )
     for each, piece in zip(reversed(condlist), reversed(choicelist), strict=True):
-        condition = as_array(each, "select", "condlist")
-        choice = as_array(piece, "select", "choicelist")
+        condition = as_array(each, "numpy.select", "condlist")
+        choice = as_array(piece, "numpy.select", "choicelist")
         result = select_elements(truth(condition), choice, result)
     return result
 
@@ -60,9 +60,9 @@ def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any 
 @function("numpy.choose", together=("choices",), alone=("a",))
 def choose(a: Value, choices: Sequence[Value] | Value) -> Value:
     """From the array whose number stands in `a`; numbers out of range are clamped."""
-    a = as_array(a, "choose", "a")
-    require("choose", a, "integer")
-    pieces = [as_array(each, "choose", "choices") for each in items("choose", choices)]
+    a = as_array(a, "numpy.choose", "a")
+    require("numpy.choose", a, "integer")
+    pieces = [as_array(each, "numpy.choose", "choices") for each in items("numpy.choose", choices)]
     result = pieces[0]
     for number, piece in enumerate(pieces[1:], 1):
         result = select_elements(e.greater_equal(a, number), piece, result)
@@ -95,8 +95,8 @@ def clip(
     """No less than one bound and no more than another: `minimum(maximum(a, a_min), a_max)`."""
     if (a_min is not None and min is not None) or (a_max is not None and max is not None):
         problem = "takes bounds as `a_min`, `a_max` or as `min`, `max`, not as both"
-        raise Failure(BadArguments(function="clip", problem=problem))
-    require("clip", a, REAL)
+        raise Failure(BadArguments(function="numpy.clip", problem=problem))
+    require("numpy.clip", a, REAL)
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None:
         a = e.maximum(a, low)
@@ -106,13 +106,13 @@ def clip(
 @of_arrays("numpy.fmax", together=("x1", "x2"))
 def fmax(x1: Value, x2: Value, /) -> Value:
     """The larger; where one is NaN, the other."""
-    return _ignoring_nan("fmax", e.maximum, x1, x2)
+    return _ignoring_nan("numpy.fmax", e.maximum, x1, x2)
 
 
 @of_arrays("numpy.fmin", together=("x1", "x2"))
 def fmin(x1: Value, x2: Value, /) -> Value:
     """The smaller; where one is NaN, the other."""
-    return _ignoring_nan("fmin", e.minimum, x1, x2)
+    return _ignoring_nan("numpy.fmin", e.minimum, x1, x2)
 
 
 def _ignoring_nan(name: str, extremum: e.Elementwise, x1: Value, x2: Value) -> Value:
@@ -135,7 +135,7 @@ def nan_to_num(
     """Numbers in place of NaN and infinities, by default 0 and the largest of the dtype."""
     if copy is not True:
         problem = "makes a new array here; leave out `copy`"
-        raise Failure(BadArguments(function="nan_to_num", problem=problem))
+        raise Failure(BadArguments(function="numpy.nan_to_num", problem=problem))
     if not x.dtype.is_inexact:
         return x
     dtype, here = x.dtype, x.builder

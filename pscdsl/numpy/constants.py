@@ -10,8 +10,8 @@ import ml_dtypes
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.meanings import MEANINGS, function
-from pscdsl.numpy.openness import as_dtype, as_operand
 from pscdsl.numpy.arguments import is_sequence
+from pscdsl.numpy.openness import as_dtype, as_operand
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType
@@ -87,6 +87,9 @@ MEANINGS.update(
 )
 
 
+_FINFO: Any = ml_dtypes.finfo  # it knows bfloat16 as well
+
+
 @dataclass(frozen=True)
 class FloatInfo:
     """The limits of a floating-point dtype, as Python numbers."""
@@ -138,13 +141,13 @@ def finfo(here: Builder, dtype: Any, /) -> FloatInfo:
     given = _dtype_of(here, dtype).real
     if not given.is_float:
         problem = f"takes a floating-point dtype, not {given}"
-        raise Failure(BadArguments(function="finfo", problem=problem))
+        raise Failure(BadArguments(function="numpy.finfo", problem=problem))
     return float_info(given)
 
 
 def float_info(dtype: DType) -> FloatInfo:
     """The limits of a floating-point dtype."""
-    found: Any = ml_dtypes.finfo(to_numpy(dtype))  # type: ignore[no-untyped-call]
+    found = _FINFO(to_numpy(dtype))
     return FloatInfo(
         dtype=dtype,
         bits=dtype.bits,
@@ -169,7 +172,7 @@ def iinfo(here: Builder, type: Any, /) -> IntegerInfo:  # noqa: A002
     given = _dtype_of(here, type)
     if not given.is_integer:
         problem = f"takes an integer dtype, not {given}"
-        raise Failure(BadArguments(function="iinfo", problem=problem))
+        raise Failure(BadArguments(function="numpy.iinfo", problem=problem))
     low, high = given.range
     return IntegerInfo(given, given.bits, high, low)
 
@@ -184,7 +187,7 @@ def dtype_(dtype: Any) -> DType:
     """A dtype by any of its names."""
     found = as_dtype(dtype)
     if found is None:
-        raise Failure(BadArguments(function="dtype", problem="takes a dtype"))
+        raise Failure(BadArguments(function="numpy.dtype", problem="takes a dtype"))
     return found
 
 

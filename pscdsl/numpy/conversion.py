@@ -10,9 +10,9 @@ import numpy as np
 from pscdsl.builder import Builder, Value, Weak, kind_of
 from pscdsl.ir import Scalar
 from pscdsl.meanings import function
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.fitting import require_fitting
 from pscdsl.numpy.openness import as_dtype, as_operand, created, in_dtype, is_array, lifted, met
-from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.shorthand import joined, reshaped
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.creation import Constant
@@ -32,7 +32,7 @@ def array(
     ndmin: int = 0,
 ) -> Value | Weak:
     """Numbers, arrays and nested lists of them as one array; numbers alone leave it open."""
-    made = _made(here, "array", object, as_dtype(dtype))
+    made = _made(here, "numpy.array", object, as_dtype(dtype))
     missing = ndmin - made.ndim
     return made if missing <= 0 else lifted(here, made, lambda x: _deepened(x, missing))
 
@@ -40,7 +40,7 @@ def array(
 @function("numpy.asarray", "numpy.asanyarray")
 def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
     """As `np.array`."""
-    return _made(here, "asarray", a, as_dtype(dtype))
+    return _made(here, "numpy.asarray", a, as_dtype(dtype))
 
 
 @function("numpy.ascontiguousarray")
@@ -52,7 +52,7 @@ def ascontiguousarray(here: Builder, a: Any, dtype: Any = None) -> Value | Weak:
 @function("numpy.copy")
 def copy_(here: Builder, a: Any) -> Value | Weak:
     """The array itself: it never changes."""
-    return _made(here, "copy", a, None)
+    return _made(here, "numpy.copy", a, None)
 
 
 @function("numpy.astype")
@@ -60,7 +60,7 @@ def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
     """A cast: floats to integers towards zero, complex to real by the real part."""
     wanted = as_dtype(dtype)
     if wanted is None:
-        raise Failure(BadArguments(function="astype", problem="takes a dtype"))
+        raise Failure(BadArguments(function="numpy.astype", problem="takes a dtype"))
     return in_dtype(here, x, wanted)
 
 

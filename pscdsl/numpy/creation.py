@@ -16,43 +16,43 @@ from pscdsl.typing.dtypes import Kind
 @function("numpy.zeros")
 def zeros(here: Builder, shape: Any, dtype: Any = None) -> Value | Weak:
     """Zeros; open as a float without a dtype."""
-    return _filled(here, as_shape(shape, "zeros", here.facts), 0.0, dtype)
+    return _filled(here, as_shape(shape, "numpy.zeros", here.facts), 0.0, dtype)
 
 
 @function("numpy.ones")
 def ones(here: Builder, shape: Any, dtype: Any = None) -> Value | Weak:
     """Ones; open as a float without a dtype."""
-    return _filled(here, as_shape(shape, "ones", here.facts), 1.0, dtype)
+    return _filled(here, as_shape(shape, "numpy.ones", here.facts), 1.0, dtype)
 
 
 @function("numpy.empty")
 def empty(here: Builder, shape: Any, dtype: Any = None) -> Value | Weak:
     """Zeros: there is no memory that could be left as it was."""
-    return _filled(here, as_shape(shape, "empty", here.facts), 0.0, dtype)
+    return _filled(here, as_shape(shape, "numpy.empty", here.facts), 0.0, dtype)
 
 
 @function("numpy.full")
 def full(here: Builder, shape: Any, fill_value: Any, dtype: Any = None) -> Value | Weak:
     """One number, or an array broadcast; its dtype is that of `fill_value`."""
-    return _full(here, as_shape(shape, "full", here.facts), fill_value, dtype)
+    return _full(here, as_shape(shape, "numpy.full", here.facts), fill_value, dtype)
 
 
 @function("numpy.zeros_like")
 def zeros_like(here: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Value | Weak:
     """Zeros in the dtype and shape of another array."""
-    return _like(here, "zeros_like", a, False, dtype, shape)
+    return _like(here, "numpy.zeros_like", a, False, dtype, shape)
 
 
 @function("numpy.ones_like")
 def ones_like(here: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Value | Weak:
     """Ones in the dtype and shape of another array."""
-    return _like(here, "ones_like", a, True, dtype, shape)
+    return _like(here, "numpy.ones_like", a, True, dtype, shape)
 
 
 @function("numpy.empty_like")
 def empty_like(here: Builder, prototype: Any, dtype: Any = None, shape: Any = None) -> Value | Weak:
     """Zeros in the dtype and shape of another array."""
-    return _like(here, "empty_like", prototype, False, dtype, shape)
+    return _like(here, "numpy.empty_like", prototype, False, dtype, shape)
 
 
 @function("numpy.full_like")
@@ -60,7 +60,7 @@ def full_like(
     here: Builder, a: Any, fill_value: Any, dtype: Any = None, shape: Any = None
 ) -> Value | Weak:
     """One number in the dtype and shape of another array; it must fit the dtype."""
-    return _like(here, "full_like", a, fill_value, dtype, shape)
+    return _like(here, "numpy.full_like", a, fill_value, dtype, shape)
 
 
 def _filled(here: Builder, shape: Shape, number: float, dtype: Any) -> Value | Weak:

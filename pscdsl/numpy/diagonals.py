@@ -39,9 +39,9 @@ from pscdsl.typing.dtypes import I32, DType, Kind
 @function("numpy.eye")
 def eye(here: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Value | Weak:
     """Ones on a diagonal, zeros elsewhere; open as a float without a dtype."""
-    rows = as_count(N, "eye", here.facts)
-    columns = rows if M is None else as_count(M, "eye", here.facts)
-    return _masked(here, "equal", (rows, columns), as_size(k, "eye"), dtype)
+    rows = as_count(N, "numpy.eye", here.facts)
+    columns = rows if M is None else as_count(M, "numpy.eye", here.facts)
+    return _masked(here, "equal", (rows, columns), as_size(k, "numpy.eye"), dtype)
 
 
 @function("numpy.identity")
@@ -53,21 +53,21 @@ def identity(here: Builder, n: Any, dtype: Any = None) -> Value | Weak:
 @function("numpy.tri")
 def tri(here: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Value | Weak:
     """Ones at and below a diagonal, zeros elsewhere; open as a float without a dtype."""
-    rows = as_count(N, "tri", here.facts)
-    columns = rows if M is None else as_count(M, "tri", here.facts)
-    return _masked(here, "greater_equal", (rows, columns), as_size(k, "tri"), dtype)
+    rows = as_count(N, "numpy.tri", here.facts)
+    columns = rows if M is None else as_count(M, "numpy.tri", here.facts)
+    return _masked(here, "greater_equal", (rows, columns), as_size(k, "numpy.tri"), dtype)
 
 
 @of_arrays("numpy.tril", together=("m",))
 def tril(m: Value, k: Any = 0) -> Value:
     """The part at and below a diagonal of the last two axes, zeros elsewhere."""
-    return _triangle("tril", m, k, lower=True)
+    return _triangle("numpy.tril", m, k, lower=True)
 
 
 @of_arrays("numpy.triu", together=("m",))
 def triu(m: Value, k: Any = 0) -> Value:
     """The part at and above a diagonal of the last two axes, zeros elsewhere."""
-    return _triangle("triu", m, k, lower=False)
+    return _triangle("numpy.triu", m, k, lower=False)
 
 
 def _triangle(name: str, m: Value, k: Any, lower: bool) -> Value:
@@ -101,17 +101,17 @@ def _masked(here: Builder, relation: str, shape: Shape, k: Size, dtype: Any) -> 
 def diag(v: Value, k: Any = 0) -> Value:
     """A matrix with a vector on a diagonal, or the diagonal of a matrix."""
     if v.ndim == 2:
-        return _diagonal("diag", v, as_size(k, "diag"))
+        return _diagonal("numpy.diag", v, as_size(k, "numpy.diag"))
     if v.ndim != 1:
         wanted = "a vector or a matrix"
-        raise Failure(WrongNumberOfAxes(function="diag", given=v.type, wanted=wanted))
-    return _on_diagonal("diag", v, as_size(k, "diag"))
+        raise Failure(WrongNumberOfAxes(function="numpy.diag", given=v.type, wanted=wanted))
+    return _on_diagonal("numpy.diag", v, as_size(k, "numpy.diag"))
 
 
 @of_arrays("numpy.diagflat", together=("v",))
 def diagflat(v: Value, k: Any = 0) -> Value:
     """A matrix with the elements of an array on a diagonal."""
-    return _on_diagonal("diagflat", raveled(v), as_size(k, "diagflat"))
+    return _on_diagonal("numpy.diagflat", raveled(v), as_size(k, "numpy.diagflat"))
 
 
 def _on_diagonal(name: str, v: Value, k: Size) -> Value:
@@ -152,7 +152,7 @@ def _diagonal(name: str, x: Value, k: Size) -> Value:
 @of_arrays("numpy.diagonal", together=("a",))
 def diagonal(a: Value, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """A diagonal of two axes, along the last axis of the result."""
-    name = "diagonal"
+    name = "numpy.diagonal"
     if a.ndim < 2:
         raise Failure(WrongNumberOfAxes(function=name, given=a.type, wanted="two axes or more"))
     first, second = normalize_axis(axis1, a.ndim, name), normalize_axis(axis2, a.ndim, name)
@@ -166,7 +166,7 @@ def diagonal(a: Value, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Value
 @of_arrays("numpy.vander", together=("x",))
 def vander(x: Value, N: Any = None, increasing: bool = False) -> Value:
     """The powers of each element of a vector, the highest first."""
-    name = "vander"
+    name = "numpy.vander"
     if x.ndim != 1:
         raise Failure(WrongNumberOfAxes(function=name, given=x.type, wanted="a vector"))
     (size,) = x.shape

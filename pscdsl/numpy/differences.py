@@ -25,15 +25,15 @@ def diff(
     append: Value | None = None,
 ) -> Value:
     """Each element's difference to the one before it, `n` times; of bools, whether they differ."""
-    place = normalize_axis(axis, a.ndim, "diff")
-    times = as_integer(n, "diff")
+    place = normalize_axis(axis, a.ndim, "numpy.diff")
+    times = as_integer(n, "numpy.diff")
     if times < 0:
-        raise Failure(BadArguments(function="diff", problem=f"cannot be taken {times} times"))
+        raise Failure(BadArguments(function="numpy.diff", problem=f"cannot be taken {times} times"))
     if times == 0:
         return a
     ends = [_end(x, a, place) for x in (prepend, append)]
     pieces = [x for x in (ends[0], a, ends[1]) if x is not None]
-    a = concatenated("diff", pieces, place)
+    a = concatenated("numpy.diff", pieces, place)
     for _ in range(times):
         a = _once(a, place)
     return a
@@ -57,4 +57,4 @@ def _once(a: Value, axis: int) -> Value:
 def ediff1d(ary: Value, to_end: Any = None, to_begin: Any = None) -> Value:
     """Differences of neighbours along all elements, maybe with numbers before and after."""
     pieces = [to_begin, _once(raveled(ary), 0), to_end]
-    return concatenated("ediff1d", [raveled(x) for x in pieces if x is not None], 0)
+    return concatenated("numpy.ediff1d", [raveled(x) for x in pieces if x is not None], 0)

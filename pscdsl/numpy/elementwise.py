@@ -59,7 +59,7 @@ def _unary(
 
     def body(x: Value, /) -> Any:
         x = prepare(x)
-        require(names.split()[0], x, accepts)
+        require(qualified[0], x, accepts)
         return primitive(x)
 
     body.__doc__ = summary
@@ -77,7 +77,7 @@ def _binary(
 
     def body(x1: Value, x2: Value, /) -> Any:
         x1, x2 = prepare(x1), prepare(x2)
-        require(names.split()[0], x1, accepts)
+        require(qualified[0], x1, accepts)
         return primitive(x1, x2)
 
     body.__doc__ = summary

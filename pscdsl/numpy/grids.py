@@ -27,13 +27,13 @@ def meshgrid(
     """Coordinates of a grid: each vector along an axis of its own, repeated along the others."""
     if indexing not in ("xy", "ij"):
         problem = f"takes `indexing` as 'xy' or 'ij', not {indexing!r}"
-        raise Failure(BadArguments(function="meshgrid", problem=problem))
+        raise Failure(BadArguments(function="numpy.meshgrid", problem=problem))
     vectors = [as_operand(here, x) for x in xi]
     sizes: list[Size] = []
     for x in vectors:
         if x.ndim > 1:
             wanted = "vectors and scalars"
-            raise Failure(WrongNumberOfAxes(function="meshgrid", given=x.type, wanted=wanted))
+            raise Failure(WrongNumberOfAxes(function="numpy.meshgrid", given=x.type, wanted=wanted))
         sizes.append(size_of(x.shape))
     places = list(range(len(vectors)))
     if indexing == "xy" and len(vectors) > 1:
@@ -59,7 +59,7 @@ def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
 @function("numpy.indices")
 def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     """The indices of an array of this shape, one axis after the other along the first axis."""
-    shape = as_shape(dimensions, "indices", here.facts)
+    shape = as_shape(dimensions, "numpy.indices", here.facts)
     given = as_dtype(dtype)
 
     def counted(axis: int, wanted: DType) -> Value:
@@ -76,5 +76,7 @@ def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = Fa
 
     if not sparse:
         return made((len(shape), *shape), stacked)
-    lone = [tuple([s if a == axis else 1 for a, s in enumerate(shape)]) for axis in range(len(shape))]
+    lone = [
+        tuple([s if a == axis else 1 for a, s in enumerate(shape)]) for axis in range(len(shape))
+    ]
     return tuple([made(own, partial(counted, axis)) for axis, own in enumerate(lone)])

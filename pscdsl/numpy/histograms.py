@@ -27,6 +27,7 @@ from pscdsl.numpy.shorthand import (
     wide,
 )
 from pscdsl.numpy.sizes import as_count
+from pscdsl.numpy.sorting import require_count
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.indexing import Scatter
@@ -153,9 +154,7 @@ def _edges(here: Builder, a: Value, bins: Any, bounds: Any) -> Value:
         problem = f"takes a number of bins or their edges, not {bins!r}"
         raise Failure(BadArguments(function="numpy.histogram", problem=problem))
     require_vector(edges, "numpy.histogram", "an array of edges")
-    if not at_least(here.facts, edges.shape[0], 2):
-        problem = f"takes at least 2 edges, not {edges.shape[0]}"
-        raise Failure(BadArguments(function="numpy.histogram", problem=problem))
+    require_count(edges, 0, 2, "an array of edges", "numpy.histogram")
     return edges
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl.meanings import function
+from pscdsl.numpy.arguments import as_items, as_known_integer
 from pscdsl.numpy.indices import Along, At, New, Picked, Selection, require_elements, selection
 from pscdsl.numpy.openness import as_operand, lifted
-from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.shorthand import cast, joined, reshaped, reversed_along, transposed
 from pscdsl.numpy.sizes import as_count
 from pscdsl.primitives.indexing import DynamicSlice, Gather
@@ -142,10 +140,10 @@ def _arranged(x: Value, chosen: Selection, count: int) -> Value:
 def dynamic_slice(here: Builder, x: Any, starts: Any, sizes: Any) -> Value | Weak:
     """A part of fixed size at a computed place; starts are clamped so that it fits."""
     array = as_operand(here, x)
-    places = computed_starts(here, "dynamic_slice", array.ndim, starts)
+    places = computed_starts(here, "pscdsl.dynamic_slice", array.ndim, starts)
     given = as_items(sizes)
-    part = tuple([as_count(size, "dynamic_slice", here.facts) for size in given])
-    require_fit(here, "dynamic_slice", part, array.shape)
+    part = tuple([as_count(size, "pscdsl.dynamic_slice", here.facts) for size in given])
+    require_fit(here, "pscdsl.dynamic_slice", part, array.shape)
     return lifted(here, array, lambda x: DynamicSlice(part)(x, *places))
 
 
@@ -157,7 +155,8 @@ def computed_starts(here: Builder, name: str, rank: int, starts: Any) -> list[Va
         raise Failure(BadArguments(function=name, problem=problem))
     places: list[Value] = []
     for each in given:
-        start = as_operand(here, int(each) if isinstance(each, np.integer) else each)
+        known = as_known_integer(each)
+        start = as_operand(here, each if known is None else known)
         if isinstance(start, Weak):
             start = start.default()
         if start.ndim or not start.dtype.is_integer:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from pscdsl.builder import Value, Weak
-from pscdsl.numpy.arguments import as_known_integer, is_known_array, is_sequence, is_slice
+from pscdsl.numpy.arguments import NDArray, as_known_integer, is_known_array, is_sequence, is_slice
 from pscdsl.numpy.shorthand import cast, joined, reshaped, where
 from pscdsl.numpy.slices import Cut, cut, place
 from pscdsl.primitives import elementwise as e
@@ -214,7 +214,7 @@ def _from_list(x: Value, item: Sequence[Any], axis: int) -> Value:
     return reshaped(joined([cast(piece, widest) for piece in pieces], 0), shape)
 
 
-def _from_constant(x: Value, item: np.ndarray[Any, Any], axis: int) -> Value:
+def _from_constant(x: Value, item: NDArray, axis: int) -> Value:
     """An array known while checking; its places must be on the axis."""
     facts, size = x.builder.facts, x.shape[axis]
     if item.dtype == np.bool_:

@@ -32,12 +32,12 @@ def concatenated(name: str, pieces: Sequence[Value], axis: int) -> Value:
 @function("numpy.concatenate", "numpy.concat", together=("arrays",))
 def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> Value:
     """Arrays one after the other along an axis; along one axis all elements if it is None."""
-    pieces = _pieces("concatenate", arrays)
+    pieces = _pieces("numpy.concatenate", arrays)
     if axis is None:
         pieces, place = [raveled(each) for each in pieces], 0
     else:
-        place = normalize_axis(axis, pieces[0].ndim, "concatenate")
-    result = concatenated("concatenate", pieces, place)
+        place = normalize_axis(axis, pieces[0].ndim, "numpy.concatenate")
+    result = concatenated("numpy.concatenate", pieces, place)
     wanted = as_dtype(dtype)
     return result if wanted is None else cast(result, wanted)
 
@@ -45,9 +45,9 @@ def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> V
 @function("numpy.stack", together=("arrays",))
 def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Value:
     """Arrays of one shape along a new axis."""
-    pieces = _pieces("stack", arrays)
-    place = normalize_axis(axis, pieces[0].ndim + 1, "stack")
-    require_fitting("stack", pieces)
+    pieces = _pieces("numpy.stack", arrays)
+    place = normalize_axis(axis, pieces[0].ndim + 1, "numpy.stack")
+    require_fitting("numpy.stack", pieces)
     deep = [reshaped(x, (*x.shape[:place], 1, *x.shape[place:])) for x in pieces]
     result = joined(deep, place)
     wanted = as_dtype(dtype)
@@ -57,20 +57,20 @@ def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Value:
 @function("numpy.vstack", "numpy.row_stack", together=("tup",))
 def vstack(tup: Any) -> Value:
     """Arrays one below the other; vectors are rows."""
-    return concatenated("vstack", [deepened(x, 2) for x in _pieces("vstack", tup)], 0)
+    return concatenated("numpy.vstack", [deepened(x, 2) for x in _pieces("numpy.vstack", tup)], 0)
 
 
 @function("numpy.hstack", together=("tup",))
 def hstack(tup: Any) -> Value:
     """Arrays side by side: along the second axis, vectors along the first."""
-    pieces = [deepened(x, 1) for x in _pieces("hstack", tup)]
-    return concatenated("hstack", pieces, 0 if pieces[0].ndim == 1 else 1)
+    pieces = [deepened(x, 1) for x in _pieces("numpy.hstack", tup)]
+    return concatenated("numpy.hstack", pieces, 0 if pieces[0].ndim == 1 else 1)
 
 
 @function("numpy.dstack", together=("tup",))
 def dstack(tup: Any) -> Value:
     """Arrays behind each other: along the third axis."""
-    return concatenated("dstack", [deepened(x, 3) for x in _pieces("dstack", tup)], 2)
+    return concatenated("numpy.dstack", [deepened(x, 3) for x in _pieces("numpy.dstack", tup)], 2)
 
 
 @function("numpy.column_stack", together=("tup",))
@@ -78,9 +78,9 @@ def column_stack(tup: Any) -> Value:
     """Vectors as columns beside each other, and matrices."""
     columns = [
         reshaped(deepened(x, 1), (*deepened(x, 1).shape, 1)) if x.ndim < 2 else x
-        for x in _pieces("column_stack", tup)
+        for x in _pieces("numpy.column_stack", tup)
     ]
-    return concatenated("column_stack", columns, 1)
+    return concatenated("numpy.column_stack", columns, 1)
 
 
 @function("numpy.block", together=("arrays",))
@@ -94,7 +94,7 @@ def block(arrays: Any) -> Value:
             value: Value = item
             return reshaped(value, (1,) * (rank - value.ndim) + value.shape)
         parts = [build(each, level + 1) for each in item]
-        return concatenated("block", parts, rank - depth + level)
+        return concatenated("numpy.block", parts, rank - depth + level)
 
     return build(arrays, 0)
 
@@ -105,7 +105,7 @@ def _depth(item: Any) -> int:
     depths = {_depth(each) for each in item}
     if len(depths) != 1:
         problem = "takes lists that are nested equally deep, none of them empty"
-        raise Failure(BadArguments(function="block", problem=problem))
+        raise Failure(BadArguments(function="numpy.block", problem=problem))
     return 1 + depths.pop()
 
 
@@ -117,6 +117,6 @@ def _leaves(item: Any) -> list[Value]:
 def append(arr: Value, values: Value, axis: int | None = None) -> Value:
     """Values after those of an array; all of them along one axis if none is named."""
     if axis is None:
-        return concatenated("append", [raveled(arr), raveled(values)], 0)
-    place = normalize_axis(axis, arr.ndim, "append")
-    return concatenated("append", [arr, values], place)
+        return concatenated("numpy.append", [raveled(arr), raveled(values)], 0)
+    place = normalize_axis(axis, arr.ndim, "numpy.append")
+    return concatenated("numpy.append", [arr, values], place)

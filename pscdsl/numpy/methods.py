@@ -40,7 +40,7 @@ LEAVES_PROGRAM: Final[dict[str, str]] = {
 }
 """Attributes that turn an array into something else, and what to write instead."""
 
-_AS_FUNCTION: Final = frozenset(
+AS_FUNCTION: Final = frozenset(
     (
         "all any argmax argmin argpartition argsort choose clip compress conj conjugate copy "
         "cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat round searchsorted "
@@ -143,7 +143,7 @@ def _cast(
 _METHODS: Final[
     dict[str, Callable[[Builder, Value | Weak, Sequence[Any], Mapping[str, Any]], Any]]
 ] = {
-    **{name: _function(name) for name in _AS_FUNCTION},
+    **{name: _function(name) for name in AS_FUNCTION},
     "reshape": _with_shape("reshape"),
     "transpose": _with_shape("transpose"),
     "flatten": _flattened,

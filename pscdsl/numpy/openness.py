@@ -9,11 +9,13 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
 from pscdsl.numpy.shorthand import cast
+from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes_library import NoSuchDType
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import DType, Kind, accepts_weak, is_dtype_name
+from pscdsl.typing.dtypes import dtype as named
 
 
 def created(
@@ -25,9 +27,16 @@ def created(
 
 
 def as_dtype(dtype: object) -> DType | None:
-    """A dtype argument; a Failure for what the front end did not take for a dtype."""
+    """A dtype argument, maybe by its name; a Failure if it is none."""
     if dtype is None or isinstance(dtype, DType):
         return dtype
+    if isinstance(dtype, str) and is_dtype_name(dtype):
+        return named(dtype)
+    if isinstance(dtype, str | np.dtype):
+        try:
+            return from_numpy(np.dtype(dtype))  # pyright: ignore[reportUnknownArgumentType]
+        except TypeError:
+            pass
     raise Failure(NoSuchDType(given=repr(dtype)))
 
 

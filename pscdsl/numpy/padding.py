@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pscdsl.builder import Value, promote
+from pscdsl.numpy.arguments import as_items, is_known_array, is_mapping, is_sequence
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import require_elements
 from pscdsl.numpy.repetition import taken
-from pscdsl.numpy.arguments import as_items, is_known_array, is_sequence
 from pscdsl.numpy.shorthand import at, iota, joined, largest, part, reversed_along, spread
 from pscdsl.numpy.sizes import as_count
 from pscdsl.primitives import elementwise as e
@@ -36,7 +36,7 @@ def pad(
     """Elements put before and after an array on each axis: a constant, or taken from inside."""
     facts = array.builder.facts
     widths = [
-        (as_count(low, "pad", facts), as_count(high, "pad", facts))
+        (as_count(low, "numpy.pad", facts), as_count(high, "numpy.pad", facts))
         for low, high in _pairs(_widths_by_axis(array, pad_width), array.ndim)
     ]
     if mode == "empty" or mode == "constant":
@@ -55,12 +55,11 @@ def pad(
 def _widths_by_axis(array: Value, widths: Any) -> Any:
     if is_known_array(widths):
         return widths.tolist()
-    if not isinstance(widths, dict):
+    if not is_mapping(widths):
         return widths
-    by_axis: dict[Any, Any] = widths
     pairs: list[Any] = [(0, 0)] * array.ndim
-    for axis, width in by_axis.items():
-        pairs[normalize_axis(axis, array.ndim, "pad")] = width
+    for axis, width in widths.items():
+        pairs[normalize_axis(axis, array.ndim, "numpy.pad")] = width
     return tuple(pairs)
 
 
@@ -71,7 +70,7 @@ def _pairs(given: Any, rank: int) -> list[tuple[Any, Any]]:
         pairs = [_pair(item) for item in items]
         if len(pairs) not in (1, rank):
             problem = f"takes a pair for each of {rank} axes, not {len(pairs)}"
-            raise Failure(BadArguments(function="pad", problem=problem))
+            raise Failure(BadArguments(function="numpy.pad", problem=problem))
         return pairs * rank if len(pairs) == 1 else pairs
     return [_pair(given)] * rank
 
@@ -80,7 +79,7 @@ def _pair(given: Any) -> tuple[Any, Any]:
     items = as_items(given)
     if len(items) not in (1, 2):
         problem = f"takes what to put before and after, not {len(items)} items"
-        raise Failure(BadArguments(function="pad", problem=problem))
+        raise Failure(BadArguments(function="numpy.pad", problem=problem))
     return items[0], items[-1]
 
 

@@ -176,11 +176,8 @@ def _picked(rows: Value, place: Value, count: Value, by_row: int) -> Value:
 
 
 def _blended(low: Value, high: Value, share: Value) -> Value:
-    """Between two elements, monotonic in the share, and exact at both."""
-    gap: Value = e.subtract(high, low)
-    from_low: Value = e.add(low, e.multiply(gap, share))
-    from_high: Value = e.subtract(high, e.multiply(gap, e.subtract(1, share)))
-    inner = where(e.greater_equal(share, 0.5), from_high, from_low)
+    """Between two elements, exact at both, also where one is infinite."""
+    inner: Value = e.add(e.multiply(low, e.subtract(1, share)), e.multiply(high, share))
     inner = where(e.equal(share, 1), high, inner)
     return where(e.bitwise_or(e.equal(share, 0), e.equal(low, high)), low, inner)
 

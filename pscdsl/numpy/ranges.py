@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl.meanings import function
+from pscdsl.numpy.arguments import is_known_float
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.elementwise import require, to_inexact
 from pscdsl.numpy.openness import as_dtype, met
@@ -43,14 +42,14 @@ def arange(
         count = _count_of_floats(here.facts, *bounds)
         kind = Kind.FLOAT
     else:
-        first, last, by = (as_size(x, "arange") for x in bounds)
+        first, last, by = (as_size(x, "numpy.arange") for x in bounds)
         count = _count(here.facts, first, last, by)
         kind = Kind.INT
     given = as_dtype(dtype)
 
     def at(wanted: DType) -> Value:
         if not wanted.is_number:
-            raise Failure(BadArguments(function="arange", problem=f"gives no {wanted}"))
+            raise Failure(BadArguments(function="numpy.arange", problem=f"gives no {wanted}"))
         numbers = here.bind(Iota((count,), 0, wanted), ())[0]
         return _shifted(here, numbers, bounds[0], bounds[2])
 
@@ -58,9 +57,9 @@ def arange(
 
 
 def _bound(x: Any) -> Size | float:
-    if isinstance(x, float) or isinstance(x, np.generic) and x.dtype.kind == "f":
+    if is_known_float(x):
         return float(x)
-    return as_size(x, "arange")
+    return as_size(x, "numpy.arange")
 
 
 def _shifted(here: Builder, numbers: Value, start: Size | float, step: Size | float) -> Value:
@@ -79,7 +78,7 @@ def _count(facts: Assumptions, start: Size, stop: Size, step: Size) -> Size:
         span, step = -span, -step
     elif not facts.proves(Fact("<=", 1, step)):
         if step == 0:
-            raise Failure(BadArguments(function="arange", problem="takes no step of zero"))
+            raise Failure(BadArguments(function="numpy.arange", problem="takes no step of zero"))
         raise Failure(UnprovenSize.of(facts, "the step of `np.arange`", Fact("<=", 1, step)))
     return largest(facts, span if step == 1 else (span + step - 1) // step, 0)
 
@@ -88,7 +87,7 @@ def _count_of_floats(
     facts: Assumptions, start: Size | float, stop: Size | float, step: Size | float
 ) -> Size:
     if step == 0:
-        raise Failure(BadArguments(function="arange", problem="takes no step of zero"))
+        raise Failure(BadArguments(function="numpy.arange", problem="takes no step of zero"))
     if not any(isinstance(x, Dim) for x in (start, stop, step)):
         return max(math.ceil((stop - start) / step), 0)  # type: ignore[operator]
     fractions = [x if isinstance(x, Dim) else Fraction(x) for x in (start, stop, step)]
@@ -116,8 +115,8 @@ def linspace(
     axis: int = 0,
 ) -> Any:
     """`num` numbers from `start` to `stop`, the last one exact; integers are rounded down."""
-    count = as_count(num, "linspace", here.facts)
-    numbers = _between(here, "linspace", start, stop, count, endpoint, dtype, axis)
+    count = as_count(num, "numpy.linspace", here.facts)
+    numbers = _between(here, "numpy.linspace", start, stop, count, endpoint, dtype, axis)
     if not retstep:
         return numbers
     gaps = _gaps(here.facts, count, endpoint)
@@ -139,12 +138,12 @@ def logspace(
     axis: int = 0,
 ) -> Value | Weak:
     """`base` to the power of evenly spaced numbers."""
-    count = as_count(num, "logspace", here.facts)
+    count = as_count(num, "numpy.logspace", here.facts)
 
     def build(values: Sequence[Value]) -> Value:
-        first, last, root = _raised("logspace", values)
+        first, last, root = _raised("numpy.logspace", values)
         exponents = _spaced(first, last, count, endpoint)
-        return _placed("logspace", e.power(root, exponents), axis)
+        return _placed("numpy.logspace", e.power(root, exponents), axis)
 
     return _in_wanted(here, (start, stop, base), dtype, build)
 
@@ -160,21 +159,21 @@ def geomspace(
     axis: int = 0,
 ) -> Value | Weak:
     """`num` numbers from `start` to `stop`, evenly spaced in their logarithms; of one sign."""
-    count = as_count(num, "geomspace", here.facts)
+    count = as_count(num, "numpy.geomspace", here.facts)
     if any(isinstance(x, int | float) and x == 0 for x in (start, stop)):
         problem = "has no geometric sequence from or to zero"
-        raise Failure(BadArguments(function="geomspace", problem=problem))
+        raise Failure(BadArguments(function="numpy.geomspace", problem=problem))
 
     def build(values: Sequence[Value]) -> Value:
-        first, last = _raised("geomspace", values)
-        require("geomspace", first, "floating")
+        first, last = _raised("numpy.geomspace", values)
+        require("numpy.geomspace", first, "floating")
         logs = _spaced(e.log(e.absolute(first)), e.log(e.absolute(last)), count, endpoint)
         numbers = e.multiply(e.sign(first), e.exp(logs))
         place = _places(numbers)
         numbers = where(e.equal(place, 0), broadcast_to(first, numbers.shape), numbers)
         if endpoint:
             numbers = _ending(numbers, last, count)
-        return _placed("geomspace", numbers, axis)
+        return _placed("numpy.geomspace", numbers, axis)
 
     return _in_wanted(here, (start, stop), dtype, build)
 

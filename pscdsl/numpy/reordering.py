@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Value, Weak
+from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_arrays
-from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.shorthand import (
     cast,
     joined,
@@ -32,20 +32,20 @@ from pscdsl.typing.dtypes import I32, I64
 @of_arrays("numpy.flip", together=("m",))
 def flip(m: Value, axis: Any = None) -> Value:
     """Axes in the opposite direction, by default all of them."""
-    return reversed_along(m, *normalize_axes(axis, m.ndim, "flip"))
+    return reversed_along(m, *normalize_axes(axis, m.ndim, "numpy.flip"))
 
 
 @of_arrays("numpy.fliplr", together=("m",))
 def fliplr(m: Value) -> Value:
     """The second axis in the opposite direction."""
-    _require_rank("fliplr", m, 2)
+    _require_rank("numpy.fliplr", m, 2)
     return reversed_along(m, 1)
 
 
 @of_arrays("numpy.flipud", together=("m",))
 def flipud(m: Value) -> Value:
     """The first axis in the opposite direction."""
-    _require_rank("flipud", m, 1)
+    _require_rank("numpy.flipud", m, 1)
     return reversed_along(m, 0)
 
 
@@ -58,11 +58,11 @@ def _require_rank(name: str, m: Value, rank: int) -> None:
 @of_arrays("numpy.rot90", together=("m",))
 def rot90(m: Value, k: Any = 1, axes: Any = (0, 1)) -> Value:
     """Turned by 90 degrees `k` times, from the first towards the second of two axes."""
-    _require_rank("rot90", m, 2)
-    places = normalize_axes(axes, m.ndim, "rot90")
+    _require_rank("numpy.rot90", m, 2)
+    places = normalize_axes(axes, m.ndim, "numpy.rot90")
     if len(places) != 2 or not isinstance(k, int):
         problem = "takes a static number of turns and two axes"
-        raise Failure(BadArguments(function="rot90", problem=problem))
+        raise Failure(BadArguments(function="numpy.rot90", problem=problem))
     one, other = places
     order = list(range(m.ndim))
     order[one], order[other] = order[other], order[one]
@@ -83,7 +83,7 @@ def roll(a: Value, shift: Any, axis: Any = None) -> Value:
     if axis is None:
         flat = raveled(a)
         return reshaped(_rolled(flat, _single(shift), 0), a.shape)
-    axes = [normalize_axis(each, a.ndim, "roll") for each in as_items(axis)]
+    axes = [normalize_axis(each, a.ndim, "numpy.roll") for each in as_items(axis)]
     shifts = as_items(shift)
     if len(shifts) == 1:
         shifts = [*shifts] * len(axes)
@@ -91,7 +91,7 @@ def roll(a: Value, shift: Any, axis: Any = None) -> Value:
         axes = axes * len(shifts)
     if len(shifts) != len(axes):
         problem = f"takes as many shifts as axes, not {len(shifts)} and {len(axes)}"
-        raise Failure(BadArguments(function="roll", problem=problem))
+        raise Failure(BadArguments(function="numpy.roll", problem=problem))
     for place, each in zip(axes, shifts, strict=True):
         a = _rolled(a, each, place)
     return a
@@ -100,7 +100,9 @@ def roll(a: Value, shift: Any, axis: Any = None) -> Value:
 def _single(shift: Any) -> Any:
     shifts = as_items(shift)
     if len(shifts) != 1:
-        raise Failure(BadArguments(function="roll", problem="takes one shift without an axis"))
+        raise Failure(
+            BadArguments(function="numpy.roll", problem="takes one shift without an axis")
+        )
     return shifts[0]
 
 
@@ -112,7 +114,7 @@ def _rolled(a: Value, shift: Any, axis: int) -> Value:
         shift = shift.default()
     if isinstance(shift, Value):
         return _rolled_by_computed(a, shift, axis)
-    facts, amount = a.builder.facts, as_size(shift, "roll")
+    facts, amount = a.builder.facts, as_size(shift, "numpy.roll")
     if isinstance(size, int) and isinstance(amount, int):
         amount = amount % size
     for start in (size - amount, -amount):
@@ -133,7 +135,7 @@ def _rolled_by_computed(a: Value, shift: Value, axis: int) -> Value:
     """A part of the array twice after itself."""
     if shift.ndim or not shift.dtype.is_integer:
         problem = f"takes shifts that are integer scalars, not {shift.type}"
-        raise Failure(BadArguments(function="roll", problem=problem))
+        raise Failure(BadArguments(function="numpy.roll", problem=problem))
     wide = cast(shift, I32 if shift.dtype.bits <= 32 and shift.dtype.signed else I64)
     size = largest(a.builder.facts, a.shape[axis], 1)
     start = e.remainder(e.negative(wide), size)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Value, Weak
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import require_elements
-from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.shorthand import filled, iota, raveled, reshaped, spread, transposed
 from pscdsl.numpy.sizes import as_count, as_shape
 from pscdsl.primitives import elementwise as e
@@ -28,7 +28,7 @@ from pscdsl.typing.dtypes import I32
 @of_arrays("numpy.tile", together=("A",), traced=("reps",))
 def tile(A: Value, reps: Any) -> Value:
     """The whole array repeated along its axes, the last counts of `reps` for its last axes."""
-    counts = as_shape(reps, "tile", A.builder.facts)
+    counts = as_shape(reps, "numpy.tile", A.builder.facts)
     rank = max(A.ndim, len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     x = reshaped(A, (1,) * (rank - A.ndim) + A.shape)
@@ -45,7 +45,7 @@ def repeat(a: Value, repeats: Any, axis: int | None = None) -> Value:
     if axis is None:
         a, place = raveled(a), 0
     else:
-        place = normalize_axis(axis, a.ndim, "repeat")
+        place = normalize_axis(axis, a.ndim, "numpy.repeat")
     if isinstance(repeats, Value | Weak):
         raise Failure(
             DataDependentShape(
@@ -58,7 +58,7 @@ def repeat(a: Value, repeats: Any, axis: int | None = None) -> Value:
         if len(repeats) != 1:
             return _by_counts(a, repeats, place)
         (repeats,) = repeats
-    count = as_count(repeats, "repeat", a.builder.facts)
+    count = as_count(repeats, "numpy.repeat", a.builder.facts)
     shape = (*a.shape[: place + 1], count, *a.shape[place + 1 :])
     dims = [axis for axis in range(a.ndim + 1) if axis != place + 1]
     merged = (*a.shape[:place], a.shape[place] * count, *a.shape[place + 1 :])
@@ -69,7 +69,7 @@ def _by_counts(a: Value, counts: Sequence[Any], axis: int) -> Value:
     size = a.shape[axis]
     if size != len(counts) or not all(isinstance(count, int) and count >= 0 for count in counts):
         problem = f"takes one static count for each of {size} elements, not {list(counts)}"
-        raise Failure(BadArguments(function="repeat", problem=problem))
+        raise Failure(BadArguments(function="numpy.repeat", problem=problem))
     places = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     if not len(counts):
         return a
@@ -90,7 +90,7 @@ def taken(a: Value, places: Value, axis: int) -> Value:
 def resize(a: Value, new_shape: Any) -> Value:
     """Another shape: elements are repeated, in order, as often as needed, or left out."""
     facts = a.builder.facts
-    shape: Shape = as_shape(new_shape, "resize", facts)
+    shape: Shape = as_shape(new_shape, "numpy.resize", facts)
     flat, count = raveled(a), size_of(shape)
     if flat.shape[0] == 0 or count == 0:
         return filled(a, False, shape)

@@ -6,10 +6,10 @@ from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.meanings import function
+from pscdsl.numpy.arguments import as_items, is_sequence
 from pscdsl.numpy.axes import normalize_axes
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.openness import as_operand, lifted
-from pscdsl.numpy.arguments import as_items, is_sequence
 from pscdsl.numpy.shorthand import raveled, reshaped, simplified
 from pscdsl.numpy.sizes import as_count, as_size
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
@@ -31,16 +31,18 @@ def reshaped_shape(facts: Assumptions, given: ArrayType, wanted: Any) -> Shape:
     """The shape that `reshape` gives, with -1 replaced; a Failure if there is none."""
     items = list(as_items(wanted))
     sizes: list[Size] = []
-    open_axes = [axis for axis, item in enumerate(items) if as_size(item, "reshape") == -1]
+    open_axes = [axis for axis, item in enumerate(items) if as_size(item, "numpy.reshape") == -1]
     for axis, item in enumerate(items):
-        sizes.append(-1 if axis in open_axes else as_count(item, "reshape", facts))
+        sizes.append(-1 if axis in open_axes else as_count(item, "numpy.reshape", facts))
     total = size_of(given.shape)
     if not open_axes:
         if not facts.equal(total, size_of(tuple(sizes))):
             raise _impossible(given, sizes, disagreement(facts, total, size_of(tuple(sizes))))
         return tuple(sizes)
     if len(open_axes) > 1:
-        raise Failure(BadArguments(function="reshape", problem="takes -1 for one size at most"))
+        raise Failure(
+            BadArguments(function="numpy.reshape", problem="takes -1 for one size at most")
+        )
     known = size_of(tuple(size for axis, size in enumerate(sizes) if axis not in open_axes))
     positive = Fact("<=", 1, known)
     if not facts.proves(positive):
@@ -70,7 +72,7 @@ def ravel(a: Value) -> Value:
 def expand_dims(a: Value, axis: Any) -> Value:
     """New axes of size 1, at places counted in the result."""
     count = len(as_items(axis))
-    places = normalize_axes(axis, a.ndim + count, "expand_dims")
+    places = normalize_axes(axis, a.ndim + count, "numpy.expand_dims")
     sizes = iter(a.shape)
     return reshaped(a, tuple([1 if p in places else next(sizes) for p in range(a.ndim + count)]))
 
@@ -82,10 +84,10 @@ def squeeze(a: Value, axis: Any = None) -> Value:
     if axis is None:
         axes = tuple(place for place, size in enumerate(a.shape) if facts.equal(size, 1))
     else:
-        axes = normalize_axes(axis, a.ndim, "squeeze")
+        axes = normalize_axes(axis, a.ndim, "numpy.squeeze")
     for place in axes:
         if not facts.equal(a.shape[place], 1):
-            raise Failure(NotOfSizeOne(function="squeeze", given=a.type, axis=place))
+            raise Failure(NotOfSizeOne(function="numpy.squeeze", given=a.type, axis=place))
     return reshaped(a, tuple([size for place, size in enumerate(a.shape) if place not in axes]))
 
 
@@ -137,7 +139,7 @@ def ndim(here: Builder, a: Any) -> int:
 def size_(here: Builder, a: Any, axis: Any = None) -> Size:
     """How many elements there are, over all axes or some; a size."""
     array = _array(here, a)
-    axes = normalize_axes(axis, array.ndim, "size")
+    axes = normalize_axes(axis, array.ndim, "numpy.size")
     return size_of(tuple([array.shape[place] for place in axes]))
 
 

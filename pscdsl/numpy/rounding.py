@@ -18,13 +18,13 @@ def round_(a: Value, decimals: Any = 0) -> Value:
     """To a number of decimals, half to even; negative decimals round to tens, hundreds, …."""
     if not isinstance(decimals, int):
         problem = f"takes a static number of decimals, not {decimals!r}"
-        raise Failure(BadArguments(function="round", problem=problem))
+        raise Failure(BadArguments(function="numpy.round", problem=problem))
     if a.dtype.is_complex:
         parts = round_(e.real(a), decimals), round_(e.imag(a), decimals)
         return cast(e.make_complex(*parts), a.dtype)
     if a.dtype.is_float:
         return _rounded_float(a, decimals)
-    require("round", a, "real")
+    require("numpy.round", a, "real")
     return a if decimals >= 0 else _rounded_integer(a, 10**-decimals)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.meanings import function
+from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.conversion import asarray
 from pscdsl.numpy.openness import lifted
-from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.shorthand import at, part, simplified
 from pscdsl.numpy.sizes import as_integer, as_size
 from pscdsl.numpy.slices import Cut, cut_between
@@ -27,45 +27,45 @@ from pscdsl.typing.dims import Size, minimum
 @function("numpy.split")
 def split(here: Builder, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Parts along an axis: a number of equal ones, or those between indices."""
-    return _split(here, "split", ary, indices_or_sections, axis)
+    return _split(here, "numpy.split", ary, indices_or_sections, axis)
 
 
 @function("numpy.array_split")
 def array_split(here: Builder, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """As `split`; the first parts are longer by one where they cannot be equal."""
-    return _split(here, "array_split", ary, indices_or_sections, axis)
+    return _split(here, "numpy.array_split", ary, indices_or_sections, axis)
 
 
 @function("numpy.vsplit")
 def vsplit(here: Builder, ary: Any, indices_or_sections: Any) -> Any:
     """Parts along the first axis of two or more."""
-    _require_rank(here, "vsplit", ary, 2)
-    return _split(here, "vsplit", ary, indices_or_sections, 0)
+    _require_rank(here, "numpy.vsplit", ary, 2)
+    return _split(here, "numpy.vsplit", ary, indices_or_sections, 0)
 
 
 @function("numpy.hsplit")
 def hsplit(here: Builder, ary: Any, indices_or_sections: Any) -> Any:
     """Parts along the second axis, of a vector along the first."""
-    array = _require_rank(here, "hsplit", ary, 1)
-    return _split(here, "hsplit", array, indices_or_sections, 0 if array.ndim == 1 else 1)
+    array = _require_rank(here, "numpy.hsplit", ary, 1)
+    return _split(here, "numpy.hsplit", array, indices_or_sections, 0 if array.ndim == 1 else 1)
 
 
 @function("numpy.dsplit")
 def dsplit(here: Builder, ary: Any, indices_or_sections: Any) -> Any:
     """Parts along the third axis."""
-    _require_rank(here, "dsplit", ary, 3)
-    return _split(here, "dsplit", ary, indices_or_sections, 2)
+    _require_rank(here, "numpy.dsplit", ary, 3)
+    return _split(here, "numpy.dsplit", ary, indices_or_sections, 2)
 
 
 @function("numpy.unstack")
 def unstack(here: Builder, x: Any, /, *, axis: int = 0) -> tuple[Value | Weak, ...]:
     """The parts along an axis, which goes away; its size must be a number."""
     array = asarray(here, x)
-    place = normalize_axis(axis, array.ndim, "unstack")
+    place = normalize_axis(axis, array.ndim, "numpy.unstack")
     count = array.shape[place]
     if not isinstance(count, int):
         problem = f"takes an axis whose size is a number, not {count}"
-        raise Failure(BadArguments(function="unstack", problem=problem))
+        raise Failure(BadArguments(function="numpy.unstack", problem=problem))
     return tuple([_lifted_at(here, array, place, index) for index in range(count)])
 
 
@@ -105,7 +105,7 @@ def _between(facts: Assumptions, indices: Sequence[Size], size: Size) -> list[Cu
 def _equal(facts: Assumptions, name: str, sections: int, size: Size) -> list[Cut]:
     if sections < 1:
         raise Failure(BadArguments(function=name, problem=f"makes no {sections} parts"))
-    if name == "array_split":
+    if name == "numpy.array_split":
         whole, longer = size // sections, size % sections
         bounds = [whole * i + minimum(longer, i) for i in range(sections + 1)]
         bounds[0], bounds[-1] = 0, size

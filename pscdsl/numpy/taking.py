@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from pscdsl.builder import Value, broadcast_to
+from pscdsl.numpy.arguments import as_items, as_known_integer, is_known_array, is_sequence, is_slice
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import from_front, require_elements
 from pscdsl.numpy.joining import concatenated
 from pscdsl.numpy.repetition import taken
-from pscdsl.numpy.arguments import as_items, is_sequence
 from pscdsl.numpy.shorthand import joined, moved, part, raveled, reshaped, transposed
 from pscdsl.numpy.sizes import as_size
 from pscdsl.numpy.slices import cut, place
@@ -31,7 +29,7 @@ from pscdsl.typing.codes.shapes_manipulation import (
     WrongNumberOfAxes,
 )
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL
 
 
@@ -40,11 +38,11 @@ def take(a: Value, indices: Value, axis: int | None = None, *, mode: str = "rais
     """The elements at indices along an axis, by default among all; clamped, or wrapped around."""
     if mode not in ("raise", "wrap", "clip"):
         problem = f"takes `mode` as 'raise', 'wrap' or 'clip', not {mode!r}"
-        raise Failure(BadArguments(function="take", problem=problem))
+        raise Failure(BadArguments(function="numpy.take", problem=problem))
     if axis is None:
         a, along = raveled(a), 0
     else:
-        along = normalize_axis(axis, a.ndim, "take")
+        along = normalize_axis(axis, a.ndim, "numpy.take")
     places = _checked(indices)
     size = a.shape[along]
     require_elements(a.builder.facts, size, along)
@@ -64,7 +62,7 @@ def _checked(indices: Value) -> Value:
 @of_arrays("numpy.take_along_axis", together=("arr",), alone=("indices",))
 def take_along_axis(arr: Value, indices: Value, axis: int | None = -1) -> Value:
     """Elements along an axis, at places of their own for each row; clamped."""
-    name, places = "take_along_axis", _checked(indices)
+    name, places = "numpy.take_along_axis", _checked(indices)
     if axis is None:
         if places.ndim != 1:
             wanted = "a vector of indices without an axis"
@@ -108,7 +106,7 @@ def delete(arr: Value, obj: Any, axis: int | None = None) -> Value:
     if axis is None:
         arr, along = raveled(arr), 0
     else:
-        along = normalize_axis(axis, arr.ndim, "delete")
+        along = normalize_axis(axis, arr.ndim, "numpy.delete")
     facts, size = arr.builder.facts, arr.shape[along]
     if is_slice(obj):
         gone = cut(facts, obj, size)
@@ -116,8 +114,9 @@ def delete(arr: Value, obj: Any, axis: int | None = None) -> Value:
             return _without(arr, along, [(gone.start, gone.limit)])
         if not isinstance(size, int):
             raise Failure(NotSupported(what="`delete` of a slice with a step, of a symbolic size"))
-        obj = list(range(size))[obj]
-    places = _static_places("delete", obj, along, arr)
+        every: Any = range(size)
+        obj = list(every[obj])
+    places = _static_places("numpy.delete", obj, along, arr)
     return _without(arr, along, [(index, index + 1) for index in places])
 
 
@@ -161,19 +160,19 @@ def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Valu
     if axis is None:
         arr, along = raveled(arr), 0
     else:
-        along = normalize_axis(axis, arr.ndim, "insert")
+        along = normalize_axis(axis, arr.ndim, "numpy.insert")
     facts, size = arr.builder.facts, arr.shape[along]
     several = is_sequence(obj)
     if several and len(obj) == 1:
         (obj,) = obj
-    if isinstance(obj, Value) or not isinstance(obj, int | np.integer | Dim):
+    at = as_known_integer(obj)
+    if at is None:
         raise Failure(
             NotSupported(
                 what="`insert` at several or computed places",
                 instead="insert one after the other, at static places",
             )
         )
-    at = as_size(obj, "insert")
     if facts.proves(Fact("<=", at, -1)):
         at = at + size
     for claim in (Fact("<=", 0, at), Fact("<=", at, size)):
@@ -186,4 +185,4 @@ def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Valu
     shape = tuple([count if a == along else s for a, s in enumerate(arr.shape)])
     values = broadcast_to(values, shape)
     pieces = [part(arr, along, 0, at), values, part(arr, along, at, size)]
-    return concatenated("insert", pieces, along)
+    return concatenated("numpy.insert", pieces, along)

@@ -54,7 +54,7 @@ def update(here: Builder, x: Any, index: Any, value: Any, combine: str = "set") 
     """`x` with `x[index]` replaced by, or combined with, `value`; computed indices are clamped."""
     if combine not in _COMBINE:
         problem = f"takes `combine` as {', '.join(map(repr, _COMBINE))}, not {combine!r}"
-        raise Failure(BadArguments(function="update", problem=problem))
+        raise Failure(BadArguments(function="pscdsl.update", problem=problem))
     return met(here, (x, value), None, lambda pair: _updated(pair[0], pair[1], index, combine))
 
 
@@ -64,19 +64,19 @@ def dynamic_update(here: Builder, x: Any, update: Any, starts: Any) -> Value | W
 
     def build(pair: Any) -> Value:
         array, part = pair
-        require_fit(here, "dynamic_update", part.shape, array.shape)
+        require_fit(here, "pscdsl.dynamic_update", part.shape, array.shape)
         return DynamicUpdate()(array, part, *places)
 
     rank = as_operand(here, x).ndim
-    places = computed_starts(here, "dynamic_update", rank, starts)
+    places = computed_starts(here, "pscdsl.dynamic_update", rank, starts)
     return met(here, (x, update), None, build)
 
 
 def _updated(x: Value, value: Value, index: Any, combine: str) -> Value:
     if combine in ("minimum", "maximum"):
-        require("update", x, "bool, integer or float")
+        require("pscdsl.update", x, "bool, integer or float")
     elif combine != "set":
-        require("update", x, "numeric")
+        require("pscdsl.update", x, "numeric")
     mask = _mask(index)
     if mask is not None:
         return _masked(x, mask, value, combine)

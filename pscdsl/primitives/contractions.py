@@ -1,6 +1,6 @@
 """Sums of products, and combinations over windows that slide along axes.
 
-16-bit floats are accumulated in f32.  Integers are exact, modulo the range of the result.
+16-bit floats are accumulated in f32, and the result is rounded once; integers wrap around.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pscdsl.primitives.shaping import are_axes, at_most, same_sizes, without
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, maximum
-from pscdsl.typing.dtypes import F32, DType
+from pscdsl.typing.dtypes import F32, I32, DType
 
 Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = tuple[tuple[Size, Size], ...]
@@ -91,11 +91,7 @@ class DotGeneral(Primitive, name="dot_general"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (output,) = outputs
         wide = output.with_dtype(_accumulator(output.dtype))
-        if wide.dtype is not F32:  # else XLA takes 16-bit floats as they are
-            operands = [
-                hlo.convert(x, each.with_dtype(wide.dtype))
-                for x, each in zip(operands, inputs, strict=True)
-            ]
+        operands = _widened(hlo, operands, inputs, wide.dtype)
         axes = (*self.batched, *self.contract)
         numbers = hlo.parse_attribute(
             "#stablehlo.dot<lhs_batching_dimensions = {}, rhs_batching_dimensions = {}, "
@@ -113,7 +109,16 @@ class DotGeneral(Primitive, name="dot_general"):
 
 
 def _accumulator(dtype: DType) -> DType:
+    if dtype.is_integer:
+        return dtype if dtype.bits >= 32 else I32
     return F32 if dtype.is_float and dtype.bits == 16 else dtype
+
+
+def _widened(hlo: Hlo, operands: Sequence[H], inputs: Types, wide: DType) -> Sequence[H]:
+    """Operands in the dtype of the sum; XLA takes 16-bit floats as they are."""
+    if wide is F32:
+        return operands
+    return [hlo.convert(x, each.with_dtype(wide)) for x, each in zip(operands, inputs, strict=True)]
 
 
 def _precision(hlo: Hlo) -> tuple[object, object]:
@@ -281,8 +286,9 @@ class Convolution(Primitive, name="convolution"):
         return (total.reshape(batch, outputs, *counts).astype(x.dtype),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        (output,), (x, kernel) = outputs, operands
+        (output,) = outputs
         wide = _accumulator(output.dtype)
+        operands = _widened(hlo, operands, inputs, wide)
         spatial = ", ".join(map(str, range(inputs[0].rank - 2)))
         spatial = f", {spatial}" if spatial else ""
         numbers = hlo.parse_attribute(
@@ -298,7 +304,7 @@ class Convolution(Primitive, name="convolution"):
             "batch_group_count": self.batch_groups,
             "precision_config": _precision(hlo),
         }
-        (result,) = hlo.op("convolution", (x, kernel), (output.with_dtype(wide),), attributes)
+        (result,) = hlo.op("convolution", operands, (output.with_dtype(wide),), attributes)
         return (hlo.convert(result, output),)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -114,9 +115,8 @@ def chain(x: f32["n"]) -> f32["n"]:
 
 def jax_programs() -> dict[str, Callable[..., Any]]:
     """The same functions for jax; only imported when they are measured."""
-    import jax
-    import jax.numpy as jnp
-    from jax import lax
+    jnp: Any = importlib.import_module("jax.numpy")
+    lax: Any = importlib.import_module("jax.lax")
 
     def mlp_jax(w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, x: Any) -> Any:
         a = jnp.maximum(x @ w1 + b1, 0)
@@ -185,7 +185,6 @@ def jax_programs() -> dict[str, Callable[..., Any]]:
             x = jnp.tanh(x)
         return x
 
-    del jax
     return {
         "mlp": mlp_jax,
         "rnn": rnn_jax,

@@ -36,7 +36,7 @@ class Moments:
     count: i32 = 0
 
 
-class Scale(PRecord):  # pyright: ignore[reportMissingTypeArgument]
+class Scale(PRecord):  # type: ignore[type-arg]
     factor = field(type=f32["n"])
 
 

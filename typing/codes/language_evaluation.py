@@ -305,3 +305,44 @@ class RaiseReached(Diagnostic, code="PSC114"):
     def help(self) -> str:
         """What to write instead."""
         return "`if fact: raise …` over sizes, ranks or dtypes is a precondition"
+
+
+class TooLarge(Diagnostic, code="PSC116"):
+    """A value that would have to be worked out while checking is too large.
+
+    Constants are computed by the checker itself, which must answer quickly for any file.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def scale(x: f32["n"]) -> f32["n"]:
+        return x * 10**10_000
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def scale(x: f32["n"]) -> f32["n"]:
+        return x * 1e10
+    ```
+    """
+
+    what: str
+
+    def message(self) -> str:
+        """What is too large."""
+        return f"{self.what} is too large to work out while checking"
+
+    def help(self) -> str:
+        """What to do."""
+        return "compute it outside and pass it as an argument"

@@ -21,8 +21,8 @@ class NotSupported(Diagnostic, code="PSC900"):
 
 
     @psc.kernel
-    def f(x: f32["n"]) -> f32["n"]:
-        return np.clip(x, 0.0, 1.0, where=x > 0)
+    def f(x: f32["n"]) -> f32["n+2"]:
+        return np.pad(x, 1, mode="maximum")
     ```
 
     ## Fix
@@ -34,8 +34,8 @@ class NotSupported(Diagnostic, code="PSC900"):
 
 
     @psc.kernel
-    def f(x: f32["n"]) -> f32["n"]:
-        return np.where(x > 0, np.clip(x, 0.0, 1.0), x)
+    def f(x: f32["n"]) -> f32["n+2"]:
+        return np.pad(x, 1, constant_values=np.max(x))
     ```
     """
 
@@ -218,3 +218,47 @@ class InternalError(Diagnostic, code="PSC999"):
     def message(self) -> str:
         """What happened."""
         return f"internal error: {self.what}"
+
+
+class UnknownValue(Diagnostic, code="PSC911"):
+    """A value is used of which only the name is known.
+
+    It belongs to a module that is neither known nor among the files that are checked, or it is
+    computed when its module is imported, in a way that cannot be followed from the source.
+
+    ## Example
+
+    ```py
+    import skimage
+
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def scale(x: f32["n"]) -> f32["n"]:
+        return skimage.SCALE * x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def scale(x: f32["n"], factor: f32) -> f32["n"]:
+        return factor * x
+    ```
+    """
+
+    name: str
+
+    def message(self) -> str:
+        """Which value."""
+        return f"the value of `{self.name}` is not known from the source"
+
+    def help(self) -> str:
+        """What to write instead."""
+        return "pass it as an argument"

@@ -114,7 +114,7 @@ class WrongNumberOfAxes(Diagnostic, code="PSC312"):
 
     @psc.kernel
     def f(x: f32["n d"]) -> f32["d n"]:
-        return np.transpose(x, (1, 0, 2))
+        return np.transpose(x, (1,))
     ```
 
     ## Fix

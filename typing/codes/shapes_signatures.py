@@ -236,8 +236,8 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     @psc.kernel
     def f(x: f32["n"]) -> f32:
         if x.shape[0] > 4:
-            return x[4]
-        return x[0]
+            return x.mean()
+        return x.sum()
     ```
 
     ## Fix
@@ -250,7 +250,7 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     @psc.kernel
     def f(x: f32["n"]) -> f32:
         assert x.shape[0] > 4
-        return x[4]
+        return x.mean()
     ```
     """
 
