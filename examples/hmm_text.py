@@ -40,7 +40,7 @@ def fit(model: HMM["s o"], text: i32["t"], steps: i32["k"]) -> tuple[HMM["s o"],
     """The model after as many steps, and the log-likelihood before each of them."""
     assert text.shape[0] >= 2
 
-    def step(model, _):
+    def step(model: HMM["s o"], _: i32) -> tuple[HMM["s o"], Float]:
         return improve(model, text), log_likelihood(model, text)
 
     return psc.scan(step, model, steps)

@@ -67,7 +67,7 @@ def descend(
 ) -> tuple[f32["d"], f32["t"]]:
     """One step of gradient descent for each batch of rows; also the loss after each step."""
 
-    def step(w, rows):
+    def step(w: f32["d"], rows: i32["b"]) -> tuple[f32["d"], f32]:
         w = w - rate * gradient(w, x[rows], y[rows], strength)
         return w, loss(w, x, y, strength)
 
@@ -86,14 +86,14 @@ class Search(psc.Record, dims="d"):
 def newton(w: f32["d"], x: f32["n d"], y: f32["n"], strength: f32) -> Search["d"]:
     """Newton's method, until the gradient is tiny, for at most 20 steps."""
 
-    def unfinished(at):
+    def unfinished(at: Search["d"]) -> bool_:
         return np.abs(at.slope).max() > 1e-6
 
-    def step(at):
+    def step(at: Search["d"]) -> Search["d"]:
         p = sigmoid(x @ at.w)
         curvature = p * (1 - p) / x.shape[0]
 
-        def hessian(v):
+        def hessian(v: f32["d"]) -> f32["d"]:
             return x.T @ (curvature * (x @ v)) + penalties(at.w, strength) * v
 
         w = at.w - conjugate_gradients(hessian, at.slope).x

@@ -212,7 +212,10 @@ class Kernel(Generic[P, R]):
         """Run on the device; results may still be being computed when this returns."""
         if self._dispatcher is None:
             self._dispatcher = self._make_dispatcher()
-        result: R = self._dispatcher(*args, **kwargs)
+        try:
+            result: R = self._dispatcher(*args, **kwargs)
+        except (CheckError, ArgumentError) as error:
+            raise error.with_traceback(None) from None  # our own frames say nothing to the caller
         return result
 
     def _make_dispatcher(self) -> Any:
@@ -279,12 +282,16 @@ class Kernel(Generic[P, R]):
             fit = match(self.signature, types, Assumptions())
         except Failure as failure:
             finding = failure.diagnostics[0]
-            why = f" ({finding.label()})" if finding.label() else ""
-            raise ArgumentError(finding.message() + why) from None
+            parts = (f" ({finding.label()})" if finding.label() else "", finding.advice())
+            raise ArgumentError(
+                finding.message() + parts[0] + (f"; {parts[1]}" if parts[1] else "")
+            ) from None
         sizes: dict[str, int] = {}
         for name, size in fit.sizes.items():
             assert isinstance(size, int)
             sizes[name] = size
+        for name, _ in fit.choice.statics:
+            sizes.pop(name, None)
         return fit, sizes
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Self, dataclass_transform
+import types
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, cast, dataclass_transform
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What stands in the brackets of `Layer["d h"]`; no string, which would name a type."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return repr(self.text)
 
 
 @dataclass_transform(frozen_default=True)
@@ -14,7 +26,7 @@ class Record:
     A subclass is a frozen dataclass.
     """
 
-    __dims__: tuple[str, ...] = ()
+    __dims__: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, dims: str = "", **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -23,7 +35,7 @@ class Record:
         dataclasses.dataclass(frozen=True, eq=False)(cls)
 
     def __class_getitem__(cls, sizes: str) -> type[Self]:
-        return cls
+        return cast("type[Self]", types.GenericAlias(cls, (Sizes(sizes),)))
 
     def replace(self, **changes: Any) -> Self:
         """The same record with some fields changed."""

@@ -136,7 +136,7 @@ class _Verifier:
         except Failure as failure:
             reason = "; ".join(each.message() for each in failure.diagnostics)
             raise self.fail(equation, reason) from failure
-        except (TypeError, ValueError, IndexError, AttributeError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
             raise self.fail(equation, f"the type rule fails: {error!r}") from error
         self.agree(equation, "results", tuple([var.type for var in equation.outputs]), derived)
         for var in equation.outputs:

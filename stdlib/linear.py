@@ -82,6 +82,7 @@ def conjugate_gradients(
 
     def step(state: _Search["n"]) -> _Search["n"]:
         image = operator(state.direction)
+        assert image.shape == b.shape, "the operator maps vectors to vectors of the same size"
         length = state.square / (state.direction @ image)
         residual = state.residual - length * image
         square = residual @ residual

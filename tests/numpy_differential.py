@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl.numpy.shorthand import listed
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import name as size_name
@@ -59,8 +60,9 @@ def check(
 
 def agree(found: Any, wanted: Any, rtol: float = 1e-9) -> None:
     """Equal up to rounding; tuples item by item."""
-    if isinstance(wanted, tuple):
-        for one, other in zip(found, cast("tuple[Any, ...]", wanted), strict=True):
+    items = listed(wanted)
+    if items is not None:
+        for one, other in zip(found, items, strict=True):
             agree(one, other, rtol)
         return
     expected = np.asarray(wanted)

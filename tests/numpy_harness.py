@@ -81,7 +81,7 @@ class Built:
             assert array.dtype == to_numpy(of.dtype), f"{array.dtype} is not {of}"
             return array
 
-        return _mapped(fill, self.tree)
+        return mapped(fill, self.tree)
 
 
 def build(
@@ -99,7 +99,7 @@ def build(
     sizes: dict[int, str] = {}
     if symbolic:
         shapes: list[int] = []
-        _mapped(lambda x: shapes.extend(_sizes(x)), (args, tuple(kwargs.values())))
+        mapped(lambda x: shapes.extend(_sizes(x)), (args, tuple(kwargs.values())))
         sizes = {size: f"n{size}" for size in shapes if size > 1}
     if bounded:
         facts += tuple(Fact("<=", size, dims.name(of)) for size, of in sizes.items())
@@ -123,8 +123,8 @@ def build(
         params.append(here.parameter(ArrayType(from_numpy(x.dtype), shape), f"a{len(params)}"))
         return params[-1]
 
-    given = [_mapped(pass_on, x) for x in args]
-    options = {name: _mapped(pass_on, x) for name, x in kwargs.items()}
+    given = [mapped(pass_on, x) for x in args]
+    options = {name: mapped(pass_on, x) for name, x in kwargs.items()}
     if isinstance(function, str):
         meaning = MEANINGS[function]
         assert isinstance(meaning, Meaning), f"{function} is not a function"
@@ -133,9 +133,9 @@ def build(
         result = function.apply(here, given, options)
     else:
         result = function(*given, **options)
-    tree = _mapped(lambda x: x.default() if isinstance(x, Weak) else x, result)
+    tree = mapped(lambda x: x.default() if isinstance(x, Weak) else x, result)
     results: list[Value] = []
-    _mapped(lambda x: results.append(x) if isinstance(x, Value) else None, tree)
+    mapped(lambda x: results.append(x) if isinstance(x, Value) else None, tree)
     block, captured = here.finish(params, results)
     assert not captured
     env = {name: number for number, name in sizes.items()}
@@ -169,12 +169,12 @@ def _sizes(x: object) -> tuple[int, ...]:
     return x.shape if isinstance(x, np.ndarray) else ()
 
 
-def _mapped(transform: Callable[[Any], Any], tree: Any) -> Any:
+def mapped(transform: Callable[[Any], Any], tree: Any) -> Any:
     """A structure of the same form with every leaf transformed."""
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(_mapped(transform, item) for item in tree))
+        return type(tree)(*(mapped(transform, item) for item in tree))
     if isinstance(tree, list | tuple):
-        return type(tree)(_mapped(transform, item) for item in tree)
+        return type(tree)(mapped(transform, item) for item in tree)
     if isinstance(tree, slice):
-        return slice(*(_mapped(transform, x) for x in (tree.start, tree.stop, tree.step)))
+        return slice(*(mapped(transform, x) for x in (tree.start, tree.stop, tree.step)))
     return transform(tree)

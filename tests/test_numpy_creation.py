@@ -294,6 +294,34 @@ def test_grids() -> None:
     assert rejected(WrongNumberOfAxes, "numpy.meshgrid", np.ones((2, 2)))
 
 
+def test_windows() -> None:
+    for of in ("hanning", "hamming", "blackman", "bartlett"):
+        for size in (1, 2, 5, 8):
+            wanted = getattr(np, of)(size)
+            same(narrow(wanted), run(f"numpy.{of}", size))
+            got = symbolic(lambda h, n, of=of: h.size(0, F64) + call(of, h, n), S(size))
+            same(wanted, got, 1e-14)
+
+
+def test_places() -> None:
+    counts = np.array([0, 5, 11, 23])
+    for how in (run, run_symbolic):
+        got = how("numpy.unravel_index", counts, (S(2), S(3), S(4)))
+        for one, other in zip(np.unravel_index(counts, (2, 3, 4)), got, strict=True):
+            same(one, other)
+        places = tuple(np.unravel_index(counts, (2, 3, 4)))
+        same(counts, how("numpy.ravel_multi_index", places, (S(2), S(3), S(4))))
+    for of in ("tril_indices", "triu_indices"):
+        for args in ((3,), (3, 1), (2, -1, 4)):
+            for one, other in zip(getattr(np, of)(*args), run(f"numpy.{of}", *args), strict=True):
+                same(narrow(one), other)
+    for one, other in zip(
+        np.diag_indices(3), run_symbolic("numpy.diag_indices", S(3)), strict=True
+    ):
+        same(narrow(one), other)
+    assert rejected(BadArguments, "numpy.ravel_multi_index", (counts,), (2, 3))
+
+
 def test_constants_and_dtypes() -> None:
     assert MEANINGS["numpy.pi"] == np.pi
     assert MEANINGS["numpy.newaxis"] is None

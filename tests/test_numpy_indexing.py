@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pscdsl.builder import Program
+from pscdsl.evaluate import evaluate_block
+from pscdsl.meanings import MEANINGS
 from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.updating import update
 from pscdsl.typing import dims
+from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
@@ -27,6 +31,7 @@ from pscdsl.typing.codes.shapes_manipulation import (
 )
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import name
+from pscdsl.typing.dtypes import I32, KEY
 from tests.numpy_harness import S, Static, build, run, run_bounded, run_compiled, run_symbolic
 
 FEW = settings(max_examples=150, deadline=None)
@@ -198,12 +203,45 @@ def test_computed_indices_are_clamped() -> None:
 
 def test_an_open_array_stays_open() -> None:
     def program(x: Any) -> Any:
-        from pscdsl.meanings import MEANINGS
-
-        counting: Any = MEANINGS["numpy.arange"]
-        return x + getitem(counting.apply(x.builder, (5,), {}), slice(1, 3))
+        return x + getitem(call("arange", x.builder, 5), slice(1, 3))
 
     agree(np.array([1.5, 2.5]), run(program, np.array([0.5, 0.5])))
+
+
+def test_an_open_array_is_updated() -> None:
+    def program(value: Any) -> Any:
+        return update.apply(value.builder, (call("zeros", value.builder, 4), 1, value), {})
+
+    agree(np.array([0, 2.5, 0, 0]), run(program, np.float64(2.5)))
+
+    def open_value(x: Any) -> Any:
+        made = update.apply(x.builder, (call("zeros", x.builder, 3), 0, 0.1), {})
+        return x + made
+
+    agree(np.array([0.1, 0, 0]), run(open_value, np.zeros(3)))
+
+
+def test_keys() -> None:
+    here = Program().current
+    keys, index = here.parameter(ArrayType(KEY, (4,))), here.parameter(ArrayType(I32, (2,)))
+    results: list[Any] = [
+        getitem(keys, 1),
+        getitem(keys, slice(None, None, -2)),
+        getitem(keys, index),
+        update.apply(here, (keys, index, getitem(keys, slice(0, 2))), {}),
+    ]
+    block, _ = here.finish((keys, index), results)
+    words = np.arange(8, dtype=np.uint32).reshape(4, 2)
+    got = evaluate_block(block, {}, (words, np.array([3, 0], np.int32)))
+    changed = words.copy()
+    changed[[3, 0]] = words[0:2]
+    for wanted, one in zip((words[1], words[::-2], words[[3, 0]], changed), got, strict=True):
+        np.testing.assert_array_equal(one, wanted)
+
+
+def call(of: str, here: Any, *args: Any) -> Any:
+    meaning: Any = MEANINGS[f"numpy.{of}"]
+    return meaning.apply(here, args, {})
 
 
 def test_constants_as_indices() -> None:

@@ -34,7 +34,7 @@ from pscdsl.typing.codes.shapes_manipulation import (
 )
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import name
-from pscdsl.typing.dtypes import F32, F64
+from pscdsl.typing.dtypes import F32, F64, I32
 from tests.numpy_harness import S, Static, build, run, run_bounded, run_compiled, run_symbolic
 
 FEW = settings(max_examples=60, deadline=None)
@@ -373,6 +373,8 @@ def test_properties() -> None:
     assert run(attribute, M, "dtype") is F32
     assert run(attribute, M, "itemsize") == 4
     assert run_symbolic(attribute, M, "nbytes") == 48
+    same(M.view(np.int32), run(attribute, M, "view", I32))
+    assert rejected(BadArguments, attribute, M, "view", F64)
     assert run(attribute, M, "unknown") is None
     assert run(attribute, M, "sort") is None
     same(M.astype(np.float64), run(attribute, M, "astype", F64))

@@ -133,7 +133,7 @@ def test_top_k() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 31, 32, 33, 64, 100])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searchsorted(count: int, side: str) -> None:
-    rounded: Any = np.round(normal(count), 1)
+    rounded: Any = normal(count).round(1)
     a = np.sort(rounded)
     a[count - count // 10 :] = NAN
     v = np.concatenate([a, a - 0.05, [NAN, INF, -INF]]).reshape(-1, 1)

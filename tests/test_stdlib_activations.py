@@ -106,6 +106,13 @@ def test_any_shape(shape: tuple[int, ...]) -> None:
         np.testing.assert_allclose(found, formula(x), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", FORMULAS)
+def test_bodies_mean_the_same_in_numpy(name: str) -> None:
+    kernel = getattr(activations, name)
+    x = np.linspace(-5, 5, 41)
+    np.testing.assert_allclose(np.asarray(kernel.__wrapped__(x)), run(kernel, x), rtol=1e-13)
+
+
 def test_parameters() -> None:
     x = np.linspace(-3, 3, 13, dtype=np.float32)
     np.testing.assert_array_equal(run(activations.leaky_relu, x, 0.5), np.where(x > 0, x, x / 2))

@@ -87,6 +87,17 @@ def poisson(right: Float["n"], start: Float["n"], max_steps: i32) -> linear.Solu
     return linear.conjugate_gradients(negative_second_difference, right, start, 1e-8, max_steps)
 
 
+@psc.kernel
+def rectangular(a: Float["m n"], b: Float["n"]) -> linear.Solution["n"]:
+    """A mistake: the operator changes the size."""
+    return linear.conjugate_gradients(lambda v: a @ v, b)
+
+
+def test_conjugate_gradients_refuse_an_operator_that_changes_the_size() -> None:
+    with pytest.raises(psc.CheckError, match="m == n"):
+        rectangular.check()
+
+
 def test_conjugate_gradients_of_a_function() -> None:
     n = 25
     matrix = 2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)

@@ -31,7 +31,7 @@ class Label:
     text: str
 
 
-_UNCOMPARED = ("kernel", "spelling")
+_UNCOMPARED = ("choice", "kernel", "spelling")
 _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
 _REGISTRY: dict[str, type[Diagnostic]] = {}
 
@@ -98,6 +98,8 @@ class Diagnostic(_Facts):
     labels: tuple[Label, ...] = ()
     kernel: str = ""
     """The kernel in which it was found; not compared."""
+    choice: str = ""
+    """Where the signature leaves something open: for what it was found; not compared."""
     spelling: tuple[tuple[str, str], ...] = ()
     """How the kernel's code writes the names of sizes: `n` is `x.shape[0]`; not compared."""
 

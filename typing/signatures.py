@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dims import Dim, Size, name, names
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dims import Dim, Size, name, names, substitute
+from pscdsl.typing.dtypes import DEFAULT, DType
 from pscdsl.typing.notation import Anonymous, DimSpec, Variadic
 from pscdsl.typing.spans import NOWHERE, Span
 from pscdsl.typing.trees import (
@@ -41,6 +41,11 @@ class DTypeClass:
 
     name: str
     members: tuple[DType, ...]
+
+    def usual_first(self) -> tuple[DType, ...]:
+        """The members, those that people use most in front: messages are about the first."""
+        usual = DEFAULT.values()
+        return tuple(sorted(self.members, key=lambda d: (d not in usual, d.bits < 32)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +203,7 @@ class Signature:
             for where, part in walk_paths(parameter.spec, parameter.name):
                 if isinstance(part, ArraySpec):
                     if isinstance(part.dtype, DTypeClass):
-                        dtypes[part.dtype.name] = part.dtype.members
+                        dtypes[part.dtype.name] = part.dtype.usual_first()
                     ranks.update(
                         (group_name(dim), None) for dim in part.dims if isinstance(dim, Variadic)
                     )
@@ -286,6 +291,15 @@ def group_dims(group: str, rank: int) -> tuple[Size, ...]:
     return tuple(name(f"{stem}_{index}") for index in range(rank))
 
 
+def static_sizes(statics: Mapping[str, StaticType]) -> dict[str, Size]:
+    """Static integers can be used as sizes, under the names of their parameters."""
+    return {
+        name: each.value
+        for name, each in statics.items()
+        if isinstance(each.value, int) and not isinstance(each.value, bool)
+    }
+
+
 class Instantiation:
     """Turns specifications into types under one choice; each `_` gets a name of its own."""
 
@@ -295,6 +309,7 @@ class Instantiation:
         self.lengths: Mapping[str, int] = dict(choice.lengths)
         self.keys: Mapping[str, tuple[str, ...]] = dict(choice.keys)
         self.statics: Mapping[str, StaticType] = dict(choice.statics)
+        self.static_sizes = static_sizes(self.statics)
         self._anonymous = itertools.count(1)
 
     def type_of(self, spec: Spec, where: str, like: Type | None = None) -> Type:
@@ -352,7 +367,7 @@ class Instantiation:
             elif isinstance(dim, Anonymous):
                 shape.append(self._fresh())
             else:
-                shape.append(dim)
+                shape.append(substitute(dim, self.static_sizes))
         return ArrayType(dtype, tuple(shape))
 
     def _fresh(self) -> Size:

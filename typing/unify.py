@@ -28,6 +28,7 @@ from pscdsl.typing.signatures import (
     TupleSpec,
     group_dims,
     group_name,
+    static_sizes,
 )
 from pscdsl.typing.trees import (
     MapType,
@@ -158,7 +159,7 @@ class _Matching:
         groups = [index for index, dim in enumerate(dims) if isinstance(dim, Variadic)]
         surplus = given.rank - (len(dims) - len(groups))
         if surplus < 0 or (surplus > 0 and not groups) or len(groups) > 1:
-            raise self.wrong_shape(where, spec, given, f"{given.rank} axes are not {len(dims)}")
+            raise self.wrong_shape(where, spec, given, f"it has {given.rank} axes, not {len(dims)}")
         axis = 0
         for dim in dims:
             if isinstance(dim, Variadic):
@@ -180,6 +181,7 @@ class _Matching:
 
     def finish(self) -> Match:
         """Solve for the sizes: names first, then what is linear in one unknown name."""
+        self.sizes.update(static_sizes(self.statics))
         pending = self.demands
         while pending:
             waiting: list[_Demand] = []

@@ -54,7 +54,9 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         return value.class_attribute(name)
     if isinstance(value, External | Marker):
         found = MEANINGS.get(f"{value.name}.{name}")
-        return found if found is not None else External(f"{value.name}.{name}")
+        if found is not None:
+            return found
+        return External(f"{value.name}.{name}", getattr(value, "why", ()))
     if isinstance(value, Meaning):
         found = MEANINGS.get(f"{value.name}.{name}")
         if found is not None:

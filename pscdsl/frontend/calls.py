@@ -72,7 +72,8 @@ def call(frame: Frame, node: ast.Call) -> Any:
     try:
         return invoke(frame, node, here, function, args, kwargs)
     except Failure as failure:
-        raise with_origins(failure, args).at(frame.span(node)) from None
+        found = with_operands(failure, frame, nodes)
+        raise with_origins(found, args).at(frame.span(node)) from None
 
 
 def invoke(
@@ -188,6 +189,20 @@ def _flat(values: Sequence[Any]) -> list[Any]:
         else:
             flat.append(each)
     return flat
+
+
+def with_operands(failure: Failure, frame: Frame, nodes: Sequence[ast.expr]) -> Failure:
+    """Findings that speak of two operands, with the operands as they are written."""
+    if len(nodes) != 2 or not any(hasattr(d, "operands") for d in failure.diagnostics):
+        return failure
+    texts = [frame.source.text_of(each) for each in nodes]
+    written = tuple(t if t.replace(".", "").isidentifier() else f"({t})" for t in texts)
+    return Failure(
+        *(
+            d.replaced(operands=written) if hasattr(d, "operands") else d
+            for d in failure.diagnostics
+        )
+    )
 
 
 def with_origins(failure: Failure, args: Sequence[Any]) -> Failure:

@@ -1,11 +1,12 @@
-"""Mutable values at module level: constants as long as nothing in the module writes them."""
+"""Values at module level: constants as long as nothing in the module writes them."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
-from pscdsl.frontend.source import Source
+from pscdsl.frontend.source import FunctionNode, Source, local_names
 from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.diagnostics import Failure, Label
 
@@ -15,51 +16,85 @@ MUTATORS = frozenset(
 )
 
 
-def guarded(scope: Any, name: str, value: Any) -> Any:
-    """The value, or a Failure if the module writes it."""
-    place = first_write(scope.source, name)
+def guard(source: Source, name: str, value: Any) -> None:
+    """Refuse a module-level value that the module changes, or that a function rebinds."""
+    rebound, changed = _writes(source)
+    place = rebound.get(name)
+    if place is None and not isinstance(value, bool | int | float | complex):
+        place = changed.get(name)
     if place is None:
-        return value
-    kind = {"list": "a list", "dict": "a dict"}.get(type(value).__name__, "an array")
-    span = scope.source.span(place)
+        return
+    kinds = {"list": "a list", "dict": "a dict", "ndarray": "an array"}
+    span = source.span(place)
     raise Failure(
-        MutableCapture(name=name, kind=kind, where=str(span)).labelled(
-            Label(span, f"`{name}` is written here")
-        )
+        MutableCapture(
+            name=name, kind=kinds.get(type(value).__name__, "a variable"), where=str(span)
+        ).labelled(Label(span, f"`{name}` is written here"))
     )
 
 
-def first_write(source: Source, name: str) -> ast.AST | None:
-    """The first place where a module-level name is changed in place, or rebound by a function."""
-    writes = _writes(source)
-    return writes.get(name)
+Writes = tuple[dict[str, ast.AST], dict[str, ast.AST]]
+_CACHE: dict[int, tuple[Source, Writes]] = {}
 
 
-_CACHE: dict[int, tuple[Source, dict[str, ast.AST]]] = {}
-
-
-def _writes(source: Source) -> dict[str, ast.AST]:
+def _writes(source: Source) -> Writes:
+    """Where module-level names are rebound by functions, and where their values are changed."""
     cached = _CACHE.get(id(source))
     if cached is not None and cached[0] is source:
         return cached[1]
-    found: dict[str, ast.AST] = {}
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.Delete):
-            targets = [node.target] if isinstance(node, ast.AugAssign) else node.targets
-            for target in targets:
-                if isinstance(target, ast.Subscript | ast.Attribute):
-                    root = _root(target)
-                    if root is not None:
-                        found.setdefault(root, node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in MUTATORS and isinstance(node.func.value, ast.Name):
-                found.setdefault(node.func.value.id, node)
-        elif isinstance(node, ast.Global):
-            for each in node.names:
-                found.setdefault(each, node)
+    rebound: dict[str, ast.AST] = {}
+    changed: dict[str, ast.AST] = {}
+    aliases: list[tuple[str, str]] = []
+    for node, local in _with_locals(source.tree, frozenset()):
+        if isinstance(node, ast.Global):
+            for name in node.names:
+                rebound.setdefault(name, node)
+            continue
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            pairs = ((t.id, node.value.id) for t in node.targets if isinstance(t, ast.Name))
+            aliases.extend(pair for pair in pairs if pair[0] not in local)
+        for name in _changed_by(node):
+            if name not in local:
+                changed.setdefault(name, node)
+    for left, right in aliases + aliases[::-1]:  # `b = a`: a change of one is a change of both
+        for one, other in ((left, right), (right, left)):
+            if one in changed:
+                changed.setdefault(other, changed[one])
     _CACHE.clear()
-    _CACHE[id(source)] = (source, found)
-    return found
+    _CACHE[id(source)] = (source, (rebound, changed))
+    return rebound, changed
+
+
+def _with_locals(node: ast.AST, local: frozenset[str]) -> Iterator[tuple[ast.AST, frozenset[str]]]:
+    """Every node, with the names that are local where it stands."""
+    for child in ast.iter_child_nodes(node):
+        yield child, local
+        inner = local
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = local | local_names(child)
+        elif isinstance(child, FunctionNode):
+            inner = local | {each.arg for each in child.args.args}
+        yield from _with_locals(child, inner)
+
+
+def _changed_by(node: ast.AST) -> Iterator[str]:
+    """The names whose values a statement or call changes in place."""
+    if isinstance(node, ast.Assign | ast.Delete):
+        targets = node.targets
+    elif isinstance(node, ast.AugAssign):
+        targets = [node.target]
+        if isinstance(node.target, ast.Name):
+            yield node.target.id
+    else:
+        targets = []
+    for target in targets:
+        if isinstance(target, ast.Subscript | ast.Attribute):
+            root = _root(target)
+            if root is not None:
+                yield root
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in MUTATORS and isinstance(node.func.value, ast.Name):
+            yield node.func.value.id
 
 
 def _root(node: ast.expr) -> str | None:

@@ -121,9 +121,7 @@ class TracedBody:
     carry: list[Value]
 
 
-def trace_carry(
-    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run
-) -> TracedBody:
+def trace_carry(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run) -> TracedBody:
     """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
 
     Most bodies do with the default dtypes.  Where they do not, the body is elaborated once with a
@@ -156,9 +154,7 @@ def trace_carry(
     )
 
 
-def _trace(
-    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run
-) -> TracedBody | None:
+def _trace(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run) -> TracedBody | None:
     with here.program.inside() as inner:
         params = [inner.parameter(t) for t in carry.initial_types()]
         more = [inner.parameter(t) for t in extra]
@@ -199,9 +195,7 @@ def _open(inner: Builder, leaf: Value | Weak) -> Value | Weak:
     return Weak(inner, leaf.kind, shape, lambda dtype: inner.parameter(ArrayType(dtype, shape)))
 
 
-def trace_counter(
-    here: Builder, function: Applicable, carry: Carry, counter: DType
-) -> TracedBody:
+def trace_counter(here: Builder, function: Applicable, carry: Carry, counter: DType) -> TracedBody:
     """The body of a counting loop; the counter is the last of the block's carry."""
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:

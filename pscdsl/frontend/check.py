@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.frames import Frame, Session
@@ -188,7 +188,7 @@ def _check_choices(
             definition.instance(choice)
             findings = definition.warnings(choice)
         except Failure as failure:
-            findings = failure.diagnostics
+            findings = tuple(d.replaced(choice=str(choice)) for d in failure.diagnostics)
             status = "error"
         except Excluded as out:
             excluded.append(out.finding)
@@ -206,28 +206,30 @@ def find_kernels(
     module: StaticModule, diagnostics: list[Diagnostic]
 ) -> Iterator[tuple[str, Definition]]:
     """The kernels that a module defines, in order; findings on the way are collected."""
-    seen: set[int] = set()
     for name, bindings in module.bindings().items():
-        statement = bindings[-1][1]
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            continue
-        if not _may_be_kernel(statement):
+        *earlier, last = [statement for _, statement in bindings]
+        for statement in earlier:  # a name that is bound again: each kernel counts
+            if isinstance(statement, FunctionStatement) and statement.decorator_list:
+                value = module.function(statement)
+                if isinstance(value, Definition):
+                    yield name, value
+        if not _may_be_kernel(last):
             continue
         try:
-            value: Any = module.own(name)
+            value = module.own(name)
         except Failure as failure:
-            if not isinstance(statement, ast.FunctionDef):
-                continue  # whoever uses it is told
-            diagnostics.extend(d for d in failure.at(module.source.span(statement)).diagnostics)
+            if isinstance(last, FunctionStatement):
+                diagnostics.extend(failure.at(module.source.span(last)).diagnostics)
             continue
-        if isinstance(value, Definition) and id(value) not in seen:
-            if value.closure.source is module.source:
-                seen.add(id(value))
-                yield name, value
+        if isinstance(value, Definition) and value.closure.source is module.source:
+            yield name, value
+
+
+FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _may_be_kernel(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.FunctionDef):
+    if isinstance(statement, FunctionStatement):
         return bool(statement.decorator_list)
     return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
 

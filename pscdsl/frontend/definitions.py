@@ -27,6 +27,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dims import Dim, names, substitute, variable
 from pscdsl.typing.dtypes import accepts_weak
 from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, StaticSpec
+from pscdsl.typing.spans import Span
 from pscdsl.typing.trees import StaticType, Type, leaves, paths, same_structure
 from pscdsl.typing.unify import Match, match
 
@@ -139,9 +140,19 @@ class Definition:
         return self._warnings.get(choice, ())
 
     def _elaborate(self, choice: Choice) -> Function:
+        from pscdsl.frontend.statements import Widened
+
+        facts = Assumptions()
+        while True:
+            try:
+                return self._elaborate_under(choice, facts)
+            except Widened as widened:  # a size may be 0: what was proven so far may not hold
+                facts = facts.assume(widened.fact)
+
+    def _elaborate_under(self, choice: Choice, facts: Assumptions) -> Function:
         signature, node = self.signature, self.closure.node
         types = Instantiation(choice)
-        program = Program()
+        program = Program(facts)
         session = Session(program, self.closure)
         entry = program.current
         arguments: dict[str, Any] = {}
@@ -169,7 +180,7 @@ class Definition:
         errors = [each for each in session.findings if each.severity.value == "error"]
         if errors:
             raise Failure(*session.findings)
-        program.span = program.return_span or program.span
+        program.span = program.return_span or self._returns_span()
         try:
             found, tree = flatten(entry, result, f"the result of `{self.name}`")
             spec = signature.result
@@ -246,6 +257,16 @@ class Definition:
             raise Failure(*(each.labelled(*self._return_label()) for each in problems))
         # A result that was declared with other, provably equal sizes has the declared type.
         return results, retyped(wanted, results)
+
+    def _returns_span(self) -> Span:
+        """Where the result is declared; the function's name or keyword if it is not."""
+        node, source = self.closure.node, self.closure.source
+        if isinstance(node, ast.Lambda):
+            return source.span(node)
+        if node.returns is not None:
+            return source.span(node.returns)
+        span = source.span(node)
+        return Span(span.path, span.line, span.column, span.line, span.column + len("def"))
 
     def _return_label(self) -> tuple[Label, ...]:
         node = self.closure.node

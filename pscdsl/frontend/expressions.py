@@ -14,7 +14,7 @@ import numpy as np
 
 from pscdsl.frontend import operators
 from pscdsl.frontend.attributes import attribute
-from pscdsl.frontend.calls import call, with_origins
+from pscdsl.frontend.calls import call, with_operands, with_origins
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.iteration import elements
@@ -137,7 +137,8 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
     try:
         return operators.binary(frame, node, type(node.op).__name__, left, right)
     except Failure as failure:
-        raise with_origins(failure, (left, right)) from None
+        found = with_operands(failure, frame, (node.left, node.right))
+        raise with_origins(found, (left, right)) from None
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:

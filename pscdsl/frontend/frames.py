@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pscdsl.builder import Builder, Program
 from pscdsl.frontend.source import FunctionNode, Source
-from pscdsl.frontend.values import POISON
+from pscdsl.frontend.values import POISON, Poisoned
 from pscdsl.typing.codes.language import UnknownName
 from pscdsl.typing.codes.language_evaluation import TooManySteps, UnboundedRecursion
 from pscdsl.typing.diagnostics import Diagnostic, Failure
@@ -76,8 +76,10 @@ class Session:
     def step(self) -> None:
         """Count one piece of work; a Failure past the bound."""
         self.steps += 1
-        if self.steps > MAX_STEPS:
+        if self.steps == MAX_STEPS:
             raise Failure(TooManySteps(limit=MAX_STEPS))
+        if self.steps > MAX_STEPS:
+            raise Poisoned
 
     @contextmanager
     def calling(self, node: FunctionNode, name: str) -> Iterator[None]:

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.values import (
+    External,
     MapValue,
     Poison,
     Poisoned,
@@ -48,4 +50,6 @@ def elements(frame: Frame, value: Any, node: ast.expr) -> Sequence[Any]:
         return value.items
     if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
         return tuple(value.fields.values())
+    if isinstance(value, External):
+        raise Failure(external_value(value))
     raise Failure(NotStatic(what=f"a loop over {describe(value)}"))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyrsistent
 
-from pscdsl.frontend.captures import first_write
+from pscdsl.frontend.captures import guard
 from pscdsl.frontend.classes import class_value
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.frames import Frame, Scope, Session
@@ -34,8 +34,9 @@ from pscdsl.meanings import MEANINGS
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import NoSource
-from pscdsl.typing.codes.purity import MutableCapture
-from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.diagnostics import Failure
+
+CONSTANTS = (list, dict, bool, int, float, complex, np.ndarray)
 
 
 class LoadedModule:
@@ -66,24 +67,12 @@ class LoadedModule:
         elif name in self.namespace:
             real = self.namespace[name]
             value = abstract(real, name)
-            if isinstance(real, list | dict | np.ndarray) and self.source is not None:
-                self._guard(name, real)
+            if isinstance(real, CONSTANTS) and self.source is not None:
+                guard(self.source, name, real)
         else:
             return builtin(name)
         self._values[name] = value
         return value
-
-    def _guard(self, name: str, value: Any) -> None:
-        assert self.source is not None
-        place = first_write(self.source, name)
-        if place is not None:
-            kind = {"list": "a list", "dict": "a dict"}.get(type(value).__name__, "an array")
-            span = self.source.span(place)
-            raise Failure(
-                MutableCapture(name=name, kind=kind, where=str(span)).labelled(
-                    Label(span, f"`{name}` is written here")
-                )
-            )
 
 
 class LoadedModuleValue:

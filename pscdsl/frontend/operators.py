@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.values import (
+    External,
     MapValue,
     Poison,
     RecordValue,
@@ -161,6 +163,9 @@ def _static(name: str, left: Any, right: Any) -> Any:
 
 
 def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
+    for each in (left, right):
+        if isinstance(each, External):
+            return Failure(purity.external_value(each))
     return Failure(
         BadOperands(
             operator=SIGNS.get(name, name),
@@ -272,9 +277,7 @@ def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any)
     try:
         return _COMPARE[name](left, right)
     except TypeError:
-        raise Failure(
-            BadOperands(operator=name, left=describe(left), right=describe(right), reason="")
-        ) from None
+        raise _bad(name, left, right) from None
 
 
 def _identical(left: Any, right: Any) -> bool:
@@ -354,6 +357,18 @@ def truth(
     if isinstance(value, MapValue | VectorValue):
         return bool(value.items)
     return bool(value)
+
+
+def presumed(frame: Frame, node: ast.expr, truth: bool) -> tuple[Fact, ...]:
+    """What a condition on sizes says in the branch where it is true, or where it is false."""
+    from pscdsl.frontend.expressions import evaluate
+
+    value = evaluate(frame, node)
+    if not isinstance(value, Undecided):
+        return ()
+    if truth:
+        return value.facts
+    return (value.facts[0].negated(),) if len(value.facts) == 1 else ()
 
 
 def undecided(known: Assumptions, value: Undecided) -> UndecidedCondition:

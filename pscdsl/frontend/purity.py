@@ -6,12 +6,14 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from pscdsl.frontend.values import External
 from pscdsl.numpy import methods
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
-from pscdsl.typing.codes.limits import UnknownFunction
+from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import HiddenInput, Mutation, RandomState, SideEffect
-from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.diagnostics import Diagnostic, Label
+from pscdsl.typing.spans import NOWHERE
 
 EFFECTS: dict[str, str] = {
     "builtins.print": "return the value and print it outside",
@@ -124,6 +126,15 @@ def external_call(name: str) -> Diagnostic:
     if name.startswith("builtins."):
         return Unsupported(what=f"`{shown}`", rewrite=BUILTINS.get(shown, ""))
     return UnknownFunction(function=shown)
+
+
+def external_value(value: External) -> Diagnostic:
+    """What is wrong with using something that is not known as a value."""
+    if value.why:
+        first = value.why[0]
+        return first.replaced(span=NOWHERE, labels=(Label(first.span, f"`{value.name}`"),))
+    found = external_call(value.name)
+    return UnknownValue(name=value.name) if isinstance(found, UnknownFunction) else found
 
 
 def library_call(name: str, kwargs: Mapping[str, Any]) -> Diagnostic | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.frontend.frames import Frame, session_of
+from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import RecordClass, replaced
 from pscdsl.frontend.values import (
     External,
@@ -44,6 +46,8 @@ def items_of(value: Any) -> Sequence[Any]:
     if isinstance(value, dict):
         keys: Mapping[Any, Any] = value
         return list(keys)
+    if isinstance(value, External):
+        raise Failure(external_value(value))
     raise Failure(NotStatic(what=f"the items of {describe(value)}"))
 
 
@@ -205,11 +209,16 @@ def _isinstance(here: Any, value: Any, classes: Any) -> Any:
 
 
 def _getattr(here: Any, value: Any, name: Any, *default: Any) -> Any:
-    if isinstance(name, str) and isinstance(value, RecordValue):
-        if name in value.fields:
-            return value.fields[name]
-        if default:
-            return default[0]
+    if isinstance(name, str):
+        from pscdsl.frontend.attributes import attribute
+
+        node = ast.Attribute(ast.Name("value"), name)
+        try:
+            return attribute(_frame(here), node, value, name)
+        except Failure:
+            if default:
+                return default[0]
+            raise
     raise Failure(NotStatic(what="the attribute that `getattr` reads"))
 
 
@@ -411,10 +420,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         if callable(getattr(math, name)) and not name.startswith("_")
     },
 }
-
-
-class _TypeFunction(StaticFunction):
-    """`float`, `int`, `tuple`: a function in calls, a type in annotations."""
 
 
 def register() -> None:

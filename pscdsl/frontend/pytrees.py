@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
+    External,
     MapValue,
     Poisoned,
     RecordValue,
@@ -82,6 +84,8 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
         return VectorType(tuple(_flatten(here, each, what, leaves) for each in value.items))
     if isinstance(value, str):
         return StaticType(value)
+    if isinstance(value, External):
+        raise Failure(external_value(value))
     raise Failure(NotATree(what=what, found=describe(value)))
 
 

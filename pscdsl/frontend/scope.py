@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pscdsl.builder import Builder
+from pscdsl.frontend.captures import guard
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame, Scope, Session
@@ -211,10 +214,8 @@ class StaticModule:
             value = self._evaluate(name, *found[-1])
         finally:
             self._evaluating.discard(name)
-        if isinstance(value, list | dict) or type(value).__name__ == "ndarray":
-            from pscdsl.frontend.captures import guarded
-
-            value = guarded(self, name, value)
+        if isinstance(value, list | dict | bool | int | float | complex | np.ndarray):
+            guard(self.source, name, value)
         self._values[name] = value
         return value
 
@@ -234,7 +235,7 @@ class StaticModule:
             assert isinstance(binding, ast.alias)
             return import_alias(self, statement, binding)
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            return self._function(statement)
+            return self.function(statement)
         if isinstance(statement, ast.ClassDef):
             from pscdsl.frontend.classes import class_value
 
@@ -252,11 +253,12 @@ class StaticModule:
         result = frame.names.get(name, POISON)
         if isinstance(result, Poison):
             # Not a constant that can be worked out from the source: whoever uses it is told so.
-            self.findings.extend(frame.session.findings)
-            return External(f"{self.module}.{name}")
+            found = tuple(d for d in frame.session.findings if d.code.startswith("PSC2"))
+            return External(f"{self.module}.{name}", found)
         return result
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
+        """What a function statement binds: its decorators applied."""
         frame = self.frame()
         value: Any = closure(frame, node, node.name)
         for decorator in reversed(node.decorator_list):

@@ -7,7 +7,7 @@ import linecache
 import os
 import tokenize
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pscdsl.typing.codes.language import NotPython
@@ -29,6 +29,7 @@ class Source:
         self.lines = text.splitlines()
         self._spans: dict[int, Span] = {}
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
+        self._yields: dict[int, ast.expr | None] = {}
         self._scoping: dict[int, frozenset[str]] = {}
         self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None
         self._classes: dict[str, ast.ClassDef] | None = None
@@ -86,6 +87,13 @@ class Source:
             self._nodes.append(node)
         return found
 
+    def yields(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
+        """The first `yield` of a function, if it is a generator."""
+        if id(node) not in self._yields:
+            self._yields[id(node)] = _first_yield(node.body)
+            self._nodes.append(node)
+        return self._yields[id(node)]
+
     def text_of(self, node: ast.AST) -> str:
         """The source text of a node, on one line."""
         span = self.span(node)
@@ -133,6 +141,18 @@ def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.Class
             yield from _classes(node.body, f"{prefix}{node.name}.<locals>.")
         elif isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While):
             yield from _classes(node.body, prefix)
+
+
+def _first_yield(nodes: Sequence[ast.AST]) -> ast.expr | None:
+    for node in nodes:
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return node
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            continue
+        found = _first_yield(list(ast.iter_child_nodes(node)))
+        if found is not None:
+            return found
+    return None
 
 
 def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pscdsl.frontend import operators, purity
@@ -21,6 +22,7 @@ from pscdsl.frontend.values import (
     is_poisoned,
     is_traced,
 )
+from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NotStatic, Unsupported
 from pscdsl.typing.codes.language_arrays import BranchOnArray
 from pscdsl.typing.codes.language_evaluation import RaiseReached, WrongUnpacking
@@ -28,7 +30,8 @@ from pscdsl.typing.codes.purity import Mutation, OuterWrite
 from pscdsl.typing.codes.shapes import instance
 from pscdsl.typing.codes.shapes_signatures import AssertionFails, PreconditionNotMet
 from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.dims import Dim
+from pscdsl.typing.dims import Dim, names
+from pscdsl.typing.spans import Span
 
 
 class Return:
@@ -39,6 +42,14 @@ class Return:
     def __init__(self, value: Any, node: ast.AST) -> None:
         self.value = value
         self.node = node
+
+
+class Widened(Exception):
+    """A size may be 0: elaborate again with that known from the start."""
+
+    def __init__(self, fact: Fact) -> None:
+        super().__init__(fact)
+        self.fact = fact
 
 
 class Jump:
@@ -59,6 +70,10 @@ def run_body(frame: Frame, node: FunctionNode) -> Any:
     if isinstance(node, ast.Lambda):
         return evaluate(frame, node.body)
     frame.assigned = frame.source.scoping(node)
+    generator = frame.source.yields(node)
+    if generator is not None:
+        evaluate(frame, generator)  # refused, and what it would return is not known
+        return POISON
     outcome = run(frame, node.body)
     program = frame.session.program
     if isinstance(outcome, Return):
@@ -79,6 +94,7 @@ def run(frame: Frame, body: Sequence[ast.stmt]) -> Outcome:
 
 def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
     handler = STATEMENTS.get(type(statement))
+    session = frame.session
     try:
         frame.session.step()
         if handler is None:
@@ -86,7 +102,7 @@ def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
             raise Failure(Unsupported(what=what, rewrite=rewrite))
         return handler(frame, statement)
     except Failure as failure:
-        frame.session.report(failure.at(frame.span(_head(statement))))
+        session.report(failure.at(_head(frame, statement)))
     except Poisoned:
         pass
     for name in targets(statement):
@@ -94,17 +110,30 @@ def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
     return None
 
 
-def _head(statement: ast.stmt) -> ast.AST:
-    """The part of a compound statement that a finding points to."""
-    if isinstance(statement, ast.With | ast.AsyncWith):
-        return statement.items[0].context_expr
-    if isinstance(statement, ast.For | ast.AsyncFor):
-        return statement.iter
+_KEYWORDS: dict[type[ast.stmt], str] = {
+    ast.Try: "try",
+    ast.TryStar: "try",
+    ast.Match: "match",
+    ast.ClassDef: "class",
+    ast.AsyncFunctionDef: "async def",
+    ast.AsyncFor: "async for",
+    ast.AsyncWith: "async with",
+}
+
+
+def _head(frame: Frame, statement: ast.stmt) -> Span:
+    """The part of a statement that a finding points to: of a compound one, its head."""
+    span = frame.span(statement)
+    keyword = _KEYWORDS.get(type(statement))
+    if keyword is not None:
+        return replace(span, end_line=span.line, end_column=span.column + len(keyword))
+    if isinstance(statement, ast.With):
+        return frame.span(statement.items[0].context_expr)
+    if isinstance(statement, ast.For):
+        return frame.span(statement.iter)
     if isinstance(statement, ast.While | ast.If):
-        return statement.test
-    if isinstance(statement, ast.Try) and statement.handlers and statement.body:
-        return statement.body[0]
-    return statement
+        return frame.span(statement.test)
+    return span
 
 
 def assign(frame: Frame, target: ast.expr, value: Any) -> None:
@@ -239,10 +268,16 @@ def _if(frame: Frame, node: ast.If) -> Outcome:
         return run(frame, node.body if chosen else node.orelse)
     before = dict(frame.names)
     outcomes: list[Outcome] = []
-    for body in (node.body, node.orelse):  # look for findings in both
+    program = frame.program
+    facts = None if program is None else program.facts
+    for body, truth in ((node.body, True), (node.orelse, False)):  # look for findings in both
         frame.names = dict(before)
+        if program is not None and facts is not None:
+            program.facts = facts.assume(*operators.presumed(frame, node.test, truth))
         outcomes.append(run(frame, body))
     frame.names = before
+    if program is not None and facts is not None:
+        program.facts = facts
     for statement in (*node.body, *node.orelse):
         frame.names.update(dict.fromkeys(targets(statement), POISON))
     returned = next((o for o in outcomes if isinstance(o, Return)), None)
@@ -274,11 +309,28 @@ def _assert(frame: Frame, node: ast.Assert) -> Outcome:
     text = "" if node.msg is None else evaluate(frame, node.msg)
     if isinstance(value, Poison):
         return None
+    _admit_empty(frame, node.test)
     _static_only(frame, node.test, value, "`assert`")
     if isinstance(value, Dim):
         value = True
     _require(frame, node, value, text if isinstance(text, str) else "")
     return None
+
+
+def _admit_empty(frame: Frame, test: ast.expr) -> None:
+    """`assert n >= 0` says that a size may be 0; sizes are at least 1 otherwise."""
+    program = frame.program
+    if program is None or not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return
+    left, right = evaluate(frame, test.left), evaluate(frame, test.comparators[0])
+    sign = type(test.ops[0]).__name__
+    if sign in ("GtE", "Gt"):
+        left, right = right, left
+    bound = {"LtE": 0, "GtE": 0, "Lt": -1, "Gt": -1}.get(sign)
+    if left == bound and isinstance(right, Dim) and len(names(right)) == 1:
+        fact = Fact("<=", 0, right)
+        if frame.in_kernel and fact not in program.facts.facts:
+            raise Widened(fact)
 
 
 def _static_only(frame: Frame, test: ast.expr, value: Any, construct: str) -> None:

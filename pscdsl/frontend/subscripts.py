@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.values import (
+    External,
     MapValue,
     Marker,
     RecordValue,
@@ -54,6 +56,8 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         return value[index]
     if isinstance(value, Marker):
         return index if value.name in ("numpy.s_", "numpy.index_exp") else value
+    if isinstance(value, External):
+        raise Failure(external_value(value))
     raise Failure(
         NoSuchItem(found=describe(value), index=describe(index), reason="it has no items")
     )

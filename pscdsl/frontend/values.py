@@ -16,7 +16,7 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.trees import RecordName
 
@@ -76,6 +76,8 @@ class External:
     """Something outside of what is known, by its qualified name: `time.time`, `os.environ`."""
 
     name: str
+    why: tuple[Diagnostic, ...] = ()
+    """What was found when its definition was looked at."""
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Always refused, also where another function makes the call."""

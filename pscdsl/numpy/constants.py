@@ -18,6 +18,7 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.dtypes import DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import CLASSES, DType, Kind
 from pscdsl.typing.signatures import DTypeClass
 
@@ -205,6 +206,18 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
                 raise Failure(DtypesDiffer(left=ArrayType(strong), right=ArrayType(own)))
             strong = own
     return dtypes.DEFAULT[kind] if strong is None else strong
+
+
+@function("numpy.promote_types")
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The dtype in which two dtypes meet: they are the same, or there is none."""
+    return result_type(as_dtype(type1), as_dtype(type2))  # type: ignore[no-any-return]
+
+
+@function("numpy.isscalar")
+def isscalar(element: Any) -> bool:
+    """Whether this is a number known while checking, or a size; an array is none."""
+    return isinstance(element, bool | int | float | complex | str | Dim)
 
 
 @function("numpy.issubdtype")

@@ -11,15 +11,17 @@ from pscdsl.builder import Builder, Value, Weak, kind_of
 from pscdsl.ir import Scalar
 from pscdsl.meanings import function
 from pscdsl.numpy.arguments import is_sequence
+from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.fitting import require_fitting
 from pscdsl.numpy.openness import as_dtype, as_operand, created, in_dtype, is_array, lifted, met
 from pscdsl.numpy.shorthand import joined, reshaped
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.creation import Constant
+from pscdsl.primitives.elementwise import Bitcast
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DType, Kind
+from pscdsl.typing.dtypes import BOOL, DType, Kind
 
 
 @function("numpy.array")
@@ -62,6 +64,16 @@ def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
     if wanted is None:
         raise Failure(BadArguments(function="numpy.astype", problem="takes a dtype"))
     return in_dtype(here, x, wanted)
+
+
+@of_arrays("numpy.ndarray.view", together=("a",))
+def view(a: Value, dtype: Any) -> Value:
+    """The same bits as another dtype of the same width."""
+    wanted = as_dtype(dtype)
+    if wanted is None or wanted.bits != a.dtype.bits or BOOL in (wanted, a.dtype):
+        problem = f"reads {a.type} as a dtype of the same width, not as {wanted}"
+        raise Failure(BadArguments(function="numpy.ndarray.view", problem=problem))
+    return a if wanted is a.dtype else Bitcast(wanted)(a)
 
 
 def _made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | Weak:

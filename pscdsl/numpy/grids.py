@@ -1,4 +1,4 @@
-"""Arrays of indices and coordinates."""
+"""Arrays of indices and coordinates, and indices of places counted through all axes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from pscdsl.builder import Builder, Value, Weak, broadcast_to
 from pscdsl.meanings import function
+from pscdsl.numpy.calling import as_array, of_arrays
+from pscdsl.numpy.choosing import items
+from pscdsl.numpy.conversion import array
+from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.openness import as_dtype, as_operand, lifted
 from pscdsl.numpy.shorthand import joined, reshaped
-from pscdsl.numpy.sizes import as_shape
+from pscdsl.numpy.sizes import as_count, as_integer, as_shape
+from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.language import BadArguments
@@ -80,3 +87,61 @@ def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = Fa
         tuple([s if a == axis else 1 for a, s in enumerate(shape)]) for axis in range(len(shape))
     ]
     return tuple([made(own, partial(counted, axis)) for axis, own in enumerate(lone)])
+
+
+@function("numpy.diag_indices")
+def diag_indices(here: Builder, n: Any, ndim: int = 2) -> tuple[Weak, ...]:
+    """The places on the diagonal of an array with axes of one size."""
+    size = as_count(n, "numpy.diag_indices", here.facts)
+
+    def at(dtype: DType) -> Value:
+        return here.bind(Iota((size,), 0, dtype), ())[0]
+
+    return tuple([Weak(here, Kind.INT, (size,), at) for _ in range(ndim)])
+
+
+@function("numpy.tril_indices")
+def tril_indices(here: Builder, n: Any, k: Any = 0, m: Any = None) -> Any:
+    """The places at and below a diagonal; of sizes that are numbers."""
+    return _triangle(here, "numpy.tril_indices", np.tril_indices, n, k, m)
+
+
+@function("numpy.triu_indices")
+def triu_indices(here: Builder, n: Any, k: Any = 0, m: Any = None) -> Any:
+    """The places at and above a diagonal; of sizes that are numbers."""
+    return _triangle(here, "numpy.triu_indices", np.triu_indices, n, k, m)
+
+
+def _triangle(
+    here: Builder, name: str, places: Callable[..., Any], n: Any, k: Any, m: Any
+) -> tuple[Value | Weak, ...]:
+    given = [as_integer(x, name) for x in (n, k, n if m is None else m)]
+    return tuple([array(here, each.tolist()) for each in places(*given)])
+
+
+@of_arrays("numpy.unravel_index", alone=("indices",), traced=("shape",))
+def unravel_index(indices: Value, shape: Any) -> tuple[Value, ...]:
+    """Places among all elements as places on each axis."""
+    require("numpy.unravel_index", indices, "integer")
+    sizes = as_shape(shape, "numpy.unravel_index", indices.builder.facts)
+    places: list[Value] = []
+    for size in reversed(sizes):
+        places.insert(0, e.remainder(indices, size))
+        indices = e.floor_divide(indices, size)
+    return tuple(places)
+
+
+@function("numpy.ravel_multi_index", alone=("multi_index",))
+def ravel_multi_index(multi_index: Any, dims: Any) -> Value:
+    """Places on each axis as places among all elements."""
+    name = "numpy.ravel_multi_index"
+    places = [as_array(each, name, "multi_index") for each in items(name, multi_index)]
+    sizes = as_shape(dims, name, places[0].builder.facts)
+    if len(places) != len(sizes):
+        problem = f"takes places for each of {len(sizes)} axes, not {len(places)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    result = places[0]
+    for place, size in zip(places[1:], sizes[1:], strict=True):
+        require(name, place, "integer")
+        result = e.add(e.multiply(result, size), place)
+    return result

@@ -131,6 +131,12 @@ def _flattened(
     return _apply("ravel", here, value, *args, **kwargs)
 
 
+def _viewed(
+    here: Builder, value: Value | Weak, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    return _apply("ndarray.view", here, value, *args, **kwargs)
+
+
 def _cast(
     here: Builder, value: Value | Weak, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
@@ -148,4 +154,5 @@ _METHODS: Final[
     "transpose": _with_shape("transpose"),
     "flatten": _flattened,
     "astype": _cast,
+    "view": _viewed,
 }

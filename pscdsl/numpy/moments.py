@@ -53,7 +53,9 @@ def squared(x: Value) -> Value:
 
 
 @of_arrays("numpy.mean", together=("a",))
-def mean(a: Value, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False) -> Value:
+def mean(
+    a: Value, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False
+) -> Value:
     """The mean over axes; of integers in f32, or f64 for those of 64 bits."""
     result = averaging_dtype(a, dtype, "numpy.mean")
     axes = normalize_axes(axis, a.ndim, "numpy.mean")
@@ -65,6 +67,7 @@ def var(
     a: Value,
     axis: Axes = None,
     dtype: DType | None = None,
+    *,
     ddof: Any = 0,
     keepdims: bool = False,
     mean: Value | None = None,
@@ -80,6 +83,7 @@ def std(
     a: Value,
     axis: Axes = None,
     dtype: DType | None = None,
+    *,
     ddof: Any = 0,
     keepdims: bool = False,
     mean: Value | None = None,
@@ -119,7 +123,7 @@ def _ddof(ddof: Any, correction: Any) -> Any:
 
 @of_arrays("numpy.nanmean", together=("a",))
 def nanmean(
-    a: Value, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False
+    a: Value, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False
 ) -> Value:
     """The mean of what is not NaN; NaN if there is nothing else."""
     result = averaging_dtype(a, dtype, "numpy.nanmean")
@@ -132,6 +136,7 @@ def nanvar(
     a: Value,
     axis: Axes = None,
     dtype: DType | None = None,
+    *,
     ddof: Any = 0,
     keepdims: bool = False,
     mean: Value | None = None,
@@ -148,6 +153,7 @@ def nanstd(
     a: Value,
     axis: Axes = None,
     dtype: DType | None = None,
+    *,
     ddof: Any = 0,
     keepdims: bool = False,
     mean: Value | None = None,

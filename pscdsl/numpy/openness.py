@@ -30,6 +30,7 @@ def as_dtype(dtype: object) -> DType | None:
     """A dtype argument, maybe by its name; a Failure if it is none."""
     if dtype is None or isinstance(dtype, DType):
         return dtype
+    shown = repr(dtype)
     if isinstance(dtype, str) and is_dtype_name(dtype):
         return named(dtype)
     if isinstance(dtype, str | np.dtype):
@@ -37,7 +38,7 @@ def as_dtype(dtype: object) -> DType | None:
             return from_numpy(np.dtype(dtype))  # pyright: ignore[reportUnknownArgumentType]
         except TypeError:
             pass
-    raise Failure(NoSuchDType(given=repr(dtype)))
+    raise Failure(NoSuchDType(given=shown))
 
 
 def as_operand(here: Builder, x: Any) -> Value | Weak:

@@ -183,14 +183,14 @@ def _blended(low: Value, high: Value, share: Value) -> Value:
 
 
 @of_arrays("numpy.median", together=("a",))
-def median(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+def median(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The middle element, or the mean of the two in the middle; NaN if one is NaN."""
     half = a.builder.program.current.literal(0.5, F64)
     return _quantiles(a, half, axis, METHODS["linear"], keepdims, "numpy.median", False)
 
 
 @of_arrays("numpy.nanmedian", together=("a",))
-def nanmedian(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+def nanmedian(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The median of what is not NaN; NaN if there is nothing else."""
     half = a.builder.program.current.literal(0.5, F64)
     return _quantiles(a, half, axis, METHODS["linear"], keepdims, "numpy.nanmedian", True)
@@ -205,6 +205,7 @@ def _declare(name: str, scale: int, skip_nan: bool) -> None:
         a: Value,
         q: Any,
         axis: Axes = None,
+        *,
         method: str = "linear",
         keepdims: bool = False,
     ) -> Value:

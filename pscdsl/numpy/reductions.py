@@ -95,6 +95,7 @@ def sum(  # noqa: A001
     a: Value,
     axis: Axes = None,
     dtype: DType | None = None,
+    *,
     keepdims: bool = False,
     initial: Value | Scalar | None = None,
 ) -> Value:
@@ -109,6 +110,7 @@ def prod(
     a: Value,
     axis: Axes = None,
     dtype: DType | None = None,
+    *,
     keepdims: bool = False,
     initial: Value | Scalar | None = None,
 ) -> Value:
@@ -139,6 +141,7 @@ def _extremum(
 def max(  # noqa: A001
     a: Value,
     axis: Axes = None,
+    *,
     keepdims: bool = False,
     initial: Value | Scalar | None = None,
 ) -> Value:
@@ -150,6 +153,7 @@ def max(  # noqa: A001
 def min(  # noqa: A001
     a: Value,
     axis: Axes = None,
+    *,
     keepdims: bool = False,
     initial: Value | Scalar | None = None,
 ) -> Value:
@@ -158,7 +162,7 @@ def min(  # noqa: A001
 
 
 @of_arrays("numpy.ptp", together=("a",))
-def ptp(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+def ptp(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The largest minus the smallest."""
     high = _extremum(a, "maximum", axis, keepdims, None, "numpy.ptp")
     result: Value = subtract(high, _extremum(a, "minimum", axis, keepdims, None, "numpy.ptp"))
@@ -166,7 +170,7 @@ def ptp(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
 
 
 @of_arrays("numpy.all", alone=("a",))
-def all(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # noqa: A001
+def all(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:  # noqa: A001
     """Whether all elements over axes are other than zero."""
     axes = normalize_axes(axis, a.ndim, "numpy.all")
     x = truth(a)
@@ -174,7 +178,7 @@ def all(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> V
 
 
 @of_arrays("numpy.any", alone=("a",))
-def any(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # noqa: A001
+def any(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:  # noqa: A001
     """Whether an element over axes is other than zero."""
     axes = normalize_axes(axis, a.ndim, "numpy.any")
     x = truth(a)
@@ -197,11 +201,12 @@ def nansum(
     a: Value,
     axis: Axes = None,
     dtype: DType | None = None,
+    *,
     keepdims: bool = False,
     initial: Value | Scalar | None = None,
 ) -> Value:
     """The sum of what is not NaN."""
-    result: Value = sum(without_nan(a, 0), axis, dtype, keepdims, initial)
+    result: Value = sum(without_nan(a, 0), axis, dtype, keepdims=keepdims, initial=initial)
     return result
 
 
@@ -210,11 +215,12 @@ def nanprod(
     a: Value,
     axis: Axes = None,
     dtype: DType | None = None,
+    *,
     keepdims: bool = False,
     initial: Value | Scalar | None = None,
 ) -> Value:
     """The product of what is not NaN."""
-    result: Value = prod(without_nan(a, 1), axis, dtype, keepdims, initial)
+    result: Value = prod(without_nan(a, 1), axis, dtype, keepdims=keepdims, initial=initial)
     return result
 
 
@@ -239,7 +245,7 @@ def _nan_extremum(
 
 @of_arrays("numpy.nanmax", together=("a",), traced=("initial",))
 def nanmax(
-    a: Value, axis: Axes = None, keepdims: bool = False, initial: Value | Scalar | None = None
+    a: Value, axis: Axes = None, *, keepdims: bool = False, initial: Value | Scalar | None = None
 ) -> Value:
     """The largest of what is not NaN; NaN if there is nothing else."""
     return _nan_extremum(a, "maximum", axis, keepdims, initial, "numpy.nanmax")
@@ -247,7 +253,7 @@ def nanmax(
 
 @of_arrays("numpy.nanmin", together=("a",), traced=("initial",))
 def nanmin(
-    a: Value, axis: Axes = None, keepdims: bool = False, initial: Value | Scalar | None = None
+    a: Value, axis: Axes = None, *, keepdims: bool = False, initial: Value | Scalar | None = None
 ) -> Value:
     """The smallest of what is not NaN; NaN if there is nothing else."""
     return _nan_extremum(a, "minimum", axis, keepdims, initial, "numpy.nanmin")

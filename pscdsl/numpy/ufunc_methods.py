@@ -36,11 +36,12 @@ def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
         array: Value,
         axis: Axes = 0,
         dtype: DType | None = None,
+        *,
         keepdims: bool = False,
         initial: Value | Scalar | None = None,
     ) -> Any:
         """All elements along axes combined."""
-        return whole(array, axis, dtype, keepdims, initial)
+        return whole(array, axis, dtype, keepdims=keepdims, initial=initial)
 
     @function(f"numpy.{name}.accumulate", together=("array",))
     def accumulate(array: Value, axis: int = 0, dtype: DType | None = None) -> Value:
@@ -54,11 +55,12 @@ def _extremum(name: str, whole: Meaning, kind: Extreme) -> None:
     def reduce(
         array: Value,
         axis: Axes = 0,
+        *,
         keepdims: bool = False,
         initial: Value | Scalar | None = None,
     ) -> Any:
         """The largest or smallest along axes."""
-        return whole(array, axis, keepdims, initial)
+        return whole(array, axis, keepdims=keepdims, initial=initial)
 
     @function(f"numpy.{name}.accumulate", together=("array",))
     def accumulate(array: Value, axis: int = 0) -> Value:
@@ -78,9 +80,9 @@ def _running_extremum(x: Value, kind: Extreme, axis: int) -> Value:
 
 def _truth(name: str, whole: Meaning, kind: Extreme) -> None:
     @function(f"numpy.{name}.reduce", alone=("array",))
-    def reduce(here: Builder, array: Value, axis: Axes = 0, keepdims: bool = False) -> Any:
+    def reduce(here: Builder, array: Value, axis: Axes = 0, *, keepdims: bool = False) -> Any:
         """Whether all or any along axes are other than zero."""
-        return whole.apply(here, (array, axis, keepdims), {})
+        return whole.apply(here, (array, axis), {"keepdims": keepdims})
 
     @function(f"numpy.{name}.accumulate", alone=("array",))
     def accumulate(here: Builder, array: Value, axis: int = 0) -> Value:
@@ -91,7 +93,7 @@ def _truth(name: str, whole: Meaning, kind: Extreme) -> None:
 
 def _bits(name: str, kind: Bits) -> None:
     @function(f"numpy.{name}.reduce", together=("array",))
-    def reduce(array: Value, axis: Axes = 0, keepdims: bool = False) -> Value:
+    def reduce(array: Value, axis: Axes = 0, *, keepdims: bool = False) -> Value:
         """The bits of all elements along axes combined."""
         require(f"numpy.{name}.reduce", array, "integer or bool")
         axes = normalize_axes(axis, array.ndim, f"numpy.{name}.reduce")

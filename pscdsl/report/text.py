@@ -62,6 +62,8 @@ class _Page:
             yield from (self._row(row) for row in block)
             if index + 1 < len(self.blocks):
                 yield self._gutter("│")
+        if diagnostic.choice:
+            yield self._gutter(f"= note: where {printable(diagnostic.choice)}")
         if advice := diagnostic.advice():
             first, *others = printable(advice).strip("\n").split("\n")
             lead = " " * self.gutter

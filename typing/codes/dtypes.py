@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dtypes import DType
