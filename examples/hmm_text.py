@@ -6,10 +6,13 @@ a local optimum, so it starts from several guesses and the most probable model i
 is prose from the descriptions that scikit-learn gives of its datasets.
 """
 
+# scikit-learn comes without types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
@@ -66,7 +69,8 @@ class Result(NamedTuple):
 def read_text() -> str:
     """Real prose: lower-case words with one space between any two."""
     loaders = (load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine)
-    descriptions = " ".join(load().DESCR for load in loaders)
+    datasets: list[Any] = [load() for load in loaders]
+    descriptions = " ".join(dataset.DESCR for dataset in datasets)
     phrases = re.findall(r"[A-Za-z][a-z]+(?:,?\s+[a-z]+){3,}", descriptions)
     return re.sub("[^a-z]+", " ", " ".join(phrases).lower())
 
@@ -82,7 +86,8 @@ def first_guess(seed: int) -> HMM:
 
     def probabilities(*shape: int) -> np.ndarray:
         weights = rng.uniform(0.9, 1.1, shape)
-        return np.log(weights / weights.sum(axis=-1, keepdims=True))
+        logarithms: np.ndarray = np.log(weights / weights.sum(axis=-1, keepdims=True))
+        return logarithms
 
     return HMM(probabilities(2), probabilities(2, 2), probabilities(2, len(ALPHABET)))
 

@@ -5,9 +5,13 @@ Newton's method is a `while_loop` whose steps find their direction by conjugate 
 the matrix of second derivatives is never formed.  Gradients are written by hand.
 """
 
+# scikit-learn comes without types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -126,11 +130,14 @@ class Result(NamedTuple):
 
 def run() -> Result:
     """Train both ways, and with scikit-learn."""
-    data = load_breast_cancer()
-    measurements, labels = data.data.astype(np.float32), data.target.astype(np.float32)
-    train, test, y, test_y = train_test_split(
-        measurements, labels, test_size=0.3, random_state=0, stratify=labels
+    data: Any = load_breast_cancer()
+    split: list[Any] = train_test_split(
+        *(part.astype(np.float32) for part in (data.data, data.target)),
+        test_size=0.3,
+        random_state=0,
+        stratify=data.target,
     )
+    train, test, y, test_y = split
     scaling = fit_scaling(train)
     x, test_x = features(scaling, train), features(scaling, test)
     n, d = x.shape
@@ -143,7 +150,7 @@ def run() -> Result:
     descended, losses = descend(start, x, y, batches, np.float32(0.1), strength)
     found = newton(start, x, y, strength)
 
-    theirs = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000)
+    theirs: Any = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000)
     theirs.fit(np.asarray(x)[:, :-1], y)
     reference = np.append(theirs.coef_[0], theirs.intercept_).astype(np.float32)
 
@@ -158,7 +165,7 @@ def run() -> Result:
         slope=float(np.abs(found.slope).max()),
         difference=float(np.abs(np.asarray(found.w) - reference).max()),
         accuracies={
-            name: float(np.mean(np.asarray(predict(w, test_x)) == (test_y == 1)))
+            name: float((np.asarray(predict(w, test_x)) == (test_y == 1)).mean())
             for name, w in weights.items()
         },
     )

@@ -1,6 +1,6 @@
 """A picture of the Mandelbrot set: a while loop over all points at once, written as a PNG.
 
-python examples/mandelbrot.py [mandelbrot.png]
+The first argument on the command line names the file, `mandelbrot.png` without one.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Orbits(psc.Record, dims="h w"):
 def orbits(real: f64["w"], imaginary: f64["h"], limit: i32) -> Orbits["h w"]:
     """Follow the orbits of all points until none is left, for at most `limit` steps."""
 
-    def unfinished(at):
+    def unfinished(at: Orbits["h w"]) -> bool_:
         return np.any(at.inside) & (at.steps < limit)
 
-    def step(at):
+    def step(at: Orbits["h w"]) -> Orbits["h w"]:
         # An orbit that has escaped stays where it is, so that it cannot overflow.
         x = np.where(at.inside, at.x * at.x - at.y * at.y + real, at.x)
         y = np.where(at.inside, 2 * at.x * at.y + imaginary[:, None], at.y)
@@ -96,7 +96,7 @@ def main() -> None:
     """Check a small grid against NumPy, then write a picture."""
     small = plane(48, 32)
     counts = np.asarray(orbits(*small, np.int32(50)).count)
-    agree = np.mean(counts == escape_counts_in_numpy(*small, 50))
+    agree = float((counts == escape_counts_in_numpy(*small, 50)).mean())
     print(f"escape counts on a 48 x 32 grid: {agree:.1%} as in NumPy")
 
     target = Path(sys.argv[1] if len(sys.argv) > 1 else "mandelbrot.png")

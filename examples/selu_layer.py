@@ -23,7 +23,7 @@ class Layer(psc.Record, dims="i o"):
     b: f32["o"]
 
 
-def selu(x, alpha=1.67, scale=1.05):
+def selu(x: f32["n o"], alpha: float = 1.67, scale: float = 1.05) -> f32["n o"]:
     """The scaled exponential linear unit; not decorated, so it becomes part of its caller."""
     return scale * np.where(x > 0, x, alpha * np.exp(x) - alpha)
 

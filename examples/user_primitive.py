@@ -5,6 +5,10 @@ StableHLO that NumPy lacks: it rounds numbers as a narrower format would.  Of th
 bits of f32, one primitive keeps 7, as bfloat16 does, the other a single one.
 """
 
+# scikit-learn comes without types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -101,8 +105,9 @@ class Result(NamedTuple):
 
 def run() -> Result:
     """Recognise each image of the second half by the means of the first half's classes."""
-    x, labels = load_digits(return_X_y=True)
-    x = (x / 16).astype(np.float32)
+    digits: Any = load_digits()
+    x: np.ndarray = (digits.data / 16).astype(np.float32)
+    labels: np.ndarray = digits.target
     half = len(x) // 2
     centres = np.stack([x[:half][labels[:half] == k].mean(axis=0) for k in range(10)])
 
@@ -112,7 +117,7 @@ def run() -> Result:
     return Result(
         sum(int(np.sum(np.asarray(found) != meaning(numbers))) for found, meaning in pairs),
         {
-            bits: float(np.mean(np.asarray(kernel(x[half:], centres)) == labels[half:]))
+            bits: float((np.asarray(kernel(x[half:], centres)) == labels[half:]).mean())
             for bits, kernel in kernels.items()
         },
     )

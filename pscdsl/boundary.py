@@ -12,6 +12,7 @@ import pyrsistent
 from pscdsl.arrays import Array
 from pscdsl.frontend.loaded import record_class
 from pscdsl.frontend.records import RecordClass
+from pscdsl.narrowing import is_dict, is_list, is_pmap, is_pvector
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import DEFAULT, DType, Kind, accepts_weak
@@ -36,12 +37,14 @@ from pscdsl.typing.trees import (
     VectorType,
 )
 
-_KINDS: dict[type, Kind] = {
+_KINDS: dict[type[Any], Kind] = {
     bool: Kind.BOOL,
     int: Kind.INT,
     float: Kind.FLOAT,
     complex: Kind.COMPLEX,
 }
+_PMAP: type[Any] = type(pyrsistent.pmap())
+_PVECTOR: type[Any] = type(pyrsistent.pvector())
 Register = Callable[..., None]
 
 
@@ -61,7 +64,8 @@ def argument(
     Python scalars take the dtype that the specification names, or the one that `classes` has for
     its class; arrays add theirs there.  `register` is told of every container class that is met.
     """
-    kind = _KINDS.get(type(value))
+    real: type[Any] = type(value)
+    kind = _KINDS.get(real)
     if kind is not None and not isinstance(spec, StaticSpec):
         leaves.append(value)
         return ArrayType(_weak_dtype(spec, kind, classes))
@@ -109,30 +113,29 @@ def _container(
     def inside(index: int | str, item: Any) -> Type:
         return argument(_part(spec, index), item, leaves, register, classes)
 
-    if isinstance(value, pyrsistent.PMap) and not isinstance(value, pyrsistent.PRecord):
-        register(type(value), _map_children, _map_from)
+    real: type[Any] = type(value)
+    if is_pmap(value) and not issubclass(real, pyrsistent.PRecord):
+        register(real, _map_children, _map_from)
         keys = sorted(value)
         return MapType(tuple((str(key), inside(str(key), value[key])) for key in keys))
-    if isinstance(value, pyrsistent.PVector):
-        register(
-            type(value), lambda v: (tuple(v), None), lambda _, items: pyrsistent.pvector(items)
-        )
+    if is_pvector(value):
+        register(real, _vector_children, _vector_from)
         return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
-    if type(value) is tuple:
-        return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))  # pyright: ignore
-    cls = record_class(type(value))
+    if real is tuple:
+        return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))
+    cls = record_class(real)
     if cls is not None:
         names = cls.field_names()
         read = reader(cls)
         if cls.kind != "namedtuple":
             children = functools.partial(_record_children, read, names)
-            register(type(value), children, functools.partial(_record_from, cls))
+            register(real, children, functools.partial(_record_from, cls))
         return RecordType(cls.name, tuple((n, inside(n, read(value, n))) for n in names))
-    if isinstance(value, list):
+    if is_list(value):
         raise NotAnArgument("a list; pass a tuple, or an array made by `np.array`")
-    if isinstance(value, dict):
+    if is_dict(value):
         raise NotAnArgument("a dict; pass a record or a pyrsistent PMap")
-    raise NotAnArgument(f"an object of class {type(value).__qualname__}")
+    raise NotAnArgument(f"an object of class {real.__qualname__}")
 
 
 def _map_children(value: Any) -> tuple[Any, Any]:
@@ -142,6 +145,15 @@ def _map_children(value: Any) -> tuple[Any, Any]:
 
 def _map_from(keys: Any, items: Any) -> Any:
     return pyrsistent.pmap(dict(zip(keys, items, strict=True)))
+
+
+def _vector_children(value: Any) -> tuple[Any, Any]:
+    return tuple(value), None
+
+
+def _vector_from(rest: Any, items: Any) -> Any:
+    del rest
+    return pyrsistent.pvector(items)
 
 
 def _record_children(read: Callable[[Any, str], Any], names: Any, value: Any) -> tuple[Any, Any]:
@@ -209,11 +221,7 @@ def register_result(tree: Type, register: Register) -> None:
         for each in tree.items:
             register_result(each, register)
         if isinstance(tree, VectorType):
-            register(
-                type(pyrsistent.pvector()),
-                lambda v: (tuple(v), None),
-                lambda _, items: pyrsistent.pvector(items),
-            )
+            register(_PVECTOR, _vector_children, _vector_from)
     elif isinstance(tree, RecordType):
         cls = tree.record.definition
         if isinstance(cls, RecordClass) and cls.constructor and cls.kind != "namedtuple":
@@ -222,6 +230,6 @@ def register_result(tree: Type, register: Register) -> None:
         for _, each in tree.fields:
             register_result(each, register)
     elif isinstance(tree, MapType):
-        register(type(pyrsistent.pmap()), _map_children, _map_from)
+        register(_PMAP, _map_children, _map_from)
         for _, each in tree.items:
             register_result(each, register)

@@ -10,7 +10,7 @@ enclosing block that is used there is captured: it becomes a parameter of the bl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -50,7 +50,7 @@ class Program:
         self.current = Builder(self, None)
 
     @contextmanager
-    def inside(self) -> Iterator[Builder]:
+    def inside(self) -> Generator[Builder]:
         """A new innermost block while the context lasts."""
         outer = self.current
         self.current = Builder(self, outer)
@@ -304,6 +304,10 @@ class Weak(Operators):
             self._built[dtype] = found
         return found
 
+    def remember(self, built: Value) -> None:
+        """Keep what `at` gave already."""
+        self._built[built.dtype] = built
+
     def default(self) -> Value:
         """This array in the dtype that it has where nothing decides."""
         return self.at(self.dtype)
@@ -415,6 +419,11 @@ def broadcast_shapes(facts: Assumptions, *shapes: Shape) -> Shape:
             if size == 1:
                 size = other
             elif not facts.equal(size, other):
+                if facts.equal(other, 1):
+                    continue
+                if facts.equal(size, 1):
+                    size = other
+                    continue
                 raise Failure(ShapesDoNotBroadcast.of(facts, shapes, axis, size, other))
         result.append(size)
     return tuple(result)
@@ -428,9 +437,12 @@ def broadcast_to(value: Value, shape: Shape) -> Value:
     offset = len(shape) - value.ndim
     kept: list[int] = []
     for axis, size in enumerate(value.shape):
-        if size == 1 and shape[axis + offset] != 1:
+        wanted = shape[axis + offset]
+        if size == 1 and wanted != 1:
             continue
-        if not facts.equal(size, shape[axis + offset]):
+        if not facts.equal(size, wanted):
+            if facts.equal(size, 1):
+                continue
             raise Failure(
                 ShapesDoNotBroadcast.of(
                     facts, (value.shape, shape), axis - value.ndim, size, shape[axis + offset]
@@ -472,5 +484,5 @@ def weakened(here: Builder, kind: Kind, at: Callable[[DType], Value]) -> Value |
     if first.dtype is not DEFAULT[kind]:
         return first
     result = Weak(here, kind, first.shape, at)
-    result._built[first.dtype] = first  # noqa: SLF001
+    result.remember(first)
     return result

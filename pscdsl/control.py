@@ -69,7 +69,7 @@ def while_loop(
     cond_fun: Callable[[C], Any],
     body_fun: Callable[[C], D],
     init_val: C,
-    max_steps: int | None = None,
+    max_steps: i32 | None = None,
 ) -> D:
     """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
     _only_in_kernels("while_loop")

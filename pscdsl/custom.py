@@ -26,6 +26,7 @@ from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.values import StaticFunction
 from pscdsl.meanings import MEANINGS
+from pscdsl.narrowing import is_sequence, is_tuple
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.typing.arrays import ArrayType
@@ -126,7 +127,7 @@ class Custom(Primitive, name="custom"):
         if self.primitive is None:
             raise Failure(NoRule(primitive=self.function, rule="evaluation: it was not loaded"))
         found: Any = self.primitive.function(*operands)
-        values = found if isinstance(found, tuple) else (found,)
+        values = found if is_tuple(found) else (found,)
         pairs = zip(values, self.results, strict=True)
         return tuple(np.asarray(v, to_numpy(t.dtype)) for v, t in pairs)
 
@@ -134,7 +135,7 @@ class Custom(Primitive, name="custom"):
         if self.primitive is None or self.primitive.rule is None:
             raise Failure(NoRule(primitive=self.function, rule="translation"))
         found = self.primitive.rule(hlo, *operands)
-        return tuple(found) if isinstance(found, tuple | list) else (found,)  # pyright: ignore
+        return tuple(found) if is_sequence(found) else (found,)
 
 
 def make_primitive(here: Any, function: Any) -> Any:

@@ -37,26 +37,30 @@ class ElementType(type):
     _shaped: dict[str, ElementType]
     _dims: tuple[DimSpec, ...] | None
 
-    def __new__(
-        cls, element: ElementType | str, members: tuple[DType, ...], text: str | None = None
-    ) -> ElementType:
-        """A type without brackets of this name, or `element` with some."""
-        if isinstance(element, ElementType):
-            name = f'{element.__name__}["{text}"]'
-        else:
-            name = element
-        bases = (element,) if isinstance(element, ElementType) else ()
-        names = ", ".join(each.name for each in members)
-        body = {"__module__": "pscdsl", "__doc__": f"Arrays of {names}.", "__slots__": ()}
-        made = super().__new__(cls, name, bases, body)
-        made.element = element if isinstance(element, ElementType) else made
-        made.members, made.text, made._shaped, made._dims = members, text, {}, None
-        return made
-
     def __init__(
-        self, element: ElementType | str, members: tuple[DType, ...], text: str | None = None
+        self,
+        name: str,
+        bases: tuple[type, ...],
+        body: dict[str, Any],
+        *,
+        members: tuple[DType, ...],
+        text: str | None = None,
     ) -> None:
-        super().__init__(self.__name__, self.__bases__, {})
+        super().__init__(name, bases, body)
+        self.element = self if text is None else self.__mro__[1]  # type: ignore[assignment]
+        self.members, self.text, self._shaped, self._dims = members, text, {}, None
+
+    def __new__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        body: dict[str, Any],
+        *,
+        members: tuple[DType, ...],
+        text: str | None = None,
+    ) -> ElementType:
+        """`members` are the dtypes, `text` is the shape if there is one."""
+        return super().__new__(cls, name, bases, {"__module__": "pscdsl", **body})
 
     @property
     def dims(self) -> tuple[DimSpec, ...]:
@@ -76,7 +80,8 @@ class ElementType(type):
         text = str(shape[-1] if isinstance(shape, tuple) and shape else shape)
         found = self.element._shaped.get(text)
         if found is None:
-            made = ElementType(self.element, self.members, text)
+            name = f'{self.element.__name__}["{text}"]'
+            made = ElementType(name, (self.element,), {}, members=self.members, text=text)
             found = self.element._shaped.setdefault(text, made)
         return found
 
@@ -90,6 +95,12 @@ class ElementType(type):
 
     def __repr__(self) -> str:
         return self.__name__
+
+
+def element(name: str, *members: DType) -> ElementType:
+    """A type of arrays with one of these dtypes."""
+    doc = f"Arrays of {', '.join(each.name for each in members)}."
+    return ElementType(name, (), {"__doc__": doc}, members=members)
 
 
 def element_type(value: object) -> tuple[DType, tuple[int, ...]]:

@@ -64,7 +64,9 @@ class Kernel(Generic[P, R]):
                 raise CheckError(failure.diagnostics) from None
         return self._definition
 
-    __pscdsl_definition__ = lambda self: self.definition  # noqa: E731
+    def __pscdsl_definition__(self) -> Definition:
+        """What a kernel stands for in another one."""
+        return self.definition
 
     @property
     def name(self) -> str:

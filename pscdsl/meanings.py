@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
+from pscdsl.narrowing import is_sequence
 from pscdsl.primitives.elementwise import Convert
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
@@ -141,9 +142,8 @@ def _is_operand(x: object) -> bool:
 
 
 def _map_operands(transform: Callable[[Any], Any], argument: Any) -> Any:
-    if isinstance(argument, tuple | list):
-        items: Sequence[Any] = argument
-        return type(argument)(_map_operands(transform, item) for item in items)
+    if is_sequence(argument):
+        return type(argument)(_map_operands(transform, item) for item in argument)
     return transform(argument) if _is_operand(argument) else argument
 
 

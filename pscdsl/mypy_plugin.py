@@ -71,8 +71,12 @@ class ShapePlugin(Plugin):
         return None
 
     def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
-        """The hook for the array types themselves."""
-        return _make_nominal if fullname in (_ARRAYS + "Numeric", _ARRAYS + "Element") else None
+        """The hook for the array types themselves, and for records."""
+        return {
+            _ARRAYS + "Numeric": _make_nominal,
+            _ARRAYS + "Element": _make_nominal,
+            "pscdsl.records.Record": _make_subscripted,
+        }.get(fullname)
 
     def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:
         """No dependencies: this is where a module passes by before names are looked up."""
@@ -98,10 +102,15 @@ def _has_lone_size(path: str) -> bool:
 
 def _make_nominal(context: ClassDefContext) -> None:
     """Have a class for what is a protocol to others: to mypy a protocol is no `ndarray`."""
+    context.cls.info.is_protocol = False
+    _make_subscripted(context)
+
+
+def _make_subscripted(context: ClassDefContext) -> None:
+    """Accept `f32["n"]` as a value."""
     info = context.cls.info
-    info.is_protocol = False
     metaclass = context.api.lookup_fully_qualified(_ARRAYS + "Subscripted").node
-    if isinstance(metaclass, TypeInfo):  # for `f32["n"]` as a value
+    if isinstance(metaclass, TypeInfo):
         info.declared_metaclass = info.metaclass_type = Instance(metaclass, [])
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Self, TypeA
 
 import numpy as np
 
+from pscdsl.narrowing import is_tuple
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import IllTypedEquation, NoRule
@@ -207,8 +208,7 @@ def _substituted(value: Any, env: Mapping[str, Size]) -> Any:
         return substitute(value, env)
     if isinstance(value, ArrayType):
         return value.substitute(env)
-    if isinstance(value, tuple):
-        items: tuple[Any, ...] = value
-        new = tuple(_substituted(item, env) for item in items)
-        return new if any(a is not b for a, b in zip(new, items, strict=True)) else items
+    if is_tuple(value):
+        new = tuple(_substituted(item, env) for item in value)
+        return new if any(a is not b for a, b in zip(new, value, strict=True)) else value
     return value

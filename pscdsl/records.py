@@ -34,8 +34,9 @@ class Record:
             cls.__dims__ = tuple(dims.split())
         dataclasses.dataclass(frozen=True, eq=False)(cls)
 
-    def __class_getitem__(cls, sizes: str) -> type[Self]:
-        return cast("type[Self]", types.GenericAlias(cls, (Sizes(sizes),)))
+    def __class_getitem__(cls, sizes: str | tuple[Sizes]) -> type[Self]:
+        applied = Sizes(sizes) if isinstance(sizes, str) else sizes[0]  # as `typing` rebuilds it
+        return cast("type[Self]", types.GenericAlias(cls, (applied,)))
 
     def replace(self, **changes: Any) -> Self:
         """The same record with some fields changed."""

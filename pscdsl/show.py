@@ -130,7 +130,11 @@ def heading(primitive: Primitive, names: FunctionNames) -> str:
     shown: list[str] = []
     for each in fields(primitive):
         value = getattr(primitive, each.name)
-        if _holds_blocks(value) or (each.default is not MISSING and value == each.default):
+        if (
+            not each.repr
+            or _holds_blocks(value)
+            or (each.default is not MISSING and value == each.default)
+        ):
             continue
         shown.append(each.name if value is True else f"{each.name}={_value(value, names)}")
     return f"{primitive.label}[{', '.join(shown)}]" if shown else primitive.label

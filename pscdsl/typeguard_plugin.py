@@ -11,6 +11,7 @@ checked field by field, in the same scope.
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
@@ -119,7 +120,10 @@ def _applied(record: type, args: tuple[Any, ...], renaming: Renaming) -> Renamin
 @lru_cache(maxsize=4096)
 def _fields(record: type[Any]) -> dict[str, Any]:
     """The fields of a record with their types; none if none of them is an array."""
-    names: list[str] = [*getattr(record, "__dataclass_fields__", getattr(record, "_fields", ()))]
+    if dataclasses.is_dataclass(record):
+        names = tuple(field.name for field in dataclasses.fields(record))
+    else:
+        names = getattr(record, "_fields", ())
     try:
         hints = get_type_hints(record) if names else {}
     except Exception:  # a name that only type checkers import: typeguard's own check has to do

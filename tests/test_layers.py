@@ -21,6 +21,7 @@ FOUNDATION = {"typing"}
 TYPED_PROGRAM = FOUNDATION | {
     "arrays",
     "builder",
+    "elements",
     "cost",
     "evaluate",
     "ir",
@@ -35,7 +36,7 @@ MIDDLE = PRIMITIVES | {"numpy", "report", "trees", "frontend", "transforms", "xl
 ALLOWED: dict[str, set[str]] = {
     "typing": set(),
     "report": FOUNDATION,
-    "ir": FOUNDATION,
+    "ir": FOUNDATION | {"primitive", "show"},
     "primitive": TYPED_PROGRAM,
     "primitives": TYPED_PROGRAM,
     "builder": PRIMITIVES,
@@ -43,7 +44,10 @@ ALLOWED: dict[str, set[str]] = {
     "transforms": PRIMITIVES,
     "xla": PRIMITIVES,
     "frontend": MIDDLE,
-    "kernel": MIDDLE,
+    "boundary": MIDDLE,
+    "custom": MIDDLE,
+    "errors": MIDDLE,
+    "kernel": MIDDLE | {"boundary", "errors"},
     "cli": MIDDLE | {"kernel", "pscdsl"},
 }
 

@@ -52,5 +52,5 @@ def test_shapes_are_quiet_and_mistakes_are_not(tmp_path: Path) -> None:
     errors = [line.split(": error: ")[1] for line in out.splitlines() if ": error: " in line]
     assert errors == [
         'Name "Nothing" is not defined  [name-defined]',
-        'Incompatible return value type (got "f32", expected "int")  [return-value]',
+        'Incompatible return value type (got "f32 | Any", expected "int")  [return-value]',
     ]

@@ -33,7 +33,7 @@ def quiet(x: f32["n"]) -> f32["n"]:
 
 
 @psc.kernel
-def loud(x: f32["n"], y=note()) -> f32["n"]:
+def loud(x: f32["n"], y: f32 = note()) -> f32["n"]:
     return x * note()
 """
 

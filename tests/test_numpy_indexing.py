@@ -22,13 +22,8 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.codes.shapes_manipulation import (
-    DataDependentShape,
-    IndexOutOfRange,
-    NotAnIndex,
-    TooManyIndices,
-    UnprovenSize,
-)
+from pscdsl.typing.codes.shapes_indexing import IndexOutOfRange, NotAnIndex, TooManyIndices
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, UnprovenSize
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import I32, KEY
@@ -247,6 +242,9 @@ def call(of: str, here: Any, *args: Any) -> Any:
 def test_constants_as_indices() -> None:
     agree(X[[0, 2, -1]], run(getitem, X, Static(np.array([0, 2, -1]))))
     agree(X[[0, 2, -1]], run_bounded(getitem, X, Static(np.array([0, 2, -1]))))
+    made = [0, 2, -1]
+    agree(X[made], run(lambda x: getitem(x, call("array", x.builder, made)), X))
+    assert rejected(IndexOutOfRange, lambda x: getitem(x, call("array", x.builder, [3])), X)
     agree(X[[True, False, True]], run(getitem, X, Static(np.array([True, False, True]))))
 
 

@@ -19,12 +19,11 @@ from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes_indexing import IndexOutOfRange, NotAnIndex
 from pscdsl.typing.codes.shapes_manipulation import (
     AxisOutOfRange,
     DataDependentShape,
     ImpossibleReshape,
-    IndexOutOfRange,
-    NotAnIndex,
     NotDivisible,
     NotOfSizeOne,
     PiecesDoNotFit,

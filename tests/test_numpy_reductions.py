@@ -53,6 +53,14 @@ def test_reductions_compiled(name: str) -> None:
     check(f"numpy.{name}", x, axis=1, compiled=True)
 
 
+def test_no_nan_is_lost_in_large_arrays() -> None:
+    x = normal(3, 40, 41)
+    x.flat[5] = NAN
+    for name in ("max", "min", "sum", "argmax"):
+        for axis in (None, 0, 2):
+            check(f"numpy.{name}", x, axis=axis, symbolic=False, compiled=True)
+
+
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "all", "any", "nansum"])
 def test_nothing_reduced(name: str) -> None:
     for axis in (None, 0, 1):

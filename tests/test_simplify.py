@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from pscdsl.builder import Program, Value
 from pscdsl.evaluate import Evaluator, evaluate, literal_array
 from pscdsl.ir import Equation, Function, Literal, Var, walk
-from pscdsl.primitive import NDArray
+from pscdsl.primitive import Evaluation, NDArray, Primitive, Types
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.control import Call, Scan, Switch, While
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
@@ -24,6 +25,7 @@ from pscdsl.transforms.identities import NEUTRAL_RIGHT, same_as
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dtypes import ALL, BOOL, F32, I32, DType, Kind
 from pscdsl.verify import verify
 from pscdsl.xla.compile import compile_module
@@ -352,6 +354,24 @@ def test_nothing_that_fails_is_computed() -> None:
         return [Cumulative("maximum", 1)(empty), e.Clamp()(x, x, x)]
 
     assert "-> " in body_of(body)
+
+
+@dataclass(frozen=True)
+class _Chatty(Primitive, name="chatty"):
+    """A user's primitive, whose meaning must not run while compiling."""
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        return operands
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        raise AssertionError("it has been run")
+
+
+def test_meanings_of_users_are_never_run() -> None:
+    def body(x: Value) -> Results:
+        return [_Chatty()(x.builder.literal(2.0, F32))]
+
+    assert body_of(body).splitlines() == ["  a: f32 = chatty 2.0", "  -> a"]
 
 
 def test_time_is_linear() -> None:

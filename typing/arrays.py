@@ -56,7 +56,8 @@ class ArrayType:
 
     def names(self) -> frozenset[str]:
         """The size names that occur."""
-        return frozenset().union(*(names(size) for size in self.shape))
+        none: frozenset[str] = frozenset()
+        return none.union(*(names(size) for size in self.shape))
 
 
 def substitute_shape(shape: Shape, env: Mapping[str, Size]) -> Shape:

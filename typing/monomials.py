@@ -58,9 +58,15 @@ def operation_factor(kind: Kind, args: tuple[Size, ...]) -> Factor:
     factor = Factor(text)
     factor.kind = kind
     factor.args = args
-    factor.names = frozenset[str]().union(*map(names, args))
-    inner = [f.depth for arg in args for monomial, _ in as_terms(arg) for f in monomial]
-    factor.depth = 1 + max(inner, default=0)
+    mentioned: set[str] = set()
+    deepest = 0
+    for arg in args:
+        for monomial, _ in as_terms(arg):
+            for inner in monomial:
+                mentioned |= inner.names
+                deepest = max(deepest, inner.depth)
+    factor.names = frozenset(mentioned)
+    factor.depth = 1 + deepest
     if factor.depth > MAX_DEPTH or len(text) > MAX_TEXT:
         raise DimTooLarge("a size expression is nested too deeply")
     return factor

@@ -154,10 +154,10 @@ def from_terms(terms: Mapping[Monomial, int]) -> Size:
             raise DimTooLarge(f"a size has more than {MAX_TERMS} terms")
     if len(kept[0][0]) > MAX_DEGREE:
         raise DimTooLarge(f"a size has a degree above {MAX_DEGREE}")
-    for monomial, coefficient in kept:
+    for _, coefficient in kept:
         bounded(coefficient)
-        if not monomial and len(kept) == 1:
-            return coefficient
+    if len(kept) == 1 and not kept[0][0]:
+        return kept[0][1]
     return Dim(tuple(kept))
 
 

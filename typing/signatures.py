@@ -8,9 +8,9 @@ the sizes that fit given arguments.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice, product
 from typing import TypeAlias
 
 from pscdsl.typing.arrays import ArrayType
@@ -215,15 +215,14 @@ class Signature:
                     if part.samples is None:
                         return None
                     statics[where] = part.samples
-        tables = (
-            [[(key, value) for value in values] for key, values in dtypes.items()],
-            [[(key, rank) for rank in range(MAX_RANK + 1)] for key in ranks],
-            [[(key, length) for length in range(MAX_LENGTH + 1)] for key in lengths],
-            [[(key, StaticType(v)) for v in values] for key, values in statics.items()],
+        combined = product(
+            product(*([(key, value) for value in values] for key, values in dtypes.items())),
+            product(*([(key, rank) for rank in range(MAX_RANK + 1)] for key in ranks)),
+            product(*([(key, length) for length in range(MAX_LENGTH + 1)] for key in lengths)),
+            product(*([(key, StaticType(v)) for v in values] for key, values in statics.items())),
         )
         found: list[Choice] = []
-        combined = itertools.product(*(itertools.product(*table) for table in tables))
-        for d, r, n, s in itertools.islice(combined, MAX_INSTANCES):
+        for d, r, n, s in islice(combined, MAX_INSTANCES):
             found.append(Choice(dtypes=d, ranks=r, lengths=n, statics=s))
         return found
 

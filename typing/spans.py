@@ -26,7 +26,7 @@ class Span:
 
     def frames(self) -> tuple[Span, ...]:
         """This place and the calls that led to it, innermost first."""
-        found = [self]
+        found: list[Span] = [self]
         while (site := found[-1].call_site) is not None:
             found.append(site)
         return tuple(found)

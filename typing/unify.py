@@ -26,6 +26,7 @@ from pscdsl.typing.signatures import (
     Spec,
     StaticSpec,
     TupleSpec,
+    arrays_of,
     group_dims,
     group_name,
     static_sizes,
@@ -64,6 +65,27 @@ def match(signature: Signature, arguments: Mapping[str, Type], facts: Assumption
     for parameter in signature.parameters:
         matching.visit(parameter.spec, arguments[parameter.name], parameter.name)
     return matching.finish()
+
+
+def undetermined(signature: Signature) -> tuple[str, ...]:
+    """The sizes that no arguments determine, because they occur in products or quotients only."""
+    known = {p.name for p in signature.parameters if isinstance(p.spec, StaticSpec)}
+    dims = [
+        dim
+        for parameter in signature.parameters
+        for array in arrays_of(parameter.spec)
+        for dim in array.dims
+        if isinstance(dim, Dim)
+    ]
+    found = True
+    while found:
+        found = False
+        for dim in dims:
+            unknown = names(dim) - known
+            if len(unknown) == 1 and _linear(dim, next(iter(unknown))) is not None:
+                known |= unknown
+                found = True
+    return tuple(sorted(set[str]().union(*(names(dim) for dim in dims)) - known))
 
 
 class _Matching:
@@ -190,7 +212,7 @@ class _Matching:
                     waiting.append(demand)
             if len(waiting) == len(pending):
                 unknown = sorted(
-                    set().union(*(names(d.declared) for d in waiting)) - set(self.sizes)
+                    set[str]().union(*(names(d.declared) for d in waiting)) - set(self.sizes)
                 )
                 raise Failure(SizeNotDetermined(function=self.function, names=tuple(unknown)))
             pending = waiting
@@ -251,17 +273,19 @@ class _Matching:
         return f"{spec} with {spec.dtype.name} being {self.dtypes[spec.dtype.name]}"
 
 
-def _solve(declared: Dim, name: str, given: Size, known: Mapping[str, Size]) -> Size | None:
-    """The size of `name` that makes a dimension linear in it equal to the given size."""
-    coefficient = 0
-    rest: Size = declared
+def _linear(declared: Dim, name: str) -> int | None:
+    """The coefficient of a name in a dimension that is linear in it; None if it is not."""
     for monomial, factor in as_terms(declared):
         if len(monomial) == 1 and monomial[0] == name:
-            coefficient = factor
-    if not coefficient:
+            rest = declared - factor * variable(name)
+            return None if name in names(rest) else factor
+    return None
+
+
+def _solve(declared: Dim, name: str, given: Size, known: Mapping[str, Size]) -> Size | None:
+    """The size of `name` that makes a dimension linear in it equal to the given size."""
+    coefficient = _linear(declared, name)
+    if coefficient is None:
         return None
-    rest = declared - coefficient * variable(name)
-    if name in names(rest):
-        return None
-    remainder = given - substitute(rest, known)
+    remainder = given - substitute(declared - coefficient * variable(name), known)
     return remainder if coefficient == 1 else remainder // coefficient

@@ -9,12 +9,12 @@ from typing import Any
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.records import RecordClass
-from pscdsl.frontend.values import POISON, Marker, Poisoned, StaticFunction, describe
+from pscdsl.frontend.values import POISON, Alias, Marker, Poisoned, StaticFunction, describe
 from pscdsl.typing.codes.language import BadAnnotation
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, substitute
 from pscdsl.typing.dtypes import CLASSES, KEY, DType, dtype, is_dtype_name
-from pscdsl.typing.notation import ShapeSyntaxError, parse_shape
+from pscdsl.typing.notation import ShapeSyntaxError, Variadic, parse_shape
 from pscdsl.typing.signatures import (
     ArraySpec,
     DTypeClass,
@@ -66,7 +66,8 @@ def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:
         head = evaluate(frame, node.value)
         if head is POISON:
             raise Poisoned
-        return _subscript(frame, node, _element(head), label)
+        foreign = isinstance(head, Marker) and head.name.startswith("jaxtyping.")
+        return _subscript(frame, node, _element(head), label, foreign)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         raise _bad(node, frame, "a union has no single type", "declare one kernel for each case")
     value = _element(evaluate(frame, node))
@@ -77,6 +78,8 @@ def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:
         return ArraySpec(value, (), span)
     if isinstance(value, RecordClass):
         return record_spec(value, ())
+    if isinstance(value, Alias):
+        return spec_of(value.frame, value.node, label)
     if isinstance(value, Marker) and value.name == "pscdsl.Key":
         return ArraySpec(KEY, (), span)
     if isinstance(value, Marker) and value.name in ("builtins.float", "builtins.int"):
@@ -109,10 +112,10 @@ def _element(value: Any) -> Any:
     return value
 
 
-def _subscript(frame: Frame, node: ast.Subscript, head: Any, label: str) -> Spec:
+def _subscript(frame: Frame, node: ast.Subscript, head: Any, label: str, foreign: bool) -> Spec:
     if isinstance(head, DType | DTypeClass):
         inner = node.slice
-        if isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
+        if foreign and isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
             inner = inner.elts[1]  # jaxtyping: Float32[Array, "n d"]
         return _array(frame, inner, head, frame.span(node))
     if isinstance(head, RecordClass):
@@ -153,7 +156,13 @@ def _static(frame: Frame, node: ast.expr) -> StaticSpec:
 def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span) -> ArraySpec:
     text = _text(frame, node)
     try:
-        return ArraySpec(element, parse_shape(text), span)
+        dims = parse_shape(text)
+        if sum(isinstance(dim, Variadic) for dim in dims) > 1:
+            reason = "one group of dimensions may be open, here are several"
+            raise Failure(
+                BadAnnotation(text=text, reason=reason, rewrite="", span=frame.span(node))
+            )
+        return ArraySpec(element, dims, span)
     except ShapeSyntaxError as error:
         place = frame.span(node)
         if place.line == place.end_line:  # point into the string

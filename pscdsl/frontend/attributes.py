@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from pscdsl.builder import Builder
 from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.known import known_attribute
@@ -23,6 +23,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl.narrowing import is_constant, is_dict, is_sequence, is_slice
 from pscdsl.numpy import methods
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.codes.language import NoSuchAttribute
@@ -40,9 +41,9 @@ CONSTANT_METHODS = tuple(
 
 def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     """What `value.name` is; a Failure if it has no meaning."""
-    if isinstance(value, np.ndarray | np.generic) and frame.program is not None:
+    if is_constant(value) and frame.program is not None:
         value = frame.here(node).constant(value)
-    if isinstance(value, np.ndarray | np.generic):
+    if is_constant(value):
         return _of_constant(value, name)
     if is_traced(value):
         return _of_array(frame, node, value, name)
@@ -142,20 +143,34 @@ def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
     raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, known=known))
 
 
+def _method(value: Any, name: str) -> Callable[..., Any]:
+    def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
+        return getattr(value, name)(*args, **kwargs)
+
+    return apply
+
+
+def _listed(value: Any, name: str) -> Callable[..., Any]:
+    def apply(here: Builder) -> list[Any]:
+        return list(getattr(value, name)())
+
+    return apply
+
+
 def _of_static(value: Any, name: str) -> Any:
     refusal = purity.static_attribute(value, name)
     if refusal is not None:
         raise Failure(refusal)
     if isinstance(value, str) and name in STRING:
-        return StaticFunction(name, lambda here, *args, **kw: getattr(value, name)(*args, **kw))
-    if isinstance(value, tuple | list) and name in SEQUENCE:
-        return StaticFunction(name, lambda here, item: getattr(value, name)(item))
-    if isinstance(value, dict):
+        return StaticFunction(name, _method(value, name))
+    if is_sequence(value) and name in SEQUENCE:
+        return StaticFunction(name, _method(value, name))
+    if is_dict(value):
         if name in ("items", "keys", "values"):
-            return StaticFunction(name, lambda here: list(getattr(value, name)()))
+            return StaticFunction(name, _listed(value, name))
         if name == "get":
-            return StaticFunction(name, lambda here, *args: value.get(*args))  # pyright: ignore
-    if isinstance(value, slice) and name in ("start", "stop", "step"):
+            return StaticFunction(name, _method(value, name))
+    if is_slice(value) and name in ("start", "stop", "step"):
         return getattr(value, name)
     if isinstance(value, int | float | complex) and name in ("real", "imag"):
         return getattr(value, name)

@@ -84,15 +84,17 @@ def _branches(
 ) -> Any:
     program = here.program
     wanted: list[DType] | None = None
+    traced: list[tuple[Builder, list[Value | Weak], Type]] = []
     for _ in range(MAX_ROUNDS):
         attempt = Attempt(program)
-        traced: list[tuple[Builder, list[Value | Weak], Type]] = []
+        traced = []
         for function in functions:
             with program.inside() as inner:
                 result = function.apply(inner, operands, {})
-                leaves, tree = flatten(inner, result, f"a branch of `{construct}`")
+                found, tree = flatten(inner, result, f"a branch of `{construct}`")
+                leaves: list[Value | Weak] = found
                 if wanted is not None:
-                    leaves = [at(v, d) for v, d in zip(leaves, wanted, strict=True)]
+                    leaves = [at(v, d) for v, d in zip(found, wanted, strict=True)]
                 traced.append((inner, leaves, tree))
         try:
             joined = join_branches(here.facts, construct, traced, names)

@@ -13,6 +13,7 @@ from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod
 from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.values import (
     POISON,
     Applicable,
@@ -21,14 +22,18 @@ from pscdsl.frontend.values import (
     Marker,
     Partial,
     Poison,
+    RecordValue,
+    StaticFunction,
     Undecided,
     describe,
     is_poisoned,
     is_traced,
 )
 from pscdsl.meanings import Meaning
+from pscdsl.narrowing import is_known_array, is_scalar
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure, Label
@@ -65,7 +70,7 @@ def call(frame: Frame, node: ast.Call) -> Any:
         else:
             kwargs[keyword.arg] = value
     if isinstance(function, External):  # refused whatever its arguments are
-        raise Failure(purity.external_call(function.name))
+        raise Failure(purity.external_use(function))
     if isinstance(function, Poison) or is_poisoned(args) or is_poisoned(kwargs):
         return POISON
     here = frame.here(node)
@@ -93,7 +98,8 @@ def invoke(
     if isinstance(function, Meaning):
         if frame.program is None:
             return static_numpy(function, args, kwargs)
-        args, kwargs = _conditions(here, args), kwargs
+        args = [_plain(here, x) for x in args]
+        kwargs = {key: _plain(here, x) for key, x in kwargs.items()}
         folded = fold(function, args, kwargs)
         if folded is not None:
             return folded
@@ -102,17 +108,32 @@ def invoke(
         return _cast(frame, here, function, args, kwargs)
     if isinstance(function, Marker):
         raise Failure(NotCallable(found=describe(function)))
+    if isinstance(function, ArrayMethod):
+        args = [_plain(here, x) for x in args]
+        kwargs = {key: _plain(here, x) for key, x in kwargs.items()}
     if isinstance(function, Applicable):
         return function.apply(here, args, kwargs)
-    if is_traced(function):
-        raise Failure(NotCallable(found=describe(function)))
+    if isinstance(function, RecordValue) and "__call__" in function.cls.members:
+        return function.cls.attribute(here, function, "__call__").apply(here, args, kwargs)
     raise Failure(NotCallable(found=describe(function)))
 
 
-def _conditions(here: Any, args: Sequence[Any]) -> Sequence[Any]:
-    from pscdsl.frontend.pytrees import condition
+PYTHON_DTYPES = {
+    "builtins.bool": dtypes.BOOL,
+    "builtins.int": dtypes.I64,
+    "builtins.float": dtypes.F64,
+    "builtins.complex": dtypes.C128,
+}
+"""What NumPy takes Python's types for, where they stand for dtypes."""
 
-    return [condition(here, x) if isinstance(x, Undecided) else x for x in args]
+
+def _plain(here: Any, x: Any) -> Any:
+    """An argument as the library takes it: conditions as arrays, Python's types as dtypes."""
+    if isinstance(x, Undecided):
+        return condition(here, x)
+    if isinstance(x, StaticFunction):
+        return PYTHON_DTYPES.get(x.name, x)
+    return x
 
 
 def _cast(
@@ -150,7 +171,7 @@ def fold(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
             result = real(*args)
         except (TypeError, ValueError, OverflowError):
             return None
-    return result.item() if isinstance(result, np.generic) else None
+    return result.item() if is_scalar(result) else None
 
 
 MAX_STATIC = 1_000_000
@@ -176,7 +197,7 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
             result = real(*plain, **named)
     except Exception as error:
         raise Failure(NotStatic(what=f"`{function.name}` here ({error})")) from None
-    if isinstance(result, np.ndarray) and result.size > MAX_STATIC:
+    if is_known_array(result) and result.size > MAX_STATIC:
         raise Failure(TooLarge(what="a constant this large"))
     return result
 

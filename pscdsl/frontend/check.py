@@ -7,7 +7,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -99,7 +99,7 @@ def python_files(paths: Sequence[Path | str]) -> Iterator[str]:
 
 
 @contextmanager
-def _deep_stack() -> Iterator[None]:
+def _deep_stack() -> Generator[None]:
     """Room for nested programs; collecting garbage later makes many small trees cheap."""
     limit = sys.getrecursionlimit()
     enabled = gc.isenabled()
@@ -127,9 +127,8 @@ def check_module(module: StaticModule) -> CheckResult:
         kernels.append(
             KernelReport(name, span.path, place.line, place.column, status, shown(definition))
         )
-    for node, name in nested_kernels(module):
+    for node, name, reason in unchecked_kernels(module, {each.line for each in kernels}):
         span = module.source.span(node)
-        reason = "it is defined inside a function or class"
         place = replace(span, end_line=span.line, end_column=span.column + 3)
         diagnostics.append(
             KernelNotChecked(kernel_name=name, reason=reason, span=place, kernel=name)
@@ -234,11 +233,20 @@ def _may_be_kernel(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
 
 
-def nested_kernels(module: StaticModule) -> Iterator[tuple[ast.FunctionDef, str]]:
-    """Kernels defined inside functions or classes: what they see is known only at run time."""
+INSIDE = "it is defined inside a function or class"
+DECORATED = "what another decorator makes of it is not known"
+
+
+def unchecked_kernels(
+    module: StaticModule, checked: set[int]
+) -> Iterator[tuple[FunctionStatement, str, str]]:
+    """Kernels that are known only at run time: those inside functions or classes, for instance.
+
+    `checked` has the lines of those that were checked.
+    """
     frame = Frame(Session(None), module.source, module)
 
-    def is_kernel(node: ast.FunctionDef) -> bool:
+    def is_kernel(node: FunctionStatement) -> bool:
         from pscdsl.frontend.expressions import evaluate
 
         for decorator in node.decorator_list:
@@ -249,11 +257,11 @@ def nested_kernels(module: StaticModule) -> Iterator[tuple[ast.FunctionDef, str]
 
     def visit(
         body: Sequence[ast.stmt], prefix: str, inside: bool
-    ) -> Iterator[tuple[ast.FunctionDef, str]]:
+    ) -> Iterator[tuple[FunctionStatement, str, str]]:
         for node in body:
-            if isinstance(node, ast.FunctionDef):
-                if inside and node.decorator_list and is_kernel(node):
-                    yield node, prefix + node.name
+            if isinstance(node, FunctionStatement):
+                if node.lineno not in checked and node.decorator_list and is_kernel(node):
+                    yield node, prefix + node.name, INSIDE if inside else DECORATED
                 yield from visit(node.body, f"{prefix}{node.name}.", True)
             elif isinstance(node, ast.ClassDef):
                 yield from visit(node.body, f"{prefix}{node.name}.", True)
@@ -264,19 +272,19 @@ def nested_kernels(module: StaticModule) -> Iterator[tuple[ast.FunctionDef, str]
 
 
 def suppressed(source: Source, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The findings that no `# psc: ignore[CODE]` on their line silences."""
+    """The findings that no `# psc: ignore[CODE]` on their first or last line silences."""
+    comments = source.comments() if "psc:" in source.text else {}
     kept: list[Diagnostic] = []
     for each in diagnostics:
-        lines = {frame.line for frame in each.span.frames() if frame.path == source.path}
-        if not any(_ignores(source, line, each.code) for line in lines):
+        frames = [frame for frame in each.span.frames() if frame.path == source.path]
+        lines = {line for frame in frames for line in (frame.line, frame.end_line)}
+        if not any(_ignores(comments.get(line, ""), each.code) for line in lines):
             kept.append(each)
     return kept
 
 
-def _ignores(source: Source, line: int, code: str) -> bool:
-    if line > len(source.lines):
-        return False
-    found = IGNORE.search(source.lines[line - 1])
+def _ignores(comment: str, code: str) -> bool:
+    found = IGNORE.search(comment)
     if found is None:
         return False
     return found[1] is None or code in {each.strip() for each in found[1].split(",")}

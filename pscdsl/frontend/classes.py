@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from pscdsl.frontend.expressions import closure, evaluate
-from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.records import Field, Member, RecordClass, base_kind
 from pscdsl.frontend.values import External, Poison, StaticFunction
 from pscdsl.meanings import MEANINGS
@@ -34,9 +34,9 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
             text = evaluate(frame, keyword.value)
             dims = tuple(text.split()) if isinstance(text, str) else ()
     frozen = _dataclass(frame, node)
+    if kind is None and frozen is None:
+        return _namespace(frame, node, module)
     if kind is None:
-        if frozen is None:
-            return External(f"{module}.{node.name}")
         if not frozen:
             raise Failure(
                 Unsupported(
@@ -51,7 +51,7 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
             name = statement.target.id
             if _is_class_variable(statement.annotation):
                 if statement.value is not None:
-                    members[name] = Member("value", evaluate(frame, statement.value))
+                    members[name] = Member("value", _constant(frame, statement.value, name))
                 continue
             fields = [each for each in fields if each.name != name]
             fields.append(_field(frame, name, statement))
@@ -70,8 +70,35 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
             if kind == "precord" and isinstance(statement.value, ast.Call):
                 fields.append(_precord_field(frame, name, statement.value))
             else:
-                members[name] = Member("value", evaluate(frame, statement.value))
+                members[name] = Member("value", _constant(frame, statement.value, name))
     return RecordClass(node.name, module, kind, tuple(fields), members, dims, constructor)
+
+
+def _namespace(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
+    """A class that has no instances in kernels: its static methods and constants can be used."""
+    members: dict[str, Member] = {}
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef):
+            member = _method(frame, statement)
+            if member.kind in ("static", "class"):
+                members[statement.name] = member
+        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = (
+                [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
+            )
+            value: Any = None
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    value = _constant(frame, statement.value, f"{module}.{node.name}.{target.id}")
+                    members[target.id] = Member("value", value)
+    return RecordClass(node.name, module, "namespace", (), members)
+
+
+def _constant(frame: Frame, node: ast.expr, name: str) -> Any:
+    """A value in a class body; one that cannot be worked out is not known."""
+    quiet = Frame(Session(None), frame.source, frame.scope, frame.outer)
+    value = evaluate(quiet, node)
+    return External(name) if isinstance(value, Poison) else value
 
 
 def _dataclass(frame: Frame, node: ast.ClassDef) -> bool | None:

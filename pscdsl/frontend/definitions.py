@@ -9,27 +9,26 @@ from typing import Any
 from pscdsl.builder import Builder, Program, Value, Weak
 from pscdsl.frontend.annotations import spec_of
 from pscdsl.frontend.arguments import settle
-from pscdsl.frontend.frames import Frame, Session
+from pscdsl.frontend.frames import Frame, Session, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
-from pscdsl.frontend.values import POISON, Poisoned
+from pscdsl.frontend.results import result_problems
+from pscdsl.frontend.values import Poisoned
 from pscdsl.ir import Function, Var
 from pscdsl.primitives.control import Call
-from pscdsl.typing.arrays import ArrayType, show_shape
+from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.control_trees import ReturnTree
-from pscdsl.typing.codes.dtypes_signatures import ReturnDtype
 from pscdsl.typing.codes.language import MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel
-from pscdsl.typing.codes.shapes import disagreement, instance
-from pscdsl.typing.codes.shapes_signatures import PreconditionNotMet, ReturnShape, SizeNotDetermined
+from pscdsl.typing.codes.shapes import instance
+from pscdsl.typing.codes.shapes_signatures import PreconditionNotMet, SizeNotDetermined
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
-from pscdsl.typing.dims import Dim, names, substitute, variable
+from pscdsl.typing.dims import Dim, names, variable
 from pscdsl.typing.dtypes import accepts_weak
 from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, StaticSpec
 from pscdsl.typing.spans import Span
-from pscdsl.typing.trees import StaticType, Type, leaves, paths, same_structure
-from pscdsl.typing.unify import Match, match
+from pscdsl.typing.trees import StaticType, Type, leaves, paths, same_structure, substitute_tree
+from pscdsl.typing.unify import Match, match, undetermined
 
 
 class Excluded(Exception):
@@ -113,14 +112,17 @@ class Definition:
         problems.extend(frame.session.findings)
         if problems:
             raise Failure(*problems)
-        return Signature(self.name, tuple(parameters), result)
+        signature = Signature(self.name, tuple(parameters), result)
+        unknown = undetermined(signature)
+        if unknown:
+            finding = SizeNotDetermined(function=self.name, names=unknown)
+            raise Failure(finding.at(self._head()))
+        return signature
 
     def instance(self, choice: Choice) -> Function:
         """The typed program for a choice; a Failure with all findings if there is none."""
         found = self._instances.get(choice)
         if found is None:
-            if choice in self._active:
-                raise Failure(RecursiveKernel(function=self.name))
             self._active.add(choice)
             try:
                 found = self._elaborate(choice)
@@ -168,15 +170,20 @@ class Definition:
             params.extend(own)
             arguments[parameter.name] = unflatten(tree, iter(own))
         known = frozenset().union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
-        if signature.result is not None:
-            self._refuse_unknown(types.type_of(signature.result, "return"), known)
         program.span = self.closure.source.span(node)
         try:
             result = self.closure.enter(session, arguments)
+        except Failure as failure:
+            raise failure.at(self._head()) from None
         finally:
             self.revealed.extend(program.revealed)
             spelling = spelled(declared)
             session.findings[:] = [d.replaced(spelling=spelling) for d in session.findings]
+        if signature.result is not None:
+            try:
+                self._refuse_unknown(types.type_of(signature.result, "return"), known)
+            except Failure as failure:
+                raise Failure(*session.findings, *failure.diagnostics) from None
         errors = [each for each in session.findings if each.severity.value == "error"]
         if errors:
             raise Failure(*session.findings)
@@ -227,36 +234,17 @@ class Definition:
             values = [each.default() if isinstance(each, Weak) else each for each in found]
             return values, retyped(tree, values)
         if not same_structure(tree, wanted):
-            raise Failure(
-                ReturnTree(function=self.name, declared=str(wanted), found=str(tree))
-            ).labelled(*self._return_label())
-        results: list[Value] = []
-        problems: list[Diagnostic] = []
-        for (path, declared), value in zip(paths(wanted), found, strict=True):
-            if isinstance(value, Weak) and accepts_weak(declared.dtype, value.kind):
-                value = value.at(declared.dtype)
-            elif isinstance(value, Weak):
-                value = value.default()
-            results.append(value)
-            why = differs(program.facts, value.type, declared)
-            if why is not None:
-                problems.append(
-                    ReturnShape(
-                        function=self.name,
-                        path=path,
-                        declared=declared,
-                        found=value.type,
-                        why=why,
-                    )
-                )
-            elif value.dtype is not declared.dtype:
-                problems.append(
-                    ReturnDtype(function=self.name, path=path, declared=declared, found=value.type)
-                )
+            values = [each.default() if isinstance(each, Weak) else each for each in found]
+        else:
+            values = [
+                each if isinstance(each, Value) else taken(each, declared)
+                for each, declared in zip(found, leaves(wanted), strict=True)
+            ]
+        problems = result_problems(program.facts, self.name, retyped(tree, values), wanted)
         if problems:
             raise Failure(*(each.labelled(*self._return_label()) for each in problems))
         # A result that was declared with other, provably equal sizes has the declared type.
-        return results, retyped(wanted, results)
+        return values, retyped(wanted, values)
 
     def _returns_span(self) -> Span:
         """Where the result is declared; the function's name or keyword if it is not."""
@@ -265,8 +253,13 @@ class Definition:
             return source.span(node)
         if node.returns is not None:
             return source.span(node.returns)
-        span = source.span(node)
-        return Span(span.path, span.line, span.column, span.line, span.column + len("def"))
+        return self._head()
+
+    def _head(self) -> Span:
+        """The keyword that begins the function."""
+        span = self.closure.source.span(self.closure.node)
+        word = "async def" if isinstance(self.closure.node, ast.AsyncFunctionDef) else "def"
+        return Span(span.path, span.line, span.column, span.line, span.column + len(word))
 
     def _return_label(self) -> tuple[Label, ...]:
         node = self.closure.node
@@ -296,8 +289,12 @@ class Definition:
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The meaning of a call in another kernel: a call that stays a call."""
         fit, operands = self.matched(here, args, kwargs)
+        if fit.choice in self._active:
+            raise Failure(RecursiveKernel(function=self.name))
         try:
             callee = self.instance(fit.choice)
+        except Failure as failure:
+            return self._declared_result(here, fit, failure)
         except Excluded as excluded:
             raise Failure(excluded.finding.relocated(here.program.span)) from None
         sizes = {name: fit.sizes[name] for name in callee.dims}
@@ -306,6 +303,18 @@ class Definition:
         results = here.bind(call, operands)
         assert callee.result is not None
         return unflatten(callee.result, iter(results))
+
+    def _declared_result(self, here: Builder, fit: Match, failure: Failure) -> Any:
+        """What a wrong kernel says that it returns, so that its callers can be checked."""
+        session_of(here).report(failure)
+        signature = self.signature
+        if signature.result is None:
+            raise Poisoned
+        types = Instantiation(fit.choice)
+        for parameter in signature.parameters:
+            types.type_of(parameter.spec, parameter.name)
+        tree = substitute_tree(types.type_of(signature.result, "return"), fit.sizes)
+        return unflatten(tree, (here.parameter(leaf) for leaf in leaves(tree)))
 
     def _require(self, facts: Assumptions, callee: Function, sizes: Mapping[str, Any]) -> None:
         needed = list(callee.facts.facts)
@@ -353,16 +362,10 @@ def static_type(here: Builder, value: Any) -> Type:
     return StaticType(value)
 
 
-def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | None:
-    """Why the shape that was found is not the declared one, or None."""
-    if found.rank != declared.rank:
-        return f"[{show_shape(found.shape)}] has {found.rank} axes, not {declared.rank}"
-    for mine, wanted in zip(found.shape, declared.shape, strict=True):
-        if isinstance(wanted, Dim) and str(wanted).startswith("_"):
-            continue
-        if not facts.equal(mine, wanted):
-            return disagreement(facts, mine, wanted)
-    return None
+def taken(value: Weak, declared: ArrayType) -> Value:
+    """A weak result in the dtype that is declared, if that can hold it."""
+    fits = accepts_weak(declared.dtype, value.kind)
+    return value.at(declared.dtype) if fits else value.default()
 
 
 def retyped(tree: Type, values: Sequence[Value]) -> Type:
@@ -371,6 +374,3 @@ def retyped(tree: Type, values: Sequence[Value]) -> Type:
 
     remaining = iter(values)
     return map_leaves(tree, lambda _: next(remaining).type)
-
-
-__all__ = ["POISON", "Definition", "Excluded", "substitute"]

@@ -18,9 +18,11 @@ from pscdsl.frontend.calls import call, with_operands, with_origins
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.subscripts import subscript
 from pscdsl.frontend.values import (
     POISON,
+    External,
     Poison,
     Poisoned,
     Undecided,
@@ -134,6 +136,9 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     if is_poisoned(left) or is_poisoned(right):
         return POISON
+    for value, part in ((left, node.left), (right, node.right)):
+        if isinstance(value, External):
+            raise Failure(external_value(value)).at(frame.span(part))
     try:
         return operators.binary(frame, node, type(node.op).__name__, left, right)
     except Failure as failure:
@@ -183,11 +188,13 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
         if bool(value) is not is_and:
             return value
         del index
-    if pending:
-        if is_and or len(pending) == 1:
-            return Undecided(tuple(fact for each in pending for fact in each.facts))
-        raise Failure(NotStatic(what="an `or` of conditions on sizes"))
-    return value
+    if not pending:
+        return value
+    if len(pending) == 1:
+        return pending[0]
+    if any(len(each.facts) > 1 and each.any_of is is_and for each in pending):
+        raise Failure(NotStatic(what="a mixture of `and` and `or` of conditions on sizes"))
+    return Undecided(tuple(fact for each in pending for fact in each.facts), not is_and)
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Any:

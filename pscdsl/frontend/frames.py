@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -82,7 +82,7 @@ class Session:
             raise Poisoned
 
     @contextmanager
-    def calling(self, node: FunctionNode, name: str) -> Iterator[None]:
+    def calling(self, node: FunctionNode, name: str) -> Generator[None]:
         """Bounds how deep helpers are elaborated into each other."""
         if len(self.active) >= MAX_DEPTH or self.active.count(node) >= MAX_SAME:
             raise Failure(UnboundedRecursion(function=name))

@@ -37,6 +37,7 @@ class Closure:
 
     def enter(self, session: Session, names: dict[str, Any]) -> Any:
         """Elaborate the body with its parameters bound."""
+        from pscdsl.frontend.contracts import contract
         from pscdsl.frontend.statements import run_body
 
         program = session.program
@@ -49,8 +50,17 @@ class Closure:
         frame.names = names
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
+        checked = program is not None and self is not session.root
+        terms = contract(frame, self.node) if checked else None
+        here = frame.here(self.node) if program is None else program.current
+        fit = None if terms is None else terms.arguments(here, names)
         with session.calling(self.node, self.name):
             result = run_body(frame, self.node)
+        if terms is not None and fit is not None:
+            try:
+                terms.result(here, fit, result)
+            except Failure as failure:
+                raise failure.at(terms.result_span.within(call_site)) from None
         if program is not None and place is not None:
             program.span = place
         return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.frontend.frames import Frame
@@ -18,6 +18,7 @@ from pscdsl.frontend.values import (
     describe,
     is_traced,
 )
+from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.codes.language_arrays import LoopOverArray
 from pscdsl.typing.diagnostics import Failure
@@ -32,18 +33,16 @@ def elements(frame: Frame, value: Any, node: ast.expr) -> Sequence[Any]:
         raise Poisoned
     if is_traced(value):
         raise Failure(LoopOverArray(found=str(value.type)))
-    if isinstance(value, tuple | list):
-        items: Sequence[Any] = value
-        return items
+    if is_sequence(value):
+        return value
     if isinstance(value, str):
         return tuple(value)
     if isinstance(value, range):
         if len(value) > MAX_UNROLL:
             raise Failure(NotStatic(what=f"a loop of {len(value)} steps (at most {MAX_UNROLL})"))
         return value
-    if isinstance(value, dict):
-        keys: Mapping[Any, Any] = value
-        return tuple(keys)
+    if is_dict(value):
+        return tuple(value)
     if isinstance(value, MapValue):
         return tuple(sorted(value.items))
     if isinstance(value, VectorValue):

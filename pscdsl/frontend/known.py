@@ -129,13 +129,14 @@ def builtin(name: str) -> Any:
     return External(qualified)
 
 
-def compare_sizes(here: Builder, facts: Sequence[Fact]) -> Value:
-    """A conjunction of facts about sizes, decided at run time."""
+def compare_sizes(here: Builder, facts: Sequence[Fact], any_of: bool = False) -> Value:
+    """Facts about sizes, all or any of which must hold, decided at run time."""
+    joined = e.bitwise_or if any_of else e.bitwise_and
     table = {"==": e.equal, "!=": e.not_equal, "<=": e.less_equal, "<": e.less}
     result: Value | None = None
     for fact in facts:
         left, right = here.size(fact.left, dtypes.I32), here.size(fact.right, dtypes.I32)
         (each,) = here.bind(table[str(fact.relation)], (left, right))
-        result = each if result is None else here.bind(e.bitwise_and, (result, each))[0]
+        result = each if result is None else here.bind(joined, (result, each))[0]
     assert result is not None
     return result

@@ -31,6 +31,7 @@ from pscdsl.frontend.values import (
     VectorValue,
 )
 from pscdsl.meanings import MEANINGS
+from pscdsl.narrowing import is_constant, is_dtype, is_pmap, is_pvector
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import NoSource
@@ -118,7 +119,11 @@ def closure_of(function: types.FunctionType) -> Closure:
     return Closure(function.__name__, node, source, scope, None, defaults)
 
 
-_SCALARS = (bool, int, float, complex, str, bytes, range, slice, type(None), type(Ellipsis))
+_SCALARS: tuple[type[Any], ...] = (
+    *(bool, int, float, complex, str, bytes, range, slice),
+    type(None),
+    type(Ellipsis),
+)
 
 
 def abstract(value: Any, name: str) -> Any:
@@ -145,9 +150,9 @@ def abstract(value: Any, name: str) -> Any:
         return Partial(abstract(value.func, name), args, kwargs)
     if isinstance(value, type):
         return _class(value)
-    if isinstance(value, np.ndarray | np.generic):
+    if is_constant(value):
         return value
-    if isinstance(value, np.dtype):
+    if is_dtype(value):
         try:
             return from_numpy(value)
         except TypeError:
@@ -166,20 +171,21 @@ def _function(function: types.FunctionType) -> Any:
 
 
 def _instance(value: Any, name: str) -> Any:
-    if isinstance(value, pyrsistent.PMap):
+    if is_pmap(value):
         return MapValue({str(key): abstract(each, str(key)) for key, each in value.items()})
-    if isinstance(value, pyrsistent.PVector):
+    if is_pvector(value):
         return VectorValue(tuple(abstract(each, name) for each in value))
-    cls = record_class(type(value))
+    cls = record_class(_class_of(value))
     if cls is not None:
         read = value.__getitem__ if cls.kind == "precord" else functools.partial(getattr, value)
         return RecordValue(cls, {each: abstract(read(each), each) for each in cls.field_names()})
+    items: Any = value
     if type(value) is tuple:
-        return tuple(abstract(each, name) for each in value)  # pyright: ignore
+        return tuple(abstract(each, name) for each in items)
     if type(value) is list:
-        return [abstract(each, name) for each in value]  # pyright: ignore
+        return [abstract(each, name) for each in items]
     if type(value) is dict:
-        return {key: abstract(each, str(key)) for key, each in value.items()}  # pyright: ignore
+        return {key: abstract(each, str(key)) for key, each in items.items()}
     if hasattr(value, "__array__") and type(value).__module__.startswith(("jaxlib", "pscdsl")):
         return np.asarray(value)
     return External(f"{type(value).__module__}.{type(value).__qualname__} object `{name}`")
@@ -244,21 +250,21 @@ def _by_module(value: Any) -> Any:
 _CLASSES: dict[type, Any] = {}
 
 
-def record_class(cls: type) -> RecordClass | None:
+def record_class(cls: type[Any]) -> RecordClass | None:
     """The record class of a real class; None if its instances are not records."""
     found = _class(cls)
     return found if isinstance(found, RecordClass) else None
 
 
-def _class(cls: type) -> Any:
+def _class(cls: type[Any]) -> Any:
     if cls not in _CLASSES:
         _CLASSES[cls] = External(f"{cls.__module__}.{cls.__qualname__}")
         _CLASSES[cls] = _read_class(cls)
     return _CLASSES[cls]
 
 
-def _read_class(cls: type) -> Any:
-    if issubclass(cls, np.generic):
+def _read_class(cls: type[Any]) -> Any:
+    if _derives(cls, np.generic):
         try:
             return from_numpy(np.dtype(cls))
         except TypeError:
@@ -278,18 +284,26 @@ def _read_class(cls: type) -> Any:
     return class_value(Frame(Session(None), source, scope), node, cls.__module__, cls)
 
 
-def _may_be_record(cls: type) -> bool:
+def _class_of(value: object) -> type[Any]:
+    return type(value)
+
+
+def _derives(cls: type[Any], base: type[Any]) -> bool:
+    return issubclass(cls, base)
+
+
+def _may_be_record(cls: type[Any]) -> bool:
     return (
-        (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+        (_derives(cls, tuple) and hasattr(cls, "_fields"))
         or hasattr(cls, "__dataclass_fields__")
         or issubclass(cls, pyrsistent.PRecord | pyrsistent.PClass)
     )
 
 
-def _without_source(cls: type) -> Any:
+def _without_source(cls: type[Any]) -> Any:
     """A record class that was made without a class statement."""
-    if issubclass(cls, tuple):
-        names: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
+    if _derives(cls, tuple):
+        names: tuple[str, ...] = cls._fields
         fields = tuple(Field(name, None, None) for name in names)
         return RecordClass(cls.__name__, cls.__module__, "namedtuple", fields, {}, (), cls)
     return External(f"{cls.__module__}.{cls.__qualname__}")

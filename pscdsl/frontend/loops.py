@@ -11,6 +11,7 @@ from pscdsl.frontend.carries import Carry, TracedBody, trace_carry, trace_counte
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import applicable, bool_scalar, of_values, strong
 from pscdsl.frontend.values import Applicable, Poison, Poisoned, describe
+from pscdsl.narrowing import is_tuple
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.control import Scan, While
 from pscdsl.typing.arrays import ArrayType
@@ -64,7 +65,7 @@ def _scan(
             result = function.apply(inner, (state, x), {})
         if isinstance(result, Poison):
             raise Poisoned
-        if not isinstance(result, tuple) or len(result) != 2:  # pyright: ignore
+        if not is_tuple(result) or len(result) != 2:
             found = describe(result)
             raise Failure(BadBody(combinator=name, needs="a pair (carry, y)", found=found))
         outputs, tree = flatten(inner, result[1], f"what the body of `{name}` returns")

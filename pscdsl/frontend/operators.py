@@ -181,9 +181,7 @@ def unary(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
     name = type(node.op).__name__
     if name == "Not":
         if isinstance(operand, Undecided):
-            if len(operand.facts) == 1:
-                return decided(frame, (operand.facts[0].negated(),))
-            raise Failure(NotStatic(what="`not` of several conditions on sizes"))
+            return operand.negated()
         if is_traced(operand) or isinstance(operand, np.ndarray):
             text = frame.source.text_of(node.operand)
             raise Failure(
@@ -301,11 +299,8 @@ def _compare_tuples(
             return name == "NotEq"
     if not facts:
         return name == "Eq"
-    if name == "Eq":
-        return Undecided(tuple(facts))
-    if len(facts) == 1:
-        return decided(frame, (facts[0].negated(),))
-    raise Failure(NotStatic(what="`!=` of shapes"))
+    same = Undecided(tuple(facts))
+    return same if name == "Eq" else same.negated()
 
 
 def _fact(name: str, left: Any, right: Any) -> Fact:
@@ -366,9 +361,8 @@ def presumed(frame: Frame, node: ast.expr, truth: bool) -> tuple[Fact, ...]:
     value = evaluate(frame, node)
     if not isinstance(value, Undecided):
         return ()
-    if truth:
-        return value.facts
-    return (value.facts[0].negated(),) if len(value.facts) == 1 else ()
+    said = value if truth else value.negated()
+    return () if said.any_of else said.facts
 
 
 def undecided(known: Assumptions, value: Undecided) -> UndecidedCondition:

@@ -128,6 +128,11 @@ def external_call(name: str) -> Diagnostic:
     return UnknownFunction(function=shown)
 
 
+def external_use(value: External) -> Diagnostic:
+    """What is wrong with calling something that is not known."""
+    return external_value(value) if value.why else external_call(value.name)
+
+
 def external_value(value: External) -> Diagnostic:
     """What is wrong with using something that is not known as a value."""
     if value.why:

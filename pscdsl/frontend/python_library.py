@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from pscdsl.frontend.frames import Frame, session_of
 from pscdsl.frontend.purity import external_value
@@ -24,6 +23,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.meanings import MEANINGS
+from pscdsl.narrowing import is_dict, is_known_array, is_sequence, is_tuple
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
 from pscdsl.typing.diagnostics import Failure
@@ -41,11 +41,10 @@ def items_of(value: Any) -> Sequence[Any]:
         return value.items
     if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
         return tuple(value.fields.values())
-    if isinstance(value, tuple | list | range | str):
-        return value  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, dict):
-        keys: Mapping[Any, Any] = value
-        return list(keys)
+    if is_sequence(value) or isinstance(value, range | str):
+        return value
+    if is_dict(value):
+        return list(value)
     if isinstance(value, External):
         raise Failure(external_value(value))
     raise Failure(NotStatic(what=f"the items of {describe(value)}"))
@@ -67,7 +66,7 @@ def _len(here: Any, value: Any) -> Any:
         if not value.ndim:
             raise Failure(BadArguments(function="len", problem="of an array without axes"))
         return value.shape[0]
-    if isinstance(value, np.ndarray):
+    if is_known_array(value):
         return len(value)
     return len(items_of(value))
 
@@ -146,7 +145,7 @@ def _extremum(name: str) -> Callable[..., Any]:
         python: Callable[..., Any] = min if name == "min" else max
         key = kwargs.get("key")
         if key is not None:
-            kwargs["key"] = lambda item: _call(here, key, item)
+            kwargs["key"] = functools.partial(_call, here, key)
         return python(items, **kwargs)
 
     return apply
@@ -194,10 +193,8 @@ def _dict(here: Any, value: Any = (), **kwargs: Any) -> Any:
 
 
 def _isinstance(here: Any, value: Any, classes: Any) -> Any:
-    names = {
-        getattr(c, "name", None) for c in (classes if isinstance(classes, tuple) else (classes,))
-    }  # pyright: ignore
-    wanted: list[Any] = list(classes) if isinstance(classes, tuple) else [classes]  # pyright: ignore
+    wanted = list(classes) if is_tuple(classes) else [classes]
+    names = {getattr(each, "name", None) for each in wanted}
     if isinstance(value, RecordValue):
         return any(each is value.cls for each in wanted)
     if is_traced(value):
@@ -244,7 +241,7 @@ def _sorted(here: Any, value: Any, *, key: Any = None, reverse: bool = False) ->
         raise Failure(ArrayLeavesProgram(function="sorted", rewrite="`np.sort(x)`"))
     if key is None:
         return sorted(items, reverse=reverse)
-    return sorted(items, key=lambda item: _call(here, key, item), reverse=reverse)
+    return sorted(items, key=functools.partial(_call, here, key), reverse=reverse)
 
 
 def _map(here: Any, function: Any, *columns: Any) -> Any:
@@ -328,13 +325,10 @@ def _operator(name: str) -> Callable[..., Any]:
 def _itemgetter(here: Any, index: Any) -> Any:
     from pscdsl.frontend.subscripts import subscript
 
-    return StaticFunction(
-        "operator.itemgetter", lambda inner, value: subscript(_frame(inner), _NO_NODE, value, index)
-    )
+    def get(inner: Any, value: Any) -> Any:
+        return subscript(_frame(inner), _NO_NODE, value, index)
 
-
-def _vouched(here: Any, *args: Any, **kwargs: Any) -> Any:
-    raise Failure(NotStatic(what="a vouched function"))
+    return StaticFunction("operator.itemgetter", get)
 
 
 def _type(here: Any, value: Any) -> Any:
@@ -349,6 +343,34 @@ def _str(here: Any, value: Any = "") -> Any:
 
 def _slice(here: Any, *args: Any) -> Any:
     return slice(*args)
+
+
+def _reversed(here: Any, value: Any) -> Any:
+    return list(items_of(value))[::-1]
+
+
+def _divmod(here: Any, left: Any, right: Any) -> Any:
+    return _operator("FloorDiv")(here, left, right), _operator("Mod")(here, left, right)
+
+
+def _wraps(here: Any, wrapped: Any) -> Any:
+    return StaticFunction("functools.wraps", _identity)
+
+
+def _asdict(here: Any, value: Any) -> Any:
+    return dict(value.fields)
+
+
+def _m(here: Any, **items: Any) -> Any:
+    return MapValue(items)
+
+
+def _v(here: Any, *items: Any) -> Any:
+    return VectorValue(items)
+
+
+def _cast(here: Any, kind: Any, value: Any) -> Any:
+    return value
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -376,28 +398,25 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "builtins.all": _all,
     "builtins.any": _any,
     "builtins.sorted": _sorted,
-    "builtins.reversed": lambda here, value: list(items_of(value))[::-1],
+    "builtins.reversed": _reversed,
     "builtins.map": _map,
     "builtins.filter": _filter,
     "builtins.type": _type,
     "builtins.pow": _operator("Pow"),
-    "builtins.divmod": lambda here, a, b: (
-        _operator("FloorDiv")(here, a, b),
-        _operator("Mod")(here, a, b),
-    ),
+    "builtins.divmod": _divmod,
     "functools.partial": _partial,
     "functools.reduce": _reduce,
-    "functools.wraps": lambda here, wrapped: StaticFunction("functools.wraps", _identity),
+    "functools.wraps": _wraps,
     "functools.cache": _identity,
     "typeguard.typechecked": _identity,
     "dataclasses.replace": _replace,
-    "dataclasses.asdict": lambda here, value: dict(value.fields),
+    "dataclasses.asdict": _asdict,
     "pyrsistent.pmap": _pmap,
-    "pyrsistent.m": lambda here, **items: MapValue(items),
+    "pyrsistent.m": _m,
     "pyrsistent.pvector": _pvector,
-    "pyrsistent.v": lambda here, *items: VectorValue(items),
+    "pyrsistent.v": _v,
     "operator.itemgetter": _itemgetter,
-    "typing.cast": lambda here, kind, value: value,
+    "typing.cast": _cast,
     **{
         f"operator.{python}": _operator(name)
         for python, name in {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from pscdsl.frontend.values import (
     describe,
     is_poisoned,
 )
+from pscdsl.narrowing import is_sequence
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.control_trees import NotATree
 from pscdsl.typing.diagnostics import Failure
@@ -53,7 +54,7 @@ def condition(here: Builder, value: Undecided) -> Value:
     """A condition on sizes as a bool of the program."""
     from pscdsl.frontend.known import compare_sizes
 
-    return compare_sizes(here, value.facts)
+    return compare_sizes(here, value.facts, value.any_of)
 
 
 def flatten(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], Type]:
@@ -71,9 +72,8 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
         return found.type
     if value is None:
         return NONE
-    if isinstance(value, tuple | list):
-        items: Sequence[Any] = value
-        return TupleType(tuple(_flatten(here, each, what, leaves) for each in items))
+    if is_sequence(value):
+        return TupleType(tuple(_flatten(here, each, what, leaves) for each in value))
     if isinstance(value, RecordValue):
         fields = tuple((n, _flatten(here, v, what, leaves)) for n, v in value.fields.items())
         return RecordType(value.name, fields)

@@ -11,7 +11,8 @@ from pscdsl.builder import Builder
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.values import Marker, RecordValue, StaticFunction
-from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
+from pscdsl.narrowing import is_dict
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.trees import RecordName
 
@@ -61,6 +62,8 @@ class RecordClass:
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RecordValue:
         """Construct an instance."""
+        if self.kind == "namespace":
+            raise Failure(NotCallable(found=f"the class `{self.title}`, which is no record,"))
         names = self.field_names()
         if len(args) > len(names):
             problem = f"takes {len(names)} fields but {len(args)} were given"
@@ -91,7 +94,11 @@ class RecordClass:
         if name == "_fields":
             return self.field_names()
         if name in ("_make", "create"):
-            return StaticFunction(name, lambda here, items: self.apply(here, tuple(items), {}))
+
+            def make(here: Any, items: Any) -> RecordValue:
+                return self.apply(here, tuple(items), {})
+
+            return StaticFunction(name, make)
         member = self.members.get(name)
         if member is None:
             raise Failure(NoSuchAttribute(owner=f"class {self.title}", attribute=name))
@@ -111,7 +118,11 @@ class RecordClass:
                 return BoundMethod(f"{self.title}.{name}", member.value, value)
             return self.class_attribute(name)
         if name in ("_replace", "replace", "set", "_asdict", "update") and self.updates(name):
-            return StaticFunction(name, lambda here, *a, **k: self.updated(value, name, a, k))
+
+            def update(here: Any, *args: Any, **kwargs: Any) -> Any:
+                return self.updated(value, name, args, kwargs)
+
+            return StaticFunction(name, update)
         if name == "_fields":
             return self.field_names()
         raise Failure(
@@ -136,7 +147,7 @@ class RecordClass:
             return dict(value.fields)
         if name == "set" and len(args) == 2:
             changes[args[0]] = args[1]
-        elif name == "update" and len(args) == 1 and isinstance(args[0], dict):
+        elif name == "update" and len(args) == 1 and is_dict(args[0]):
             changes.update(args[0])
         elif args:
             raise Failure(BadArguments(function=name, problem="takes keyword arguments"))

@@ -30,6 +30,7 @@ from pscdsl.typing.codes.language import NoSuchAttribute, UnknownName
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 
 Binding = ast.stmt | ast.alias
+_GUARDED: tuple[type[Any], ...] = (list, dict, bool, int, float, complex, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,9 @@ class StaticModule:
                 if taken is not True:
                     yield from self._scan(node.orelse)
             elif isinstance(node, ast.Try):
-                yield from self._scan(node.body)
+                for handler in node.handlers:
+                    yield from self._scan(handler.body)
+                yield from self._scan(node.body)  # what is meant to work binds last
                 yield from self._scan(node.orelse)
                 yield from self._scan(node.finalbody)
             elif isinstance(node, ast.For | ast.While | ast.With):
@@ -185,9 +188,6 @@ class StaticModule:
         name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
         if name == "TYPE_CHECKING":
             return True  # what it imports is meant for readers of the source, as we are
-        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name):
-            if test.left.id == "__name__":
-                return False
         return None
 
     def _star(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Binding, ast.stmt]]:
@@ -214,7 +214,7 @@ class StaticModule:
             value = self._evaluate(name, *found[-1])
         finally:
             self._evaluating.discard(name)
-        if isinstance(value, list | dict | bool | int | float | complex | np.ndarray):
+        if isinstance(value, _GUARDED):
             guard(self.source, name, value)
         self._values[name] = value
         return value

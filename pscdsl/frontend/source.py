@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
+import io
 import linecache
 import os
 import tokenize
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import Span
+
+if TYPE_CHECKING:
+    from pscdsl.frontend.contracts import Contract
 
 MAX_BYTES = 4_000_000
 """Larger files are refused: no kernel file is that long."""
@@ -29,6 +34,8 @@ class Source:
         self.lines = text.splitlines()
         self._spans: dict[int, Span] = {}
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
+        self.contracts: dict[int, Contract | None] = {}
+        """What the annotations of helpers say, by the identity of the function's node."""
         self._yields: dict[int, ast.expr | None] = {}
         self._scoping: dict[int, frozenset[str]] = {}
         self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None
@@ -75,13 +82,14 @@ class Source:
         """The place of a node."""
         found = self._spans.get(id(node))
         if found is None:
-            line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+            place: Any = node
+            line, end = place.lineno, place.end_lineno
             found = Span(
                 self.path,
                 line,
-                self.column(line, node.col_offset),  # type: ignore[attr-defined]
+                self.column(line, place.col_offset),
                 end,
-                self.column(end, node.end_col_offset),  # type: ignore[attr-defined]
+                self.column(end, place.end_col_offset),
             )
             self._spans[id(node)] = found
             self._nodes.append(node)
@@ -93,6 +101,10 @@ class Source:
             self._yields[id(node)] = _first_yield(node.body)
             self._nodes.append(node)
         return self._yields[id(node)]
+
+    def keep(self, node: ast.AST) -> None:
+        """Keep a node alive, so that what is cached under its identity stays its own."""
+        self._nodes.append(node)
 
     def text_of(self, node: ast.AST) -> str:
         """The source text of a node, on one line."""
@@ -124,6 +136,17 @@ class Source:
                         first = min([first, *(d.lineno for d in node.decorator_list)])
                     self._functions.setdefault((first, name), []).append(node)
         return self._functions.get((code.co_firstlineno, code.co_name), [])
+
+    def comments(self) -> dict[int, str]:
+        """The comment on each line that has one."""
+        found: dict[int, str] = {}
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+                if token.type == tokenize.COMMENT:
+                    found[token.start[0]] = token.string
+        except (tokenize.TokenError, SyntaxError, IndentationError):
+            pass  # the parser accepted it; what was read so far counts
+        return found
 
     def classes(self) -> dict[str, ast.ClassDef]:
         """Every class statement by qualified name."""
@@ -222,7 +245,7 @@ def function_node(source: Source, code: types.CodeType) -> FunctionNode | None:
     }
     for node in found:  # several lambdas on one line: by the columns of their code
         body = node.body if isinstance(node, ast.Lambda) else node
-        if isinstance(body, ast.AST) and any(
+        if any(
             body.lineno <= line
             and (line, column) >= (body.lineno, body.col_offset)
             and (line, column) < (body.end_lineno or line, body.end_col_offset or 0)

@@ -14,7 +14,7 @@ from pscdsl.frontend.iteration import elements
 from pscdsl.frontend.source import FunctionNode, targets
 from pscdsl.frontend.values import (
     POISON,
-    Marker,
+    External,
     Poison,
     Poisoned,
     Undecided,
@@ -294,9 +294,7 @@ def _guard(frame: Frame, node: ast.If) -> Outcome:
     if isinstance(value, Poison):
         return None
     if isinstance(value, Undecided):
-        if len(value.facts) != 1:
-            raise Failure(NotStatic(what="a guard of several conditions; write several guards"))
-        _require(frame, node, operators.decided(frame, (value.facts[0].negated(),)), "")
+        _require(frame, node, value.negated(), "")
         return None
     _static_only(frame, node.test, value, "`if … raise`")
     if value:
@@ -350,6 +348,8 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: Any, text: str) -> 
     if isinstance(value, Undecided):
         program = frame.program
         assert program is not None
+        if value.any_of:
+            raise Failure(NotStatic(what="an `or` of facts about sizes"))
         if frame.in_kernel:
             assumed = program.facts.assume(*value.facts)
             if assumed.consistent().name == "NO":
@@ -361,17 +361,13 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: Any, text: str) -> 
             program.facts = assumed
             return
         name = frame.closure.name if frame.closure is not None else "helper"
-        raise Failure(
-            *(
-                PreconditionNotMet(
-                    function=name,
-                    fact=str(fact),
-                    instance=instance(program.facts, fact),
-                    span=frame.span(node.test),
-                )
-                for fact in value.facts
+        for fact in value.facts:
+            found = PreconditionNotMet(
+                function=name, fact=str(fact), instance=instance(program.facts, fact)
             )
-        )
+            frame.report(node.test, found)
+        program.facts = program.facts.assume(*value.facts)  # reported: what follows is not
+        return
     if not value:
         from pscdsl.frontend.definitions import Excluded
 
@@ -429,15 +425,20 @@ def _while(frame: Frame, node: ast.While) -> Outcome:
 
 def _with(frame: Frame, node: ast.With) -> Outcome:
     for item in node.items:
-        value = evaluate(frame, item.context_expr)
-        if isinstance(value, Poison):
-            if item.optional_vars is not None:
-                assign(frame, item.optional_vars, POISON)
+        manager = item.context_expr
+        function = evaluate(frame, manager.func if isinstance(manager, ast.Call) else manager)
+        if isinstance(function, Poison) or getattr(function, "name", "") == "psc.scope":
             continue
-        if not (isinstance(value, Marker) and value.name == "pscdsl.scope"):
-            raise Failure(
-                Unsupported(what="`with`", rewrite="only `with psc.scope(name)` has a meaning")
-            )
+        if item.optional_vars is not None:
+            for name in targets(item.optional_vars):
+                frame.names[name] = POISON
+        finding: Diagnostic = Unsupported(
+            what="`with`", rewrite="only `with psc.scope(name)` has a meaning"
+        )
+        if isinstance(function, External):
+            known = purity.external_call(function.name)
+            finding = known if known.code.startswith("PSC2") else finding
+        frame.report(manager, finding)
     return run(frame, node.body)
 
 

@@ -11,11 +11,14 @@ import numpy as np
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.pytrees import condition
+from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
+    Alias,
     External,
     MapValue,
     Marker,
     RecordValue,
+    StaticFunction,
     Undecided,
     VectorValue,
     describe,
@@ -24,6 +27,8 @@ from pscdsl.frontend.values import (
 from pscdsl.numpy import indexing
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.signatures import DTypeClass
 
 
 def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
@@ -54,8 +59,10 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         raise Failure(NoSuchItem(found="a dict", index=describe(index), reason="no such key"))
     if isinstance(value, np.ndarray):
         return value[index]
-    if isinstance(value, Marker):
-        return index if value.name in ("numpy.s_", "numpy.index_exp") else value
+    if isinstance(value, Marker) and value.name in ("numpy.s_", "numpy.index_exp"):
+        return index
+    if isinstance(value, Marker | DType | DTypeClass | RecordClass | StaticFunction):
+        return Alias(value, frame, node)
     if isinstance(value, External):
         raise Failure(external_value(value))
     raise Failure(

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.narrowing import is_dict, is_sequence, is_tuple
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.trees import RecordName
 
 if TYPE_CHECKING:
+    from pscdsl.frontend.frames import Frame
     from pscdsl.frontend.records import RecordClass
 
 
@@ -49,12 +51,18 @@ class Poisoned(Exception):
 
 @dataclass(frozen=True)
 class Undecided:
-    """A conjunction of facts about sizes that is true for some sizes only."""
+    """Facts about sizes, all or any of which must hold; true for some sizes only."""
 
     facts: tuple[Fact, ...]
+    any_of: bool = False
 
     def __str__(self) -> str:
-        return " and ".join(map(str, self.facts))
+        return (" or " if self.any_of else " and ").join(map(str, self.facts))
+
+    def negated(self) -> Undecided:
+        """The opposite."""
+        several = len(self.facts) > 1
+        return Undecided(tuple(f.negated() for f in self.facts), several and not self.any_of)
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,19 @@ class Marker:
     """A name that matters by itself: `typing.NamedTuple`, `pscdsl.Record`, `pyrsistent.PMap`."""
 
     name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Alias:
+    """An applied type used as a value: `Matrix = f32["n m"]`, `Layer["d h"](…)`."""
+
+    head: Any
+    frame: Frame
+    node: ast.expr
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An instance of a record class, whatever its sizes are called."""
+        return self.head.apply(here, args, kwargs)
 
 
 @dataclass(frozen=True)
@@ -81,9 +102,9 @@ class External:
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Always refused, also where another function makes the call."""
-        from pscdsl.frontend.purity import external_call
+        from pscdsl.frontend.purity import external_use
 
-        raise Failure(external_call(self.name))
+        raise Failure(external_use(self))
 
 
 @dataclass(frozen=True)
@@ -162,12 +183,10 @@ def is_poisoned(value: object) -> bool:
     """Whether an error was reported in this or in a part of it."""
     if isinstance(value, Poison):
         return True
-    if isinstance(value, tuple | list):
-        items: Sequence[object] = value
-        return any(map(is_poisoned, items))
-    if isinstance(value, dict):
-        entries: Mapping[object, object] = value
-        return any(map(is_poisoned, entries.values()))
+    if is_sequence(value):
+        return any(map(is_poisoned, value))
+    if is_dict(value):
+        return any(map(is_poisoned, value.values()))
     if isinstance(value, RecordValue):
         return any(map(is_poisoned, value.fields.values()))
     if isinstance(value, MapValue):
@@ -185,9 +204,8 @@ def describe(value: object) -> str:
         return "a PMap"
     if isinstance(value, VectorValue):
         return "a PVector"
-    if isinstance(value, tuple):
-        items: Sequence[object] = value
-        return f"({', '.join(map(describe, items))})"
+    if is_tuple(value):
+        return f"({', '.join(map(describe, value))})"
     if isinstance(value, Undecided):
         return f"the condition `{value}`"
     if isinstance(value, Dim):

@@ -8,7 +8,7 @@ from typing import Any
 from pscdsl.builder import Value
 from pscdsl.meanings import function
 from pscdsl.numpy.axes import Axes, normalize_axes, normalize_axis
-from pscdsl.numpy.calling import as_array, of_arrays
+from pscdsl.numpy.calling import as_array, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import require_elements, total
 from pscdsl.numpy.searching import places, require_same_length, require_vector
@@ -29,11 +29,12 @@ from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.reductions import Cumulative
 from pscdsl.primitives.sorting import Sort
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import I32
 
 
-@of_arrays("numpy.interp", together=("x", "xp", "fp", "left", "right", "period"))
+@of_numbers("numpy.interp", together=("x", "xp", "fp", "left", "right", "period"))
 def interp(
     x: Value,
     xp: Value,
@@ -47,6 +48,12 @@ def interp(
     sizes = (require_vector(xp, "numpy.interp", "`xp`"), require_vector(fp, "numpy.interp", "`fp`"))
     require_same_length(xp, sizes, "numpy.interp", "`xp`", "`fp`")
     require_elements(xp, (0,), "numpy.interp")
+    for number in (left, right, period):
+        if number is not None and number.ndim:
+            wanted = "numbers as `left`, `right` and `period`"
+            raise Failure(
+                WrongNumberOfAxes(function="numpy.interp", given=number.type, wanted=wanted)
+            )
     x, xp, fp = to_inexact(x), to_inexact(xp), to_inexact(fp)
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, cast(period, x.dtype))
@@ -87,7 +94,7 @@ def differences(x: Value, axis: int) -> Value:
     return result
 
 
-@of_arrays("numpy.trapezoid", together=("y", "x"), traced=("dx",))
+@of_numbers("numpy.trapezoid", together=("y", "x"), numbers=("dx",))
 def trapezoid(y: Value, x: Value | None = None, dx: Any = 1.0, axis: int = -1) -> Value:
     """The area under samples, by trapezoids."""
     place = normalize_axis(axis, y.ndim, "numpy.trapezoid")
@@ -110,12 +117,16 @@ def trapezoid(y: Value, x: Value | None = None, dx: Any = 1.0, axis: int = -1) -
     return cast(e.divide(total(areas, (place,)), 2), final)
 
 
-@of_arrays("numpy.unwrap", together=("p",))
+@of_numbers("numpy.unwrap", together=("p",))
 def unwrap(p: Value, discont: Any = None, axis: int = -1, *, period: Any = 2 * pi) -> Value:
     """Samples of an angle without jumps: each jump is replaced by its complement in the period."""
     require("numpy.unwrap", p, "real")
     place = normalize_axis(axis, p.ndim, "numpy.unwrap")
     require_elements(p, (place,), "numpy.unwrap")
+    for number, what in ((period, "period"), (discont, "discont")):
+        if not (isinstance(number, int | float) or (number is None and what == "discont")):
+            problem = f"takes a static number as `{what}`, not {number!r}"
+            raise Failure(BadArguments(function="numpy.unwrap", problem=problem))
     whole = p.dtype.is_integer and isinstance(period, int)
     p = p if whole else to_inexact(p)
     half = period // 2 if whole else period / 2

@@ -7,15 +7,19 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from pscdsl.builder import Value, Weak
-from pscdsl.ir import Literal
+from pscdsl.ir import Literal, Scalar
 from pscdsl.meanings import Meaning, function
 from pscdsl.numpy.shorthand import joined, listed, reshaped
 from pscdsl.primitives.creation import Constant
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import KEY, DType
 
 
 def of_arrays(
@@ -23,26 +27,41 @@ def of_arrays(
     together: Sequence[str] = (),
     alone: Sequence[str] = (),
     traced: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+    keys: bool = True,
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare as `function` does; a list in the place of an array is stacked to one first.
 
-    Of the other parameters only those in `traced` may be computed by the program.
+    traced    other parameters that may be computed by the program
+    numbers   other parameters that are numbers, computed by the program or not
+    keys      whether arrays of random keys are taken
     """
     arrays = frozenset((*together, *alone))
 
     def declare(body: Callable[..., Any]) -> Meaning:
         parameters = inspect.signature(body).parameters
         places = list(parameters)
-        optional = {name for name in arrays if parameters[name].default is None}
+        flags = {name for name in places if str(parameters[name].annotation).startswith("bool")}
+        optional = {name for name in (*arrays, *numbers) if parameters[name].default is None}
 
         def given(name: str, x: Any) -> Any:
-            if name not in arrays:
+            if name in numbers:
+                if x is not None or name not in optional:
+                    require_number(x, names[0], name)
+            elif name not in arrays:
                 if name not in traced:
                     require_static(x, names[0], name)
-                return x
-            if isinstance(x, Value) or (x is None and name in optional):
-                return x
-            return as_array(x, names[0], name)
+                if name in flags and isinstance(x, Dim):
+                    problem = f"takes True or False as `{name}`, not the size {x}"
+                    raise Failure(BadArguments(function=names[0], problem=problem))
+            elif x is not None or name not in optional:
+                x = as_array(x, names[0], name)
+                if x.dtype is KEY and not keys:
+                    accepts = "numeric or bool"
+                    raise Failure(
+                        DtypeNotAccepted(function=names[0], given=x.type, accepts=accepts)
+                    )
+            return x
 
         @wraps(body)
         def stacked(*args: Any, **kwargs: Any) -> Any:
@@ -52,6 +71,26 @@ def of_arrays(
         return function(*names, together=together, alone=alone)(stacked)
 
     return declare
+
+
+def of_numbers(
+    *names: str,
+    together: Sequence[str] = (),
+    alone: Sequence[str] = (),
+    traced: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Meaning]:
+    """Declare as `of_arrays` does; arrays of random keys are refused."""
+    return of_arrays(
+        *names, together=together, alone=alone, traced=traced, numbers=numbers, keys=False
+    )
+
+
+def require_number(x: object, name: str, parameter: str) -> None:
+    """Refuse what is neither a number nor an array of them."""
+    if not isinstance(x, Value | Weak | Scalar | Dim | np.ndarray | np.generic):
+        problem = f"takes a number as `{parameter}`, not {x!r}"
+        raise Failure(BadArguments(function=name, problem=problem))
 
 
 def require_static(x: object, name: str, parameter: str) -> None:

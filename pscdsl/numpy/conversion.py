@@ -13,7 +13,7 @@ from pscdsl.meanings import function
 from pscdsl.numpy.arguments import is_sequence
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.fitting import require_fitting
-from pscdsl.numpy.openness import as_dtype, as_operand, created, in_dtype, is_array, lifted, met
+from pscdsl.numpy.openness import Known, as_dtype, as_operand, in_dtype, is_array, lifted, met
 from pscdsl.numpy.shorthand import joined, reshaped
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.creation import Constant
@@ -126,7 +126,9 @@ def _constant(
             converted = plain.astype(to_numpy(wanted)).reshape(shape)
         return here.bind(Constant.of(converted, wanted), ())[0]
 
-    return created(here, dtype, kind, shape, at)
+    if dtype is not None:
+        return at(dtype)
+    return Known(here, kind, np.array(numbers).reshape(shape), at)
 
 
 def _stacked(name: str, values: Sequence[Value], outer: tuple[int, ...]) -> Value:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pscdsl.builder import Value
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import accumulator
 from pscdsl.numpy.searching import require_same_length
@@ -136,7 +136,7 @@ def _check_kernel(x: Value, kernel: Value, groups: int, name: str) -> None:
             _refuse(name, f"takes a kernel with elements, not {kernel.type}")
 
 
-@of_arrays("pscdsl.conv", together=("x", "kernel"))
+@of_numbers("pscdsl.conv", together=("x", "kernel"))
 def conv(
     x: Value,
     kernel: Value,
@@ -157,7 +157,7 @@ def conv(
     return Convolution(step, pads, (1,) * count, spacing, groups)(x, kernel)
 
 
-@of_arrays("pscdsl.conv_transpose", together=("x", "kernel"))
+@of_numbers("pscdsl.conv_transpose", together=("x", "kernel"))
 def conv_transpose(
     x: Value,
     kernel: Value,
@@ -229,7 +229,7 @@ def _spatial(x: Value, name: str) -> int:
     return x.ndim - 2
 
 
-@of_arrays("pscdsl.max_pool", together=("x",))
+@of_numbers("pscdsl.max_pool", together=("x",))
 def max_pool(
     x: Value, window: Any, strides: Any = None, padding: Any = "valid", dilation: Any = 1
 ) -> Value:
@@ -239,7 +239,7 @@ def max_pool(
     return _pooled(x, "maximum", window, strides, padding, dilation, count, "pscdsl.max_pool")
 
 
-@of_arrays("pscdsl.avg_pool", together=("x",))
+@of_numbers("pscdsl.avg_pool", together=("x",))
 def avg_pool(
     x: Value,
     window: Any,
@@ -265,7 +265,7 @@ def avg_pool(
     return divide(sums, shared)  # type: ignore[no-any-return]
 
 
-@of_arrays("pscdsl.reduce_window", together=("x",))
+@of_numbers("pscdsl.reduce_window", together=("x",))
 def reduce_window(
     x: Value,
     kind: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pscdsl.builder import Value
 from pscdsl.numpy.axes import normalize_axis
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.reductions import accumulated, without_nan
 from pscdsl.numpy.shorthand import filled, joined, raveled
 from pscdsl.primitives.reductions import Accumulation, Cumulative, identity
@@ -23,31 +23,31 @@ def running(
     return Cumulative(kind, normalize_axis(axis, a.ndim, name))(x)
 
 
-@of_arrays("numpy.cumsum", together=("a",))
+@of_numbers("numpy.cumsum", together=("a",))
 def cumsum(a: Value, axis: int | None = None, dtype: DType | None = None) -> Value:
     """The running sum; bool and small integers are summed in 32 bits."""
     return running(a, "sum", axis, dtype, "numpy.cumsum")
 
 
-@of_arrays("numpy.cumprod", together=("a",))
+@of_numbers("numpy.cumprod", together=("a",))
 def cumprod(a: Value, axis: int | None = None, dtype: DType | None = None) -> Value:
     """The running product; bool and small integers are multiplied in 32 bits."""
     return running(a, "product", axis, dtype, "numpy.cumprod")
 
 
-@of_arrays("numpy.nancumsum", together=("a",))
+@of_numbers("numpy.nancumsum", together=("a",))
 def nancumsum(a: Value, axis: int | None = None, dtype: DType | None = None) -> Value:
     """The running sum of what is not NaN."""
     return running(without_nan(a, 0), "sum", axis, dtype, "numpy.nancumsum")
 
 
-@of_arrays("numpy.nancumprod", together=("a",))
+@of_numbers("numpy.nancumprod", together=("a",))
 def nancumprod(a: Value, axis: int | None = None, dtype: DType | None = None) -> Value:
     """The running product of what is not NaN."""
     return running(without_nan(a, 1), "product", axis, dtype, "numpy.nancumprod")
 
 
-@of_arrays("numpy.cumulative_sum", together=("x",))
+@of_numbers("numpy.cumulative_sum", together=("x",))
 def cumulative_sum(
     x: Value,
     /,
@@ -60,7 +60,7 @@ def cumulative_sum(
     return _standard(x, "sum", axis, dtype, include_initial, "numpy.cumulative_sum")
 
 
-@of_arrays("numpy.cumulative_prod", together=("x",))
+@of_numbers("numpy.cumulative_prod", together=("x",))
 def cumulative_prod(
     x: Value,
     /,

@@ -141,6 +141,9 @@ def _diagonal(name: str, x: Value, k: Size) -> Value:
     count = largest(facts, least(facts, rows - down, columns - right), 0)
     if count == 0:
         return filled(x, False, (0, *x.shape[2:]))
+    for size in (rows, columns):
+        if not facts.proves(Fact("<=", 1, size)):
+            raise Failure(UnprovenSize.of(facts, f"an axis in `{name}`", Fact("<=", 1, size)))
     place = iota(x, count)
     pairs = [
         reshaped(e.add(place, start) if start != 0 else place, (count, 1))

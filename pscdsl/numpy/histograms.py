@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import extremum, require_elements, total
 from pscdsl.numpy.searching import places, require_same_length, require_vector
@@ -58,7 +58,7 @@ def _signed(x: Value) -> Value:
     return cast(x, I64) if x.dtype is U32 else x
 
 
-@of_arrays("numpy.bincount", alone=("x", "weights"), traced=("length",))
+@of_numbers("numpy.bincount", alone=("x", "weights"), traced=("length",))
 def bincount(
     here: Builder,
     x: Value,
@@ -85,7 +85,7 @@ def bincount(
     return tallied(x, inside, weights, length)
 
 
-@of_arrays("numpy.histogram_bin_edges", together=("a",), traced=("bins", "range"))
+@of_numbers("numpy.histogram_bin_edges", together=("a",), traced=("bins", "range"))
 def histogram_bin_edges(
     here: Builder,
     a: Value,
@@ -96,7 +96,7 @@ def histogram_bin_edges(
     return _edges(here, a, bins, range)
 
 
-@of_arrays("numpy.histogram", together=("a",), alone=("weights",), traced=("bins", "range"))
+@of_numbers("numpy.histogram", together=("a",), alone=("weights",), traced=("bins", "range"))
 def histogram(
     here: Builder,
     a: Value,
@@ -182,6 +182,7 @@ def _even(first: Value, last: Value, count: Size) -> Value:
     """Edges at equal distances; the last is exact."""
     dtype = wide(first.dtype)
     start, stop = cast(first, dtype), cast(last, dtype)
-    step = e.divide(e.subtract(stop, start), count)
-    inner = e.add(e.multiply(iota(first, count, dtype), step), start)
+    # The division comes last: a step would be rounded first, and a backend may fuse what follows.
+    whole = e.multiply(iota(first, count, dtype), e.subtract(stop, start))
+    inner = e.add(e.divide(whole, count), start)
     return cast(joined((inner, reshaped(stop, (1,))), 0), first.dtype)

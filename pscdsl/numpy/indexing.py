@@ -17,7 +17,8 @@ from pscdsl.primitives.shaping import Slice
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import NotAnIndex, UnprovenSize
+from pscdsl.typing.codes.shapes_indexing import NotAnIndex
+from pscdsl.typing.codes.shapes_manipulation import UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, I64

@@ -10,18 +10,15 @@ import numpy as np
 
 from pscdsl.builder import Value, Weak
 from pscdsl.numpy.arguments import NDArray, as_known_integer, is_known_array, is_sequence, is_slice
+from pscdsl.numpy.openness import Known
 from pscdsl.numpy.shorthand import cast, joined, reshaped, where
 from pscdsl.numpy.slices import Cut, cut, place
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Constant
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import (
-    DataDependentShape,
-    NotAnIndex,
-    TooManyIndices,
-    UnprovenSize,
-)
+from pscdsl.typing.codes.shapes_indexing import NotAnIndex, TooManyIndices
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, I32, I64, Kind
@@ -147,6 +144,8 @@ def _places(x: Value, item: Any, axis: int) -> Value:
         item = _from_list(x, item, axis)
     elif is_known_array(item):
         item = _from_constant(x, item, axis)
+    elif isinstance(item, Known) and item.kind <= Kind.INT:
+        item = _from_constant(x, item.numbers, axis)
     if isinstance(item, Weak):
         if item.kind > Kind.INT:
             raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))

@@ -10,7 +10,7 @@ from pscdsl.builder import Value, broadcast_shapes
 from pscdsl.meanings import Meaning
 from pscdsl.numpy import diagonals, reductions
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.contraction import Labelled, Labels, contract
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.shorthand import at, joined, listed, moved, raveled, reshaped
@@ -110,13 +110,13 @@ def matrix_product(x: Value, y: Value, name: str = "numpy.matmul") -> Value:
     )
 
 
-@of_arrays("numpy.matmul", together=("x1", "x2"))
+@of_numbers("numpy.matmul", together=("x1", "x2"))
 def matmul(x1: Value, x2: Value, /) -> Value:
     """The matrix product, `x1 @ x2`; leading axes broadcast."""
     return matrix_product(x1, x2)
 
 
-@of_arrays("numpy.matvec", together=("x1", "x2"))
+@of_numbers("numpy.matvec", together=("x1", "x2"))
 def matvec(x1: Value, x2: Value, /) -> Value:
     """Matrices times vectors; leading axes broadcast."""
     _require_axes(x1, 2, "numpy.matvec")
@@ -126,7 +126,7 @@ def matvec(x1: Value, x2: Value, /) -> Value:
     return reshaped(result, result.shape[:-1])
 
 
-@of_arrays("numpy.vecmat", together=("x1", "x2"))
+@of_numbers("numpy.vecmat", together=("x1", "x2"))
 def vecmat(x1: Value, x2: Value, /) -> Value:
     """Vectors, conjugated, times matrices; leading axes broadcast."""
     _require_axes(x1, 1, "numpy.vecmat")
@@ -136,7 +136,7 @@ def vecmat(x1: Value, x2: Value, /) -> Value:
     return reshaped(result, (*result.shape[:-2], result.shape[-1]))
 
 
-@of_arrays("numpy.vecdot", together=("x1", "x2"))
+@of_numbers("numpy.vecdot", together=("x1", "x2"))
 def vecdot(x1: Value, x2: Value, /, axis: int = -1) -> Value:
     """The products of the elements along an axis, the first conjugated, summed; axes broadcast."""
     for x in (x1, x2):
@@ -166,7 +166,7 @@ def _along(name: str, x: Value, y: Value, left: Sequence[int], right: Sequence[i
     return contract((Labelled(x, tuple(x_labels)), Labelled(y, tuple(y_labels))), tuple(output))
 
 
-@of_arrays("numpy.dot", together=("a", "b"))
+@of_numbers("numpy.dot", together=("a", "b"))
 def dot(a: Value, b: Value) -> Value:
     """The last axis of a against the last but one of b, without broadcasting; scalars multiply."""
     if not a.ndim or not b.ndim:
@@ -176,7 +176,7 @@ def dot(a: Value, b: Value) -> Value:
     return _along("numpy.dot", a, b, [a.ndim - 1], [max(b.ndim - 2, 0)])
 
 
-@of_arrays("numpy.inner", together=("a", "b"))
+@of_numbers("numpy.inner", together=("a", "b"))
 def inner(a: Value, b: Value) -> Value:
     """The last axes against each other; scalars multiply."""
     if not a.ndim or not b.ndim:
@@ -184,19 +184,19 @@ def inner(a: Value, b: Value) -> Value:
     return _along("numpy.inner", a, b, [a.ndim - 1], [b.ndim - 1])
 
 
-@of_arrays("numpy.vdot", together=("a", "b"))
+@of_numbers("numpy.vdot", together=("a", "b"))
 def vdot(a: Value, b: Value) -> Value:
     """All elements against each other, in order, those of a conjugated."""
     return _along("numpy.vdot", conjugated(raveled(a)), raveled(b), [0], [0])
 
 
-@of_arrays("numpy.outer", together=("a", "b"))
+@of_numbers("numpy.outer", together=("a", "b"))
 def outer(a: Value, b: Value) -> Value:
     """Each element of a times each of b, as a matrix."""
     return _along("numpy.outer", raveled(a), raveled(b), (), ())
 
 
-@of_arrays("numpy.tensordot", together=("a", "b"))
+@of_numbers("numpy.tensordot", together=("a", "b"))
 def tensordot(a: Value, b: Value, axes: Any = 2) -> Value:
     """Axes of a against axes of b: so many of the last and the first, or the pairs named."""
     name = "numpy.tensordot"
@@ -222,7 +222,7 @@ def _several(axes: object) -> Sequence[object]:
     return (axes,) if items is None else items
 
 
-@of_arrays("numpy.kron", together=("a", "b"))
+@of_numbers("numpy.kron", together=("a", "b"))
 def kron(a: Value, b: Value) -> Value:
     """The Kronecker product: each element of a times all of b, in blocks."""
     rank = max(a.ndim, b.ndim)
@@ -235,7 +235,7 @@ def kron(a: Value, b: Value) -> Value:
     return reshaped(blocks, tuple([x * y for x, y in zip(left, right, strict=True)]))
 
 
-@of_arrays("numpy.trace", together=("a",), traced=("offset",))
+@of_numbers("numpy.trace", together=("a",), traced=("offset",))
 def trace(
     a: Value, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: DType | None = None
 ) -> Value:
@@ -248,7 +248,7 @@ def _call(meaning: Meaning, *args: Any) -> Value:
     return result
 
 
-@of_arrays("numpy.cross", together=("a", "b"))
+@of_numbers("numpy.cross", together=("a", "b"))
 def cross(
     a: Value,
     b: Value,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Value
+from pscdsl.builder import Value, broadcast_to
 from pscdsl.numpy.axes import Axes, normalize_axes
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.reductions import accumulated, count_along, total
 from pscdsl.numpy.shorthand import cast, filled, is_nan, largest, where, wide
 from pscdsl.primitives.elementwise import (
@@ -23,6 +23,7 @@ from pscdsl.primitives.elementwise import (
     subtract,
 )
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import DType, inexact
@@ -52,7 +53,7 @@ def squared(x: Value) -> Value:
     return add(multiply(re, re), multiply(im, im))  # type: ignore[no-any-return]
 
 
-@of_arrays("numpy.mean", together=("a",))
+@of_numbers("numpy.mean", together=("a",))
 def mean(
     a: Value, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False
 ) -> Value:
@@ -62,7 +63,7 @@ def mean(
     return cast(mean_over(cast(a, wide(result)), axes, keepdims), result)
 
 
-@of_arrays("numpy.var", together=("a", "mean"), traced=("ddof", "correction"))
+@of_numbers("numpy.var", together=("a", "mean"), numbers=("ddof", "correction"))
 def var(
     a: Value,
     axis: Axes = None,
@@ -78,7 +79,7 @@ def var(
     return cast(_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean), result.real)
 
 
-@of_arrays("numpy.std", together=("a", "mean"), traced=("ddof", "correction"))
+@of_numbers("numpy.std", together=("a", "mean"), numbers=("ddof", "correction"))
 def std(
     a: Value,
     axis: Axes = None,
@@ -99,10 +100,18 @@ def _variance(
     a: Value, axis: Axes, dtype: DType, ddof: Any, keepdims: bool, mean: Value | None
 ) -> Value:
     axes, x = normalize_axes(axis, a.ndim, "numpy.var"), cast(a, wide(dtype))
-    middle = mean_over(x, axes, keepdims=True) if mean is None else cast(mean, x.dtype)
+    middle = mean_over(x, axes, keepdims=True) if mean is None else _fitting(mean, x)
     summed = total(squared(subtract(x, middle)), axes, keepdims)
     count = count_along(a.shape, axes)
     return divide(summed, _degrees(summed, count, ddof))  # type: ignore[no-any-return]
+
+
+def _fitting(mean: Value, x: Value) -> Value:
+    """A mean that the user gives: it has the axes of the array, or fewer."""
+    if mean.ndim > x.ndim:
+        wanted = f"a mean with at most {x.ndim} axes"
+        raise Failure(WrongNumberOfAxes(function="numpy.var", given=mean.type, wanted=wanted))
+    return broadcast_to(cast(mean, x.dtype), x.shape)
 
 
 def _degrees(like: Value, count: Size, ddof: Any) -> Any:
@@ -121,7 +130,7 @@ def _ddof(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-@of_arrays("numpy.nanmean", together=("a",))
+@of_numbers("numpy.nanmean", together=("a",))
 def nanmean(
     a: Value, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False
 ) -> Value:
@@ -131,7 +140,7 @@ def nanmean(
     return cast(divide(_present_total(x, axes, keepdims), _present(x, axes, keepdims)), result)
 
 
-@of_arrays("numpy.nanvar", together=("a", "mean"), traced=("ddof", "correction"))
+@of_numbers("numpy.nanvar", together=("a", "mean"), numbers=("ddof", "correction"))
 def nanvar(
     a: Value,
     axis: Axes = None,
@@ -148,7 +157,7 @@ def nanvar(
     return cast(variance, result.real)
 
 
-@of_arrays("numpy.nanstd", together=("a", "mean"), traced=("ddof", "correction"))
+@of_numbers("numpy.nanstd", together=("a", "mean"), numbers=("ddof", "correction"))
 def nanstd(
     a: Value,
     axis: Axes = None,
@@ -172,7 +181,7 @@ def _nan_variance(
     if mean is None:
         middle = divide(_present_total(x, axes, True), _present(x, axes, True))
     else:
-        middle = cast(mean, x.dtype)
+        middle = _fitting(mean, x)
     zero = filled(x, 0, ())
     spread = where(is_nan(x), zero, subtract(x, middle))
     summed = total(squared(spread), axes, keepdims)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
+from pscdsl.numpy.arguments import NDArray
 from pscdsl.numpy.shorthand import cast
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import Shape
@@ -24,6 +25,18 @@ def created(
     """A new array: in a dtype if one is given, else open; `at` must be exact in every dtype."""
     given = as_dtype(dtype)
     return Weak(here, kind, shape, at, scalar=True) if given is None else at(given)
+
+
+class Known(Weak):
+    """An open array whose numbers are known while checking."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(
+        self, builder: Builder, kind: Kind, numbers: NDArray, at: Callable[[DType], Value]
+    ) -> None:
+        super().__init__(builder, kind, numbers.shape, at, scalar=True)
+        self.numbers = numbers
 
 
 def as_dtype(dtype: object) -> DType | None:

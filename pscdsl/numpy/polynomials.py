@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Value
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers, require_number
 from pscdsl.numpy.elementwise import require, to_inexact
 from pscdsl.numpy.searching import require_vector
 from pscdsl.numpy.shorthand import (
@@ -31,7 +31,7 @@ FEW = 32
 """Up to so many coefficients are written out one after the other; more are a loop."""
 
 
-@of_arrays("numpy.polyval", together=("p", "x"))
+@of_numbers("numpy.polyval", together=("p", "x"))
 def polyval(p: Value, x: Value) -> Value:
     """A polynomial at x, by Horner's rule."""
     require("numpy.polyval", p, "numeric")
@@ -55,13 +55,13 @@ def at_type(p: Value) -> Any:
     return p.type.with_shape(())
 
 
-@of_arrays("numpy.polyadd", together=("a1", "a2"))
+@of_numbers("numpy.polyadd", together=("a1", "a2"))
 def polyadd(a1: Value, a2: Value) -> Value:
     """The sum of two polynomials."""
     return _combined("numpy.polyadd", a1, a2, e.add)
 
 
-@of_arrays("numpy.polysub", together=("a1", "a2"))
+@of_numbers("numpy.polysub", together=("a1", "a2"))
 def polysub(a1: Value, a2: Value) -> Value:
     """The difference of two polynomials."""
     return _combined("numpy.polysub", a1, a2, e.subtract)
@@ -80,16 +80,17 @@ def _combined(name: str, a1: Value, a2: Value, combine: Any) -> Value:
     return result
 
 
-@of_arrays("numpy.polymul", together=("a1", "a2"))
+@of_numbers("numpy.polymul", together=("a1", "a2"))
 def polymul(a1: Value, a2: Value) -> Value:
     """The product of two polynomials; leading zeros stay."""
     result: Value = convolve(a1, a2)
     return result
 
 
-@of_arrays("numpy.polyder", together=("p",))
+@of_numbers("numpy.polyder", together=("p",))
 def polyder(p: Value, m: int = 1) -> Value:
     """The m-th derivative of a polynomial."""
+    require("numpy.polyder", p, "numeric")
     size = require_vector(p, "numpy.polyder", "a vector of coefficients")
     _check_order("numpy.polyder", m)
     for _ in range(m):
@@ -102,9 +103,10 @@ def polyder(p: Value, m: int = 1) -> Value:
     return p
 
 
-@of_arrays("numpy.polyint", together=("p",), traced=("k",))
+@of_numbers("numpy.polyint", together=("p",), traced=("k",))
 def polyint(p: Value, m: int = 1, k: Any = None) -> Value:
     """The m-th antiderivative of a polynomial, with constants k."""
+    require("numpy.polyint", p, "numeric")
     size = require_vector(p, "numpy.polyint", "a vector of coefficients")
     _check_order("numpy.polyint", m)
     p = to_inexact(p)
@@ -113,6 +115,7 @@ def polyint(p: Value, m: int = 1, k: Any = None) -> Value:
         problem = f"takes {m} constants `k`, not {len(constants)}"
         raise Failure(BadArguments(function="numpy.polyint", problem=problem))
     for constant in constants:
+        require_number(constant, "numpy.polyint", "k")
         exponents = reversed_along(e.add(iota(p, size, p.dtype), 1), 0)
         last = e.add(filled(p, 0, (1,)), constant)
         p = joined((e.divide(p, exponents), cast(last, p.dtype)), 0)

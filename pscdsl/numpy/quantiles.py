@@ -15,7 +15,7 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.numpy.axes import Axes, normalize_axes
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import count_along, reduced_shape, require_elements
 from pscdsl.numpy.shorthand import (
@@ -182,14 +182,14 @@ def _blended(low: Value, high: Value, share: Value) -> Value:
     return where(e.bitwise_or(e.equal(share, 0), e.equal(low, high)), low, inner)
 
 
-@of_arrays("numpy.median", together=("a",))
+@of_numbers("numpy.median", together=("a",))
 def median(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The middle element, or the mean of the two in the middle; NaN if one is NaN."""
     half = a.builder.program.current.literal(0.5, F64)
     return _quantiles(a, half, axis, METHODS["linear"], keepdims, "numpy.median", False)
 
 
-@of_arrays("numpy.nanmedian", together=("a",))
+@of_numbers("numpy.nanmedian", together=("a",))
 def nanmedian(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The median of what is not NaN; NaN if there is nothing else."""
     half = a.builder.program.current.literal(0.5, F64)
@@ -199,7 +199,7 @@ def nanmedian(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
 def _declare(name: str, scale: int, skip_nan: bool) -> None:
     qualified = f"numpy.{name}"
 
-    @of_arrays(qualified, together=("a",), traced=("q",))
+    @of_numbers(qualified, together=("a",), traced=("q",))
     def quantile(
         here: Builder,
         a: Value,

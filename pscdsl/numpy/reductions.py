@@ -13,13 +13,14 @@ import numpy as np
 from pscdsl.builder import Builder, Value
 from pscdsl.ir import Scalar
 from pscdsl.numpy.axes import Axes, normalize_axes
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.shorthand import at_least, cast, filled, is_nan, reshaped, truth, where
 from pscdsl.primitives.elementwise import Elementwise, add, maximum, minimum, multiply, subtract
 from pscdsl.primitives.reductions import Extreme, Reduce
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
+from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_library import EmptyReduction
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
@@ -39,6 +40,9 @@ def accumulated(a: Value, dtype: DType | None, name: str) -> Value:
     """The array in the dtype in which it is added up."""
     if dtype is None:
         return cast(a, accumulator(a.dtype))
+    if not dtype.is_number:
+        problem = f"takes a dtype of numbers, not {dtype}"
+        raise Failure(BadArguments(function=name, problem=problem))
     if dtype.kind < a.dtype.kind:
         raise Failure(AccumulatorTooNarrow(function=name, given=a.type, dtype=dtype))
     return cast(a, dtype)
@@ -90,7 +94,7 @@ def _started(result: Value, initial: Value | Scalar | None, combine: Elementwise
     return result
 
 
-@of_arrays("numpy.sum", together=("a",), traced=("initial",))
+@of_numbers("numpy.sum", together=("a",), numbers=("initial",))
 def sum(  # noqa: A001
     a: Value,
     axis: Axes = None,
@@ -105,7 +109,7 @@ def sum(  # noqa: A001
     return _started(result, initial, add)
 
 
-@of_arrays("numpy.prod", together=("a",), traced=("initial",))
+@of_numbers("numpy.prod", together=("a",), numbers=("initial",))
 def prod(
     a: Value,
     axis: Axes = None,
@@ -137,7 +141,7 @@ def _extremum(
     return _started(extremum(a, kind, axes, keepdims), initial, combine)
 
 
-@of_arrays("numpy.max", "numpy.amax", together=("a",), traced=("initial",))
+@of_numbers("numpy.max", "numpy.amax", together=("a",), numbers=("initial",))
 def max(  # noqa: A001
     a: Value,
     axis: Axes = None,
@@ -149,7 +153,7 @@ def max(  # noqa: A001
     return _extremum(a, "maximum", axis, keepdims, initial, "numpy.max")
 
 
-@of_arrays("numpy.min", "numpy.amin", together=("a",), traced=("initial",))
+@of_numbers("numpy.min", "numpy.amin", together=("a",), numbers=("initial",))
 def min(  # noqa: A001
     a: Value,
     axis: Axes = None,
@@ -161,7 +165,7 @@ def min(  # noqa: A001
     return _extremum(a, "minimum", axis, keepdims, initial, "numpy.min")
 
 
-@of_arrays("numpy.ptp", together=("a",))
+@of_numbers("numpy.ptp", together=("a",))
 def ptp(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The largest minus the smallest."""
     high = _extremum(a, "maximum", axis, keepdims, None, "numpy.ptp")
@@ -169,7 +173,7 @@ def ptp(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     return result
 
 
-@of_arrays("numpy.all", alone=("a",))
+@of_numbers("numpy.all", alone=("a",))
 def all(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:  # noqa: A001
     """Whether all elements over axes are other than zero."""
     axes = normalize_axes(axis, a.ndim, "numpy.all")
@@ -177,7 +181,7 @@ def all(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -
     return finished(Reduce("all", axes)(x), a.shape, axes, keepdims) if axes else x
 
 
-@of_arrays("numpy.any", alone=("a",))
+@of_numbers("numpy.any", alone=("a",))
 def any(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:  # noqa: A001
     """Whether an element over axes is other than zero."""
     axes = normalize_axes(axis, a.ndim, "numpy.any")
@@ -185,7 +189,7 @@ def any(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -
     return finished(Reduce("any", axes)(x), a.shape, axes, keepdims) if axes else x
 
 
-@of_arrays("numpy.count_nonzero", alone=("a",))
+@of_numbers("numpy.count_nonzero", alone=("a",))
 def count_nonzero(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """How many elements are other than zero, as i32."""
     return total(cast(truth(a), I32), normalize_axes(axis, a.ndim, "numpy.count_nonzero"), keepdims)
@@ -196,7 +200,7 @@ def without_nan(a: Value, value: Scalar) -> Value:
     return where(is_nan(a), filled(a, value, ()), a) if a.dtype.is_inexact else a
 
 
-@of_arrays("numpy.nansum", together=("a",), traced=("initial",))
+@of_numbers("numpy.nansum", together=("a",), numbers=("initial",))
 def nansum(
     a: Value,
     axis: Axes = None,
@@ -210,7 +214,7 @@ def nansum(
     return result
 
 
-@of_arrays("numpy.nanprod", together=("a",), traced=("initial",))
+@of_numbers("numpy.nanprod", together=("a",), numbers=("initial",))
 def nanprod(
     a: Value,
     axis: Axes = None,
@@ -243,7 +247,7 @@ def _nan_extremum(
     return result
 
 
-@of_arrays("numpy.nanmax", together=("a",), traced=("initial",))
+@of_numbers("numpy.nanmax", together=("a",), numbers=("initial",))
 def nanmax(
     a: Value, axis: Axes = None, *, keepdims: bool = False, initial: Value | Scalar | None = None
 ) -> Value:
@@ -251,7 +255,7 @@ def nanmax(
     return _nan_extremum(a, "maximum", axis, keepdims, initial, "numpy.nanmax")
 
 
-@of_arrays("numpy.nanmin", together=("a",), traced=("initial",))
+@of_numbers("numpy.nanmin", together=("a",), numbers=("initial",))
 def nanmin(
     a: Value, axis: Axes = None, *, keepdims: bool = False, initial: Value | Scalar | None = None
 ) -> Value:

@@ -18,7 +18,7 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import disagreement, instance
 from pscdsl.typing.codes.shapes_manipulation import ImpossibleReshape, NotOfSizeOne, UnprovenSize
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Size
+from pscdsl.typing.dims import Size, as_terms
 
 
 @of_arrays("numpy.reshape", together=("a",), traced=("shape",))
@@ -37,7 +37,9 @@ def reshaped_shape(facts: Assumptions, given: ArrayType, wanted: Any) -> Shape:
     total = size_of(given.shape)
     if not open_axes:
         if not facts.equal(total, size_of(tuple(sizes))):
-            raise _impossible(given, sizes, disagreement(facts, total, size_of(tuple(sizes))))
+            product = size_of(tuple(sizes))
+            missing = _missing(facts, total, product)
+            raise _impossible(given, sizes, disagreement(facts, total, product), missing)
         return tuple(sizes)
     if len(open_axes) > 1:
         raise Failure(
@@ -53,13 +55,26 @@ def reshaped_shape(facts: Assumptions, given: ArrayType, wanted: Any) -> Shape:
     if not facts.equal(found * known, total):
         divides = Fact("==", total % known, 0)
         why = f"{total} is not a multiple of {known}{instance(facts, divides)}"
-        raise _impossible(given, sizes, why)
+        raise _impossible(given, sizes, why, None if isinstance(divides.left, int) else divides)
     sizes[open_axes[0]] = found
     return tuple(sizes)
 
 
-def _impossible(given: ArrayType, wanted: list[Size], why: str) -> Failure:
-    return Failure(ImpossibleReshape(given=given, wanted=tuple(wanted), why=why))
+def _impossible(
+    given: ArrayType, wanted: list[Size], why: str, missing: Fact | None = None
+) -> Failure:
+    return Failure(ImpossibleReshape(given=given, wanted=tuple(wanted), why=why, missing=missing))
+
+
+def _missing(facts: Assumptions, total: Size, product: Size) -> Fact | None:
+    """A division in the wanted sizes that would have to leave no remainder."""
+    for monomial, _ in as_terms(product):
+        for atom in monomial:
+            if atom.kind == "//":
+                exact = Fact("==", atom.args[0] % atom.args[1], 0)
+                if facts.assume(exact).equal(total, product):
+                    return exact
+    return None
 
 
 @of_arrays("numpy.ravel", together=("a",))

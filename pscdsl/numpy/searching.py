@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from pscdsl.builder import Value
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.shorthand import (
     at,
@@ -109,7 +109,7 @@ def _side(side: Any, name: str) -> Side:
     raise Failure(BadArguments(function=name, problem=f"has no side {side!r}"))
 
 
-@of_arrays("numpy.searchsorted", together=("a", "v"), alone=("sorter",))
+@of_numbers("numpy.searchsorted", together=("a", "v"), alone=("sorter",))
 def searchsorted(a: Value, v: Value, side: str = "left", sorter: Value | None = None) -> Value:
     """The i32 places at which elements go into a sorted array."""
     size = require_vector(a, "numpy.searchsorted", "a sorted array")
@@ -122,7 +122,7 @@ def searchsorted(a: Value, v: Value, side: str = "left", sorter: Value | None = 
     return places(a, v, _side(side, "numpy.searchsorted"))
 
 
-@of_arrays("numpy.digitize", together=("x", "bins"))
+@of_numbers("numpy.digitize", together=("x", "bins"))
 def digitize(x: Value, bins: Value, right: bool = False) -> Value:
     """The i32 index of the bin of each element; bins ascend or descend, which is not checked."""
     count = require_vector(bins, "numpy.digitize", "an array of bins")
@@ -138,7 +138,7 @@ def digitize(x: Value, bins: Value, right: bool = False) -> Value:
     return where(descending, e.subtract(x.builder.program.current.size(count, I32), found), found)
 
 
-@of_arrays("numpy.isin", together=("element", "test_elements"))
+@of_numbers("numpy.isin", together=("element", "test_elements"))
 def isin(
     element: Value,
     test_elements: Value,

@@ -9,11 +9,8 @@ from pscdsl.numpy.shorthand import largest, least
 from pscdsl.numpy.sizes import as_size
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import (
-    DataDependentShape,
-    IndexOutOfRange,
-    UnprovenSize,
-)
+from pscdsl.typing.codes.shapes_indexing import IndexOutOfRange
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pscdsl.builder import Value
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.contraction import Labelled, contract
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.linear import conjugated
@@ -32,7 +32,7 @@ from pscdsl.typing.dtypes import BOOL, I32
 MODES = ("full", "same", "valid")
 
 
-@of_arrays("numpy.convolve", together=("a", "v"))
+@of_numbers("numpy.convolve", together=("a", "v"))
 def convolve(a: Value, v: Value, mode: str = "full") -> Value:
     """The discrete convolution of two vectors; both must be known to have elements."""
     _check("numpy.convolve", a, v, mode)
@@ -41,7 +41,7 @@ def convolve(a: Value, v: Value, mode: str = "full") -> Value:
     return _slid(a, reversed_along(v, 0), mode)
 
 
-@of_arrays("numpy.correlate", together=("a", "v"))
+@of_numbers("numpy.correlate", together=("a", "v"))
 def correlate(a: Value, v: Value, mode: str = "valid") -> Value:
     """The correlation of two vectors, the second conjugated."""
     _check("numpy.correlate", a, v, mode)

@@ -13,7 +13,7 @@ import numpy as np
 from pscdsl.builder import Builder, Value
 from pscdsl.meanings import function
 from pscdsl.numpy.axes import normalize_axis
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import as_array, of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.reductions import finished, require_elements, without_nan
 from pscdsl.numpy.shorthand import at, at_least, cast, counting, listed, moved, raveled, reshaped
@@ -57,7 +57,7 @@ def _check_kind(name: str, kind: object, stable: object) -> None:
         raise Failure(BadArguments(function=name, problem=problem))
 
 
-@of_arrays("numpy.sort", together=("a",))
+@of_numbers("numpy.sort", together=("a",))
 def sort(
     a: Value, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
 ) -> Value:
@@ -66,7 +66,7 @@ def sort(
     return in_order(*_one_axis(a, axis, "numpy.sort"))
 
 
-@of_arrays("numpy.argsort", alone=("a",))
+@of_numbers("numpy.argsort", alone=("a",))
 def argsort(
     here: Builder,
     a: Value,
@@ -80,7 +80,7 @@ def argsort(
     return order_of(*_one_axis(a, axis, "numpy.argsort"))
 
 
-@of_arrays("numpy.sort_complex", together=("a",))
+@of_numbers("numpy.sort_complex", together=("a",))
 def sort_complex(a: Value) -> Value:
     """The elements in ascending order, as complex numbers."""
     return in_order(cast(a, a.dtype.complex), normalize_axis(-1, a.ndim, "numpy.sort_complex"))
@@ -89,7 +89,9 @@ def sort_complex(a: Value) -> Value:
 @function("numpy.lexsort", alone=("keys",))
 def lexsort(here: Builder, keys: Value | Sequence[Value], axis: int = -1) -> Value:
     """The i32 places in the order of several keys, the last of which counts most."""
-    if isinstance(keys, Value):
+    if not isinstance(keys, Value):
+        keys = [as_array(key, "numpy.lexsort", "keys") for key in listed(keys) or ()]
+    else:
         rows = keys.shape[0] if keys.shape else None
         if not isinstance(rows, int):
             wanted = "keys along a first axis of a constant size"
@@ -99,6 +101,8 @@ def lexsort(here: Builder, keys: Value | Sequence[Value], axis: int = -1) -> Val
         keys = [at(keys, 0, index) for index in range(rows)]
     if not keys:
         raise Failure(BadArguments(function="numpy.lexsort", problem="needs at least one key"))
+    for key in keys:
+        require("numpy.lexsort", key, "any")
     first = keys[0]
     for key in keys[1:]:
         _require_same_shape(first, key)
@@ -139,7 +143,7 @@ def _check_places(a: Value, axis: int, kth: Any, name: str) -> None:
         require_count(a, axis, needed, f"`kth={place}`", name)
 
 
-@of_arrays("numpy.partition", together=("a",))
+@of_numbers("numpy.partition", together=("a",))
 def partition(a: Value, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Value:
     """The elements in ascending order: a sort, which is a partition at every place."""
     x, place = _one_axis(a, axis, "numpy.partition")
@@ -147,7 +151,7 @@ def partition(a: Value, kth: Any, axis: int | None = -1, kind: str = "introselec
     return in_order(x, place)
 
 
-@of_arrays("numpy.argpartition", alone=("a",))
+@of_numbers("numpy.argpartition", alone=("a",))
 def argpartition(
     here: Builder, a: Value, kth: Any, axis: int | None = -1, kind: str = "introselect"
 ) -> Value:
@@ -167,33 +171,33 @@ def _place(a: Value, kind: Extreme, axis: int | None, keepdims: bool, name: str)
     return finished(result, x.shape, (place,), keepdims)
 
 
-@of_arrays("numpy.argmax", alone=("a",))
+@of_numbers("numpy.argmax", alone=("a",))
 def argmax(here: Builder, a: Value, axis: int | None = None, *, keepdims: bool = False) -> Value:
     """The first i32 place of the largest element; of the first NaN if there is one."""
     return _place(a, "maximum", axis, keepdims, "numpy.argmax")
 
 
-@of_arrays("numpy.argmin", alone=("a",))
+@of_numbers("numpy.argmin", alone=("a",))
 def argmin(here: Builder, a: Value, axis: int | None = None, *, keepdims: bool = False) -> Value:
     """The first i32 place of the smallest element; of the first NaN if there is one."""
     return _place(a, "minimum", axis, keepdims, "numpy.argmin")
 
 
-@of_arrays("numpy.nanargmax", alone=("a",))
+@of_numbers("numpy.nanargmax", alone=("a",))
 def nanargmax(here: Builder, a: Value, axis: int | None = None, *, keepdims: bool = False) -> Value:
     """The first i32 place of the largest that is not NaN; 0 if there is nothing else."""
     require("numpy.nanargmax", a, REAL)
     return _place(without_nan(a, -np.inf), "maximum", axis, keepdims, "numpy.nanargmax")
 
 
-@of_arrays("numpy.nanargmin", alone=("a",))
+@of_numbers("numpy.nanargmin", alone=("a",))
 def nanargmin(here: Builder, a: Value, axis: int | None = None, *, keepdims: bool = False) -> Value:
     """The first i32 place of the smallest that is not NaN; 0 if there is nothing else."""
     require("numpy.nanargmin", a, REAL)
     return _place(without_nan(a, np.inf), "minimum", axis, keepdims, "numpy.nanargmin")
 
 
-@of_arrays("pscdsl.top_k", together=("x",), traced=("k",))
+@of_numbers("pscdsl.top_k", together=("x",), traced=("k",))
 def top_k(x: Value, k: Size, axis: int = -1) -> tuple[Value, Value]:
     """The k largest elements along an axis in descending order, and their i32 places."""
     require("pscdsl.top_k", x, REAL)

@@ -6,9 +6,9 @@ from typing import Any
 
 from pscdsl.builder import Value
 from pscdsl.numpy.axes import Axes, normalize_axes
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.contraction import Labelled, contract
-from pscdsl.numpy.elementwise import require, to_inexact
+from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.linear import conjugated
 from pscdsl.numpy.moments import averaging_dtype, mean_over
 from pscdsl.numpy.reductions import count_along, total
@@ -50,7 +50,7 @@ def _fitted(weights: Value, a: Value, axes: tuple[int, ...], whole: bool) -> Val
     return spread(transposed(weights, order), a.shape, sorted(axes))
 
 
-@of_arrays("numpy.average", together=("a", "weights"))
+@of_numbers("numpy.average", together=("a", "weights"))
 def average(
     a: Value,
     axis: Axes = None,
@@ -133,6 +133,7 @@ def _weight(x: Value, weights: tuple[Value | None, Value | None], name: str) -> 
     result: Value | None = None
     for each, what in zip(weights, ("`fweights`", "`aweights`"), strict=True):
         if each is not None:
+            require(name, each, REAL)
             sizes = (x.shape[1], require_vector(each, name, what))
             require_same_length(x, sizes, name, "the observations", what)
             factor = cast(each, x.dtype)
@@ -154,7 +155,7 @@ def _squeezed(c: Value) -> Value:
     return reshaped(c, ()) if c.shape == (1, 1) else c
 
 
-@of_arrays("numpy.cov", together=("m", "y"), alone=("fweights", "aweights"))
+@of_numbers("numpy.cov", together=("m", "y"), alone=("fweights", "aweights"))
 def cov(
     here: Any,
     m: Value,
@@ -177,7 +178,7 @@ def cov(
     return _squeezed(_covariances(m, y, rowvar, ddof, (fweights, aweights), dtype, "numpy.cov"))
 
 
-@of_arrays("numpy.corrcoef", together=("x", "y"))
+@of_numbers("numpy.corrcoef", together=("x", "y"))
 def corrcoef(
     x: Value, y: Value | None = None, rowvar: bool = True, *, dtype: DType | None = None
 ) -> Value:

@@ -22,9 +22,9 @@ from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes_indexing import NotAnIndex
 from pscdsl.typing.codes.shapes_manipulation import (
     DataDependentShape,
-    NotAnIndex,
     UnprovenSize,
     WrongNumberOfAxes,
 )

@@ -9,9 +9,10 @@ from typing import Any, Literal, TypeAlias
 
 from pscdsl.builder import Builder, Value
 from pscdsl.ir import Scalar
-from pscdsl.meanings import MEANINGS, Meaning, function
+from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.numpy import reductions
 from pscdsl.numpy.axes import Axes, normalize_axes, normalize_axis
+from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.cumulative import running
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.reductions import finished
@@ -31,7 +32,7 @@ OUTER = (
 
 
 def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
-    @function(f"numpy.{name}.reduce", together=("array",))
+    @of_numbers(f"numpy.{name}.reduce", together=("array",), numbers=("initial",))
     def reduce(
         array: Value,
         axis: Axes = 0,
@@ -43,7 +44,7 @@ def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
         """All elements along axes combined."""
         return whole(array, axis, dtype, keepdims=keepdims, initial=initial)
 
-    @function(f"numpy.{name}.accumulate", together=("array",))
+    @of_numbers(f"numpy.{name}.accumulate", together=("array",))
     def accumulate(array: Value, axis: int = 0, dtype: DType | None = None) -> Value:
         """Each element along an axis combined with all before it."""
         place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
@@ -51,7 +52,7 @@ def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
 
 
 def _extremum(name: str, whole: Meaning, kind: Extreme) -> None:
-    @function(f"numpy.{name}.reduce", together=("array",))
+    @of_numbers(f"numpy.{name}.reduce", together=("array",), numbers=("initial",))
     def reduce(
         array: Value,
         axis: Axes = 0,
@@ -62,7 +63,7 @@ def _extremum(name: str, whole: Meaning, kind: Extreme) -> None:
         """The largest or smallest along axes."""
         return whole(array, axis, keepdims=keepdims, initial=initial)
 
-    @function(f"numpy.{name}.accumulate", together=("array",))
+    @of_numbers(f"numpy.{name}.accumulate", together=("array",))
     def accumulate(array: Value, axis: int = 0) -> Value:
         """The largest or smallest up to each element along an axis."""
         require(f"numpy.{name}.accumulate", array, REAL)
@@ -79,12 +80,12 @@ def _running_extremum(x: Value, kind: Extreme, axis: int) -> Value:
 
 
 def _truth(name: str, whole: Meaning, kind: Extreme) -> None:
-    @function(f"numpy.{name}.reduce", alone=("array",))
+    @of_numbers(f"numpy.{name}.reduce", alone=("array",))
     def reduce(here: Builder, array: Value, axis: Axes = 0, *, keepdims: bool = False) -> Any:
         """Whether all or any along axes are other than zero."""
         return whole.apply(here, (array, axis), {"keepdims": keepdims})
 
-    @function(f"numpy.{name}.accumulate", alone=("array",))
+    @of_numbers(f"numpy.{name}.accumulate", alone=("array",))
     def accumulate(here: Builder, array: Value, axis: int = 0) -> Value:
         """Whether all or any up to each element along an axis are other than zero."""
         place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
@@ -92,7 +93,7 @@ def _truth(name: str, whole: Meaning, kind: Extreme) -> None:
 
 
 def _bits(name: str, kind: Bits) -> None:
-    @function(f"numpy.{name}.reduce", together=("array",))
+    @of_numbers(f"numpy.{name}.reduce", together=("array",))
     def reduce(array: Value, axis: Axes = 0, *, keepdims: bool = False) -> Value:
         """The bits of all elements along axes combined."""
         require(f"numpy.{name}.reduce", array, "integer or bool")
@@ -103,7 +104,7 @@ def _bits(name: str, kind: Bits) -> None:
 
 
 def _outer(name: str) -> None:
-    @function(f"numpy.{name}.outer", together=("A", "B"))
+    @of_numbers(f"numpy.{name}.outer", together=("A", "B"))
     def outer(here: Builder, A: Value, B: Value) -> Any:
         """The function of each element of A with each of B."""
         pairwise = MEANINGS[f"numpy.{name}"]

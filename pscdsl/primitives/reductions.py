@@ -131,11 +131,26 @@ class Reduce(Primitive, name="reduce"):
         wide = hlo.convert(x, given.with_dtype(dtype))
         init = hlo.full(identity(self.kind, dtype), ArrayType(dtype))
         combine = combiner(hlo, self.kind)
+        if dtype.is_float and self.kind in ("maximum", "minimum"):
+            combine = _keeping_nan(hlo, combine)
         (result,) = hlo.reduce((wide,), (init,), self.axes, (output.with_dtype(dtype),), combine)
         return (hlo.convert(result, output),)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
+
+
+def _keeping_nan(
+    hlo: Hlo, combine: Callable[[Sequence[H], Sequence[H]], Sequence[H]]
+) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
+    """The same, said so that XLA's CPU backend does not take it for an extremum without NaN."""
+
+    def combined(accumulators: Sequence[H], elements: Sequence[H]) -> Sequence[H]:
+        (known,) = accumulators
+        (following,) = combine(accumulators, elements)
+        return (hlo.select(hlo.compare("NE", known, known), known, following),)
+
+    return combined
 
 
 def combiner(hlo: Hlo, kind: Reduction) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pscdsl.arrays import Array
+from pscdsl.elements import Array
 from pscdsl.xla import boot
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,15 @@ def elaboration(jax: Any, theirs: dict[str, Any]) -> str:
         operations = _equations(traced.jaxpr)
 
         def trace(function: Any = theirs[work.name], arguments: Any = arguments) -> None:
-            jax.make_jaxpr(lambda *args: function(*args))(*arguments)  # a new function: no cache
+            def anew(*args: Any) -> Any:  # a new function: no cache
+                return function(*args)
 
-        found = compare(lambda work=work: fresh(work).ir(), trace)
+            jax.make_jaxpr(anew)(*arguments)
+
+        def elaborate(work: Workload = work) -> None:
+            fresh(work).ir()
+
+        found = compare(elaborate, trace)
         each = Ratio(
             found.ours / count,
             found.theirs / operations,
@@ -109,15 +116,17 @@ def run_time(jax: Any, theirs: dict[str, Any]) -> str:
         function = jax.jit(theirs[work.name])
         mine, other = np.asarray(work.kernel(*ours)), np.asarray(function(*others))
         np.testing.assert_allclose(mine, other, rtol=2e-3, atol=2e-3)
-        times = max(1, int(0.02 / seconds(lambda f=function, o=others: f(*o).block_until_ready())))
+        jaxs = functools.partial(_finished, function, others)
+        times = max(1, int(0.02 / seconds(jaxs)))
         found = compare(
-            lambda w=work, o=ours: w.kernel(*o).block_until_ready(),
-            lambda f=function, o=others: f(*o).block_until_ready(),
-            rounds=31,
-            times=times,
+            functools.partial(_finished, work.kernel, ours), jaxs, rounds=31, times=times
         )
         rows.append(row(work.name, found))
     return table("run time", HEAD, rows)
+
+
+def _finished(function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    function(*arguments).block_until_ready()
 
 
 def identity(array: Any) -> Any:

@@ -91,7 +91,7 @@ def mandelbrot(re: f32["n"], im: f32["m"]) -> i32["m n"]:
     cr = np.broadcast_to(re[None, :], (im.shape[0], re.shape[0]))
     ci = np.broadcast_to(im[:, None], (im.shape[0], re.shape[0]))
 
-    def body(i: Any, state: Any) -> Any:
+    def body(i: Any, state: tuple[Any, Any, Any]) -> Any:
         zr, zi, count = state
         alive = zr * zr + zi * zi < 4.0
         nr = zr * zr - zi * zi + cr

@@ -1,5 +1,9 @@
-"""Kernels and their use, as people write them: no type checker has anything to say."""
+"""Kernels and their use, as people write them: no type checker has anything to say.
 
+`test_type_surface.py` runs pyright and mypy, both strict, on this file.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,33 +14,46 @@ from pyrsistent import PMap, PRecord, PVector, field, pmap
 import pscdsl as psc
 from pscdsl import Bool, Float, Int, Key, Num, Shaped, bf16, bool_, c64, f32, f64, i32
 
+Vector = f32["n"]
+
 
 class Params(psc.Record):
+    """The weights of a recurrent network."""
+
     w: f32["h h"]
     b: f32["h"]
 
 
 class Layer(psc.Record, dims="i o"):
+    """A record with size parameters."""
+
     w: f32["o i"]
     b: f32["o"]
 
-    def __call__(self, x: f32["*batch i"]) -> f32["*batch o"]:
+    def apply(self, x: f32["*batch i"]) -> f32["*batch o"]:
+        """The layer on rows."""
         return x @ self.w.T + self.b
 
 
 class Pair(NamedTuple):
+    """A named tuple of arrays."""
+
     left: f32["n"]
     right: f32["n"]
 
 
 @dataclass(frozen=True)
 class Moments:
+    """A dataclass of arrays."""
+
     mean: f32["n"]
     variance: f32["n"]
     count: i32 = 0
 
 
 class Scale(PRecord):  # type: ignore[type-arg]
+    """A persistent record; pyrsistent's stubs want type arguments that it does not take."""
+
     factor = field(type=f32["n"])
 
 
@@ -83,7 +100,8 @@ def reductions(x: f32["b n"]) -> tuple[f32["b"], f32, f32["b"], i32["b"], f32["b
     centred = x - m[:, None]
     v = np.square(centred).mean(axis=-1)
     w = np.sum(x, axis=1) / x.shape[1]
-    return w, np.max(x), np.sqrt(v + 1e-5), np.argmax(x, axis=1), m, np.linalg.norm(x), (x > 0).all()
+    norm = np.sqrt((x**2).sum())
+    return w, np.max(x), np.sqrt(v + 1e-5), np.argmax(x, axis=1), m, norm, (x > 0).all()
 
 
 @psc.kernel
@@ -104,8 +122,9 @@ def shapes(x: f32["b t d"], y: f32["b d"]) -> tuple[f32["b t*d"], f32["t b d"], 
 @psc.kernel
 def casts(x: f32["n"], i: i32["n"]) -> tuple[bf16["n"], f64["n"], i32["n"], c64["n"], f32["n"]]:
     k = (x * 2).astype(i32) + i * i - 1
-    z = x + 1j * x
-    return x.astype(bf16), x.astype(f64), k, z, i.astype(np.float32) * np.zeros(3, dtype=f32)
+    z = x.astype(c64) * 1j
+    ones = np.ones(x.shape[0], dtype=f32)
+    return x.astype(bf16), x.astype(f64), k, z, i.astype(np.float32) * ones
 
 
 @psc.kernel
@@ -136,15 +155,15 @@ def control(x: f32["n"], m: f32["k n"], flag: bool_) -> tuple[f32["n"], f32, f32
     f, _ = psc.scan(lambda s, _: (s + 1, None), x, length=3)
     g = psc.map(lambda r: r @ x, m)
     h = psc.switch(0, [lambda v: v, lambda v: v + 1], d)
-    total, count = psc.fori_loop(0, 4, lambda i, s: (s[0] + i, s[1] + 1), (x, 0))
-    return a + b + c + e + f + h + total, (d * count).sum(), rows, g.reshape(-1)
+    total, count = psc.fori_loop(0, 4, lambda i, s: (s[0] + x[i], s[1] + i), (x, np.int32(0)))
+    return a + b + c + e + f + h + total, d.sum() * count.astype(f32), rows, g.reshape(-1)
 
 
 @psc.kernel
 def records(
     layer: Layer["d h"], pair: Pair, moments: Moments, x: f32["b d"], layers: tuple[f32["n"], ...]
 ) -> tuple[f32["b h"], Pair, Moments, f32["n"]]:
-    y = layer(x)
+    y = layer.apply(x)
     total = pair.left
     for each in layers:
         total = total + each
@@ -163,17 +182,33 @@ def persistent(scale: Scale, many: PMap[str, f32["n"]], row: PVector[f32["n"]]) 
 
 
 @psc.kernel
-def keyed(key: Key, keys: Key["n"], extra: f32["n"] | None = None) -> tuple[Key, Key]:
-    return key, keys[0]
+def keyed(key: Key, x: f32["n"]) -> tuple[Key, f32["n"]]:
+    return key, x
 
 
 @psc.kernel
-def pieces(x: f32["n m"]) -> tuple[f32, f32["2"], f32["n"]]:
+def pieces(x: f32["n m"]) -> tuple[f32, f32["2"], i32["2"], f32["m"]]:
+    assert x.shape[1] >= 2
     values, indices = psc.top_k(x[0], 2)
     part = psc.dynamic_slice(x, (0, 0), (1, 1))
     with psc.scope("tail"):
         y = psc.dynamic_update(x, part, (0, 0))
-    return y[0, 0] + indices[0], values, psc.reveal_type(np.diagonal(y))
+    return y[0, 0], values, indices, psc.reveal_type(y[0] * 2)
+
+
+def others(keys: Key["n"], x: f32["n"] | None = None, *rest: f32) -> tuple[Key, f32["n"] | None]:
+    """Annotations for ordinary functions."""
+    for each in rest:
+        x = each if x is None else np.linalg.norm(x) * each
+    rows: list[f32["n"]] = [np.zeros(3), np.exp(rest[0])]
+    table: dict[str, Vector] = {"a": rows[0] * 2}
+    f: Callable[[f32["n"]], Vector] = np.exp
+    return keys[0], f(table["a"]) if x is None else apply(lambda v: 1 - v, x)
+
+
+def apply(f: Callable[[Vector], Vector], x: Vector) -> Vector:
+    """A function of functions."""
+    return f(f(x))
 
 
 def plain(x: NDArray[np.float32], y: ArrayLike) -> float:
@@ -192,7 +227,7 @@ def use() -> None:
     print(n * d, again.dtype, len(again), [row.sum() for row in again], hs.to_numpy() + 1)
     print(plain(again, again), again.tolist(), np.allclose(hs, again), isinstance(out, psc.Array))
     a, _, _, _, _, _, _ = scalars(1.0, 2, True)
-    print(a + 1, 1 + a, a > 0, int(a))
+    print(a + 1, 1 + a, a > 0, int(a), others(np.zeros((3, 2), np.uint32), out, 1.0))
     static(np.ones(3), 2, mode="a")
     layer = Layer(w=np.ones((3, 2)), b=np.zeros(3))
     applied: Layer["d h"] = layer

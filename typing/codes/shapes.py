@@ -63,7 +63,10 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
     def of(
         cls, facts: Assumptions, shapes: Sequence[Shape], axis: int, left: Size, right: Size
     ) -> Self:
-        """The finding, with the smallest sizes that show it."""
+        """The finding, with the smallest sizes that show it, none of which would be stretched."""
+        larger = facts.assume(*(Fact("<=", 2, size) for size in (left, right)))
+        if larger.counterexample(Fact("==", left, right)):
+            facts = larger
         return cls(shapes=tuple(shapes), axis=axis, why=disagreement(facts, left, right))
 
     def message(self) -> str:

@@ -1,4 +1,4 @@
-"""PSC310 to PSC329: shapes and sizes in manipulation and indexing of arrays."""
+"""PSC310 to PSC329: shapes and sizes where arrays are manipulated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Size
 
 
-def _axes(count: int) -> str:
+def axes(count: int) -> str:
+    """A number of axes, in words."""
     return "1 axis" if count == 1 else f"{count} axes"
 
 
@@ -54,7 +55,7 @@ class AxisOutOfRange(Diagnostic, code="PSC310"):
 
     def message(self) -> str:
         """The axis and how many there are."""
-        return f"`{self.function}`: axis {self.axis} of an array with {_axes(self.rank)}"
+        return f"`{self.function}`: axis {self.axis} of an array with {axes(self.rank)}"
 
     def help(self) -> str | None:
         """Which axes there are."""
@@ -176,6 +177,8 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
     given: ArrayType
     wanted: Shape
     why: str
+    missing: Fact | None = None
+    """What would make the numbers of elements agree."""
 
     def message(self) -> str:
         """Both shapes."""
@@ -185,104 +188,9 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
         """Where the numbers of elements differ."""
         return self.why
 
-
-class IndexOutOfRange(Diagnostic, code="PSC314"):
-    """An index is out of range, or not proven to be in range for every size.
-
-    An index that is known while checking must lie within its axis for every size that the
-    signature admits.  An index that is computed by the program is clamped when it runs.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return x[3]
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        n = x.shape[0]
-        assert n >= 4
-        return x[3]
-    ```
-    """
-
-    index: str
-    size: Size
-    axis: int
-    why: str
-    missing: Fact | None = None
-
-    @classmethod
-    def of(cls, facts: Assumptions, index: Size, size: Size, axis: int) -> Self:
-        """The finding, with the smallest sizes that show it."""
-        low, high = Fact("<=", 0, index + size), Fact("<", index, size)
-        bad = high if facts.proves(low) or facts.counterexample(high) else low
-        constant = isinstance(index, int) and isinstance(size, int)
-        why = "" if constant else instance(facts, bad).removeprefix(", ")
-        missing = None if constant else _tidy(bad)
-        return cls(index=str(index), size=size, axis=axis, why=why, missing=missing)
-
-    def message(self) -> str:
-        """The index and the size."""
-        return f"index {self.index} is not within axis {self.axis} of size {self.size}"
-
-    def label(self) -> str:
-        """Sizes that show it."""
-        return self.why
-
     def help(self) -> str | None:
         """The assertion to add."""
         return None if self.missing is None else f"add `assert {self.missing}`"
-
-
-class TooManyIndices(Diagnostic, code="PSC315"):
-    """An array was indexed with more indices than it has axes.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return x[0, 0]
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return x[0]
-    ```
-    """
-
-    given: ArrayType
-    count: int
-
-    def message(self) -> str:
-        """How many, and of what."""
-        indices = "an index" if self.count == 1 else f"{self.count} indices"
-        return f"{indices} for an array with {_axes(self.given.rank)}, {self.given}"
 
 
 class PiecesDoNotFit(Diagnostic, code="PSC316"):
@@ -538,7 +446,7 @@ class UnprovenSize(Diagnostic, code="PSC320"):
 
     def message(self) -> str:
         """What is not proven."""
-        return f"{self.what}: {_tidy(self.claim)} is not proven for every size"
+        return f"{self.what}: {tidy(self.claim)} is not proven for every size"
 
     def label(self) -> str:
         """Sizes that show it."""
@@ -548,47 +456,10 @@ class UnprovenSize(Diagnostic, code="PSC320"):
         """The assertion to add."""
         if isinstance(self.claim.left, int) and isinstance(self.claim.right, int):
             return None
-        return f"add `assert {_tidy(self.claim)}`"
+        return f"add `assert {tidy(self.claim)}`"
 
 
-class NotAnIndex(Diagnostic, code="PSC321"):
-    """Something was used as an index that is none.
-
-    An index is an integer, a slice, `...`, `None`, or an array of integers.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"], i: f32) -> f32:
-        return x[i]
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, i32
-
-
-    @psc.kernel
-    def f(x: f32["n"], i: i32) -> f32:
-        return x[i]
-    ```
-    """
-
-    what: str
-
-    def message(self) -> str:
-        """What it is."""
-        return f"{self.what} is not an index"
-
-
-def _tidy(fact: Fact) -> Fact:
+def tidy(fact: Fact) -> Fact:
     """The same fact with a constant moved to one side: `2 <= n` rather than `0 <= n-2`."""
     if fact.relation == "<":
         fact = Fact("<=", fact.left + 1, fact.right)

@@ -1,0 +1,115 @@
+"""Annotations of inlined helpers: what they say of arrays is checked at each call.
+
+Sizes that a helper names belong to that call: they are bound by its arguments.  Annotations that
+say nothing of arrays (`int`, `Callable`, a class of the user's) are left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from pscdsl.builder import Builder
+from pscdsl.frontend.annotations import spec_of
+from pscdsl.frontend.arguments import settle
+from pscdsl.frontend.frames import Frame, Session
+from pscdsl.frontend.results import result_problems
+from pscdsl.frontend.source import FunctionNode
+from pscdsl.frontend.values import Poisoned, is_poisoned
+from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.dims import variable
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    Instantiation,
+    Parameter,
+    Signature,
+    Spec,
+    walk_paths,
+)
+from pscdsl.typing.spans import Span
+from pscdsl.typing.trees import Type, leaves, substitute_tree
+from pscdsl.typing.unify import Match, match
+
+FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Contract:
+    """What a helper's annotations say."""
+
+    def __init__(self, signature: Signature, result_span: Span) -> None:
+        self.signature = signature
+        self.result_span = result_span
+        """Where the result is declared."""
+
+    def arguments(self, here: Builder, names: Mapping[str, Any]) -> Match | None:
+        """Check the arguments; how the names of sizes are bound, if they all are."""
+        types: dict[str, Type] = {}
+        chosen: dict[str, Any] = {}
+        for parameter in self.signature.parameters:
+            value = names[parameter.name]
+            if is_poisoned(value):
+                return None
+            found = settle(here, parameter.spec, value, parameter.name, self.signature.name, chosen)
+            types[parameter.name] = found[1]
+        try:
+            return match(self.signature, types, here.facts)
+        except Failure as failure:
+            if any(d.code == "PSC304" for d in failure.diagnostics):
+                return None  # a size that the arguments do not bind: nothing can be compared
+            spans = (Label(p.span, "declared here") for p in self.signature.parameters)
+            raise failure.labelled(*spans) from None
+
+    def result(self, here: Builder, fit: Match, value: Any) -> None:
+        """Check what is returned."""
+        spec = self.signature.result
+        if spec is None or is_poisoned(value):
+            return
+        types = Instantiation(fit.choice)
+        for parameter in self.signature.parameters:
+            types.type_of(parameter.spec, parameter.name)
+        found = settle(here, spec, value, "return", self.signature.name, {})
+        wanted = types.type_of(spec, "return", found[1])
+        unknown = {n for leaf in leaves(wanted) for n in leaf.names() if n not in fit.sizes}
+        sizes = {**fit.sizes, **{name: variable("_") for name in unknown}}
+        declared = substitute_tree(wanted, sizes)
+        problems = result_problems(here.facts, self.signature.name, found[1], declared)
+        if problems:
+            raise Failure(*problems)
+
+
+def contract(frame: Frame, node: FunctionNode) -> Contract | None:
+    """The contract of a helper; None if its annotations say nothing of arrays."""
+    if isinstance(node, ast.Lambda):
+        return None
+    cache = frame.source.contracts
+    if id(node) not in cache:
+        cache[id(node)] = _read(frame, node)
+        frame.source.keep(node)
+    return cache[id(node)]
+
+
+def _read(frame: Frame, node: FunctionStatement) -> Contract | None:
+    spec = node.args
+    parameters: list[Parameter] = []
+    for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+        if each.annotation is not None:
+            found = _array_spec(frame, each.annotation, each.arg)
+            if found is not None:
+                span = frame.source.span(each.annotation)
+                parameters.append(Parameter(each.arg, found, span=span))
+    result = None if node.returns is None else _array_spec(frame, node.returns, "return")
+    if not parameters and result is None:
+        return None
+    place = frame.source.span(node if node.returns is None else node.returns)
+    return Contract(Signature(node.name, tuple(parameters), result), place)
+
+
+def _array_spec(frame: Frame, annotation: ast.expr, label: str) -> Spec | None:
+    quiet = Frame(Session(None), frame.source, frame.scope, frame.outer)
+    try:
+        spec = spec_of(quiet, annotation, label)
+    except (Failure, Poisoned):
+        return None
+    has_arrays = any(isinstance(part, ArraySpec) for _, part in walk_paths(spec, label))
+    return spec if has_arrays else None

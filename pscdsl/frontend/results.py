@@ -1,0 +1,43 @@
+"""What a function returns beside what it declares."""
+
+from __future__ import annotations
+
+from pscdsl.typing.arrays import ArrayType, show_shape
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control_trees import ReturnTree
+from pscdsl.typing.codes.dtypes_signatures import ReturnDtype
+from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.codes.shapes_signatures import ReturnShape
+from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.trees import Type, leaves, paths, same_structure
+
+
+def result_problems(
+    facts: Assumptions, function: str, found: Type, declared: Type
+) -> list[Diagnostic]:
+    """How the type that was found differs from the one declared."""
+    if not same_structure(found, declared):
+        return [ReturnTree(function=function, declared=str(declared), found=str(found))]
+    problems: list[Diagnostic] = []
+    for (path, wanted), mine in zip(paths(declared), leaves(found), strict=True):
+        why = differs(facts, mine, wanted)
+        if why is not None:
+            problems.append(
+                ReturnShape(function=function, path=path, declared=wanted, found=mine, why=why)
+            )
+        elif mine.dtype is not wanted.dtype:
+            problems.append(ReturnDtype(function=function, path=path, declared=wanted, found=mine))
+    return problems
+
+
+def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | None:
+    """Why the shape that was found is not the declared one, or None; `_1` fits everything."""
+    if found.rank != declared.rank:
+        return f"[{show_shape(found.shape)}] has {found.rank} axes, not {declared.rank}"
+    for mine, wanted in zip(found.shape, declared.shape, strict=True):
+        if isinstance(wanted, Dim) and str(wanted).startswith("_"):
+            continue
+        if not facts.equal(mine, wanted):
+            return disagreement(facts, mine, wanted)
+    return None

@@ -1,0 +1,68 @@
+"""Which Python container a value is, with types for what it holds.
+
+`isinstance(value, tuple)` leaves the items of an unknown type; these say that they are anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypeGuard
+
+import numpy as np
+import pyrsistent
+
+NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
+    """Whether this is a tuple."""
+    return isinstance(x, tuple)
+
+
+def is_list(x: object) -> TypeGuard[list[Any]]:
+    """Whether this is a list."""
+    return isinstance(x, list)
+
+
+def is_sequence(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """Whether this is a list or tuple."""
+    return isinstance(x, list | tuple)
+
+
+def is_dict(x: object) -> TypeGuard[dict[Any, Any]]:
+    """Whether this is a dictionary."""
+    return isinstance(x, dict)
+
+
+def is_slice(x: object) -> TypeGuard[Any]:
+    """Whether this is a slice, of any bounds."""
+    return isinstance(x, slice)
+
+
+def is_known_array(x: object) -> TypeGuard[NDArray]:
+    """Whether this is an array that is known while checking."""
+    return isinstance(x, np.ndarray)
+
+
+def is_constant(x: object) -> TypeGuard[NDArray | np.generic[Any]]:
+    """Whether this is an array or a scalar of NumPy, known while checking."""
+    return isinstance(x, np.ndarray | np.generic)
+
+
+def is_scalar(x: object) -> TypeGuard[np.generic[Any]]:
+    """Whether this is a scalar of NumPy."""
+    return isinstance(x, np.generic)
+
+
+def is_dtype(x: object) -> TypeGuard[np.dtype[Any]]:
+    """Whether this is a dtype of NumPy."""
+    return isinstance(x, np.dtype)
+
+
+def is_pmap(x: object) -> TypeGuard[pyrsistent.PMap[Any, Any]]:
+    """Whether this is a pyrsistent map or record."""
+    return isinstance(x, pyrsistent.PMap)
+
+
+def is_pvector(x: object) -> TypeGuard[pyrsistent.PVector[Any]]:
+    """Whether this is a pyrsistent vector."""
+    return isinstance(x, pyrsistent.PVector)

@@ -1,0 +1,106 @@
+"""The examples: what they achieve, not only that they run."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pscdsl.frontend.check import check_paths
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def example(name: str) -> Any:
+    """An example as a module; importing it prints nothing."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", EXAMPLES.glob("*.py"), ids=lambda path: path.stem)
+def test_it_is_tested_here_and_silent_when_imported(
+    path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert f'example("{path.stem}")' in Path(__file__).read_text(encoding="utf-8")
+    example(path.stem)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_checker_accepts_them() -> None:
+    result = check_paths([EXAMPLES])
+    assert not result.diagnostics
+    assert {kernel.status for kernel in result.kernels} == {"ok"}
+    assert {Path(kernel.path).stem for kernel in result.kernels} == {
+        path.stem for path in EXAMPLES.glob("*.py")
+    }
+
+
+def test_logistic_regression_finds_the_weights_of_scikit_learn() -> None:
+    result = example("logistic_regression").run()
+    assert result.losses[-1] < 0.07 < result.losses[0]
+    assert result.steps < 15
+    assert result.slope < 1e-6
+    assert result.difference < 2e-3
+    assert result.accuracies["Newton's method"] == result.accuracies["scikit-learn"]
+    assert min(result.accuracies.values()) > 0.94
+
+
+def test_the_hidden_markov_model_tells_vowels_from_consonants() -> None:
+    result = example("hmm_text").run()
+    assert result.likelihoods[-1] == pytest.approx(result.reference, rel=1e-12)
+    rises = np.diff(result.likelihoods)
+    assert np.all(rises > -1e-8), "a step of expectation maximisation never loses likelihood"
+    assert result.likelihoods[-1] == max(result.ends)
+    vowels = next(group for group in result.groups if "a" in group)
+    assert set(" aeiou") <= set(vowels)
+    assert not set("bcdfgjklmnpqrstvwxz") & set(vowels)
+    assert max(result.repeats) < 0.5, "vowels and consonants alternate"
+
+
+def test_the_layer_is_numpys_and_its_elementwise_part_is_fused() -> None:
+    selu_layer = example("selu_layer")
+    result = selu_layer.run(n=32, i=16, o=8)
+    assert result.difference < 1e-5
+    assert "layer[i o n](p.w: f32[i o], p.b: f32[o], x: f32[n i]) -> f32[n o]" in result.program
+    before = selu_layer.operations(result.stablehlo)
+    after = selu_layer.instructions(result.optimised)
+    assert before["dot_general"] == before["exponential"] == before["select"] == 1
+    assert after["fusion"] >= 1
+    assert sum(after.values()) <= 3 < sum(before.values())
+
+
+def test_the_picture_is_numpys_and_a_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mandelbrot = example("mandelbrot")
+    real, imaginary = mandelbrot.plane(48, 32)
+    counts = np.asarray(mandelbrot.orbits(real, imaginary, np.int32(50)).count)
+    expected = mandelbrot.escape_counts_in_numpy(real, imaginary, 50)
+    # A chaotic orbit may tell one rounding of a product and a sum from two.
+    assert np.mean(counts == expected) > 0.99
+
+    target = tmp_path / "picture.png"
+    monkeypatch.setattr(sys, "argv", ["mandelbrot.py", str(target)])
+    mandelbrot.main()
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.asarray(image.open(io.BytesIO(target.read_bytes())))
+    assert pixels.shape == (640, 960, 3)
+    assert np.array_equal(pixels, pixels[::-1]), "the set is its own mirror image"
+    assert not pixels[320, 600].any(), "0 is inside"
+
+
+def test_user_primitives_round_as_their_meanings_do() -> None:
+    result = example("user_primitive").run()
+    assert result.differences == 0
+    exact, rounded, coarse = (result.accuracies[bits] for bits in ("23", "7", "1"))
+    assert exact > 0.85
+    assert abs(exact - rounded) < 0.01
+    assert exact - 0.05 < coarse < exact
