@@ -1,26 +1,40 @@
-"""What type checkers know of arrays: `f32["n d"]` is NumPy's array with that dtype.
+"""What type checkers know of arrays: dtype and shape are for people and for `pscdsl check`.
 
-So the whole of NumPy's own typing applies to it, whatever the brackets say.  It is also a protocol
-that any number or array fits, because NumPy's stubs seldom know the dtype of what a function
-returns.  What this catches: an argument that is no number or array (a string, a list, None, a
-record), an attribute that arrays do not have, a wrong number of arguments.  Sizes and dtypes are
-checked by `pscdsl check`.
+To a checker `f32["n d"]` is `f32`: an `ndarray` where it is used, and a protocol that any number or
+array fits where a value is given for it, because NumPy's stubs seldom know the dtype of what a
+function returns.  What this catches: an argument that is no number or array (a string, a list,
+None, a record), an attribute that arrays do not have, a wrong number of arguments.
 
-* pyright and Pylance need nothing.
+* pyright and Pylance need nothing.  They take `f32(0)` for the call of a protocol, and report it:
+  write `np.float32(0)`, or the weak `0.0`.  In strict mode they lose the dtype of a *list* given to
+  `np.concatenate` where an array type is expected: write `return np.concatenate((x, y))`.
 * mypy needs the plug-in `pscdsl.mypy_plugin`.
 * ruff needs F722 and F821 off where shapes are written (`"n d"` is not a forward reference).
 """
 
 # A protocol with a class among its bases is what makes this work: both directions are quiet.
 # pyright: reportGeneralTypeIssues=false, reportIncompatibleMethodOverride=false
-# mypy: disable-error-code="misc, override"
+# pyright: reportIncompatibleVariableOverride=false
+# mypy: disable-error-code="misc, override, operator, overload-overlap"
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Protocol, Self, TypeAlias, TypeVar, overload, runtime_checkable
+from collections.abc import Iterator, Sequence
+from typing import (
+    Annotated,
+    Any,
+    Never,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 _S = TypeVar("_S", bound=np.generic, covariant=True)
+_E = TypeVar("_E", bound=Surface[Any])
 _T = TypeVar("_T")
 _Axes: TypeAlias = int | tuple[int, ...] | None
 
@@ -38,10 +52,10 @@ class Numeric(Protocol):
     def conjugate(self) -> Any: ...
 
 class Surface(np.ndarray[tuple[int, ...], np.dtype[_S]]):
-    """NumPy's array where dtypes never promote each other: most results have the dtype of `self`.
+    """NumPy's array, where dtypes never promote each other and nothing is written in place.
 
-    NumPy's stubs answer Any for a part of an array and for most reductions; what is made of those
-    would be partially unknown to a strict checker.
+    Most results have the type of `self`.  NumPy's own stubs answer Any for a part of an array and
+    for most reductions, and a strict checker dislikes what is made of those.
     """
 
     def to_numpy(self) -> np.ndarray[tuple[int, ...], np.dtype[_S]]:
@@ -51,6 +65,9 @@ class Surface(np.ndarray[tuple[int, ...], np.dtype[_S]]):
         """Wait until the contents are computed."""
 
     def __getitem__(self, index: Any, /) -> Self: ...
+    def __setitem__(self, index: Never, value: Never, /) -> None:
+        """Refused: `psc.update(x, index, value)` is a changed copy."""
+
     def __iter__(self) -> Iterator[Self]: ...
     def __add__(self, other: Numeric, /) -> Self: ...
     def __radd__(self, other: Numeric, /) -> Self: ...
@@ -80,13 +97,18 @@ class Surface(np.ndarray[tuple[int, ...], np.dtype[_S]]):
     def __rtruediv__(self: Surface[np.integer[Any]], other: Numeric, /) -> Float: ...
     @overload
     def __rtruediv__(self, other: Numeric, /) -> Self: ...
-    def sum(self, axis: _Axes = None, *, keepdims: bool = False) -> Self: ...
-    def prod(self, axis: _Axes = None, *, keepdims: bool = False) -> Self: ...
-    def mean(self, axis: _Axes = None, *, keepdims: bool = False) -> Self: ...
-    def std(self, axis: _Axes = None, *, ddof: int = 0, keepdims: bool = False) -> Self: ...
-    def var(self, axis: _Axes = None, *, ddof: int = 0, keepdims: bool = False) -> Self: ...
-    def min(self, axis: _Axes = None, *, keepdims: bool = False) -> Self: ...
-    def max(self, axis: _Axes = None, *, keepdims: bool = False) -> Self: ...
+    @overload
+    def astype(self, dtype: type[_E], *, copy: bool = True) -> _E: ...
+    @overload
+    def astype(self, dtype: DTypeLike, *, copy: bool = True) -> Any: ...
+    def reshape(self, *shape: int | Sequence[int]) -> Self: ...
+    def sum(self, axis: _Axes = None, *, keepdims: bool = False, **more: Any) -> Self: ...
+    def prod(self, axis: _Axes = None, *, keepdims: bool = False, **more: Any) -> Self: ...
+    def mean(self, axis: _Axes = None, *, keepdims: bool = False, **more: Any) -> Self: ...
+    def std(self, axis: _Axes = None, *, keepdims: bool = False, **more: Any) -> Self: ...
+    def var(self, axis: _Axes = None, *, keepdims: bool = False, **more: Any) -> Self: ...
+    def min(self, axis: _Axes = None, *, keepdims: bool = False, **more: Any) -> Self: ...
+    def max(self, axis: _Axes = None, *, keepdims: bool = False, **more: Any) -> Self: ...
 
 class Element(Numeric, Protocol):
     """A type of arrays: alone a scalar, with a shape in brackets an array."""

@@ -12,7 +12,7 @@ import pyrsistent
 from pscdsl.arrays import Array
 from pscdsl.frontend.loaded import record_class
 from pscdsl.frontend.records import RecordClass
-from pscdsl.narrowing import is_dict, is_list, is_pmap, is_pvector
+from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_tuple
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import DEFAULT, DType, Kind, accepts_weak
@@ -43,8 +43,8 @@ _KINDS: dict[type[Any], Kind] = {
     float: Kind.FLOAT,
     complex: Kind.COMPLEX,
 }
-_PMAP: type[Any] = type(pyrsistent.pmap())
-_PVECTOR: type[Any] = type(pyrsistent.pvector())
+_NO_ENTRIES: pyrsistent.PMap[str, Any] = pyrsistent.pmap()
+_NO_ITEMS: pyrsistent.PVector[Any] = pyrsistent.pvector()
 Register = Callable[..., None]
 
 
@@ -54,7 +54,7 @@ class NotAnArgument(Exception):
 
 def argument(
     spec: Spec | None,
-    value: Any,
+    value: object,
     leaves: list[Any],
     register: Register,
     classes: dict[str, DType],
@@ -64,13 +64,12 @@ def argument(
     Python scalars take the dtype that the specification names, or the one that `classes` has for
     its class; arrays add theirs there.  `register` is told of every container class that is met.
     """
-    real: type[Any] = type(value)
-    kind = _KINDS.get(real)
+    kind = _KINDS.get(type(value))
     if kind is not None and not isinstance(spec, StaticSpec):
         leaves.append(value)
         return ArrayType(_weak_dtype(spec, kind, classes))
     if isinstance(spec, StaticSpec):
-        return StaticType(value)
+        return static(value)
     if isinstance(value, np.ndarray | np.generic | Array):
         leaves.append(value)
         found = array_type(value)
@@ -80,6 +79,18 @@ def argument(
     if value is None:
         return NONE
     return _container(spec, value, leaves, register, classes)
+
+
+def static(value: Any) -> StaticType:
+    """A static argument; NumPy's scalars count as Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    try:
+        hash(value)
+    except TypeError:
+        kind = type(value).__qualname__
+        raise NotAnArgument(f"of class {kind}, which cannot be compared and hashed") from None
+    return StaticType(value)
 
 
 def array_type(value: Any) -> ArrayType:
@@ -105,7 +116,7 @@ def _weak_dtype(spec: Spec | None, kind: Kind, classes: Mapping[str, DType]) -> 
 
 def _container(
     spec: Spec | None,
-    value: Any,
+    value: object,
     leaves: list[Any],
     register: Register,
     classes: dict[str, DType],
@@ -113,15 +124,15 @@ def _container(
     def inside(index: int | str, item: Any) -> Type:
         return argument(_part(spec, index), item, leaves, register, classes)
 
-    real: type[Any] = type(value)
-    if is_pmap(value) and not issubclass(real, pyrsistent.PRecord):
+    real = type(value)
+    if is_pmap(value) and not is_precord(value):
         register(real, _map_children, _map_from)
         keys = sorted(value)
         return MapType(tuple((str(key), inside(str(key), value[key])) for key in keys))
     if is_pvector(value):
         register(real, _vector_children, _vector_from)
         return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
-    if real is tuple:
+    if real is tuple and is_tuple(value):
         return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))
     cls = record_class(real)
     if cls is not None:
@@ -131,9 +142,9 @@ def _container(
             children = functools.partial(_record_children, read, names)
             register(real, children, functools.partial(_record_from, cls))
         return RecordType(cls.name, tuple((n, inside(n, read(value, n))) for n in names))
-    if is_list(value):
+    if isinstance(value, list):
         raise NotAnArgument("a list; pass a tuple, or an array made by `np.array`")
-    if is_dict(value):
+    if isinstance(value, dict):
         raise NotAnArgument("a dict; pass a record or a pyrsistent PMap")
     raise NotAnArgument(f"an object of class {real.__qualname__}")
 
@@ -221,7 +232,7 @@ def register_result(tree: Type, register: Register) -> None:
         for each in tree.items:
             register_result(each, register)
         if isinstance(tree, VectorType):
-            register(_PVECTOR, _vector_children, _vector_from)
+            register(type(_NO_ITEMS), _vector_children, _vector_from)
     elif isinstance(tree, RecordType):
         cls = tree.record.definition
         if isinstance(cls, RecordClass) and cls.constructor and cls.kind != "namedtuple":
@@ -230,6 +241,6 @@ def register_result(tree: Type, register: Register) -> None:
         for _, each in tree.fields:
             register_result(each, register)
     elif isinstance(tree, MapType):
-        register(_PMAP, _map_children, _map_from)
+        register(type(_NO_ENTRIES), _map_children, _map_from)
         for _, each in tree.items:
             register_result(each, register)

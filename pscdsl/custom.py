@@ -111,8 +111,8 @@ class CustomDefinition:
 class Custom(Primitive, name="custom"):
     """An equation of a user's primitive."""
 
-    function: str
-    results: tuple[ArrayType, ...]
+    function: str = field(repr=False)
+    results: tuple[ArrayType, ...] = field(repr=False)
     primitive: UserPrimitive[..., Any] | None = field(compare=True, repr=False)
 
     @property

@@ -172,9 +172,8 @@ class Kernel(Generic[P, R]):
         missing = [name for name in program.dims if name not in numbers]
         if missing or numbers.keys() - set(program.dims):
             wanted = ", ".join(program.dims) or "none"
-            raise TypeError(
-                f"{self.name} has the sizes: {wanted}; got: {', '.join(numbers) or 'none'}"
-            )
+            given = ", ".join(numbers) or "none"
+            raise ArgumentError(f"{self.name} has the sizes {wanted}; given are: {given}")
         self._admit(program, numbers)
         return Lowered(self, choice, program, numbers)
 

@@ -59,8 +59,13 @@ def is_dtype(x: object) -> TypeGuard[np.dtype[Any]]:
 
 
 def is_pmap(x: object) -> TypeGuard[pyrsistent.PMap[Any, Any]]:
-    """Whether this is a pyrsistent map or record."""
+    """Whether this is a pyrsistent map; records are maps too."""
     return isinstance(x, pyrsistent.PMap)
+
+
+def is_precord(x: object) -> bool:
+    """Whether this is a pyrsistent record."""
+    return isinstance(x, pyrsistent.PRecord)
 
 
 def is_pvector(x: object) -> TypeGuard[pyrsistent.PVector[Any]]:

@@ -106,23 +106,17 @@ def instance_norm(
     return (normal * _for_channels(p.scale, x) + _for_channels(p.shift, x)).astype(x.dtype)
 
 
-def _standardized(x: Float["*s"], axis: Any, epsilon: Float) -> Float["*s"]:
+def _standardized(x: Any, axis: Any, epsilon: Any) -> Any:
     centred = x - x.mean(axis=axis, keepdims=True)
     variance = (centred * centred).mean(axis=axis, keepdims=True)
     return centred / np.sqrt(variance + widened(epsilon))
 
 
-def _by_channel(
-    p: Affine["c"],
-    mean: Float["c"],
-    variance: Float["c"],
-    x: Float["n c *space"],
-    epsilon: Float,
-) -> Float["n c *space"]:
+def _by_channel(p: Any, mean: Any, variance: Any, x: Any, epsilon: Any) -> Any:
     factor = widened(p.scale) / np.sqrt(widened(variance) + widened(epsilon))
     return (x - _for_channels(mean, x)) * _for_channels(factor, x) + _for_channels(p.shift, x)
 
 
-def _for_channels(values: Float["c"], x: Float["n c *space"]) -> Float["c ..."]:
+def _for_channels(values: Any, x: Any) -> Any:
     """One value per channel, with an axis of size 1 for each of space."""
     return widened(values).reshape(-1, *(1 for _ in x.shape[2:]))

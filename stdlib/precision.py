@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from pscdsl import Float
 
-
-def widened(x: Float["*s"]) -> Float["*s"]:
+def widened(x: Any) -> Any:
     """`x` in the dtype for sums and polynomials: f32 for 16 bits, else its own.
 
     Numbers of 16 bits hold 3 decimal digits or fewer, and f16 ends at 65504: a sum of squares

@@ -27,7 +27,7 @@ def example(name: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("path", EXAMPLES.glob("*.py"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_it_is_tested_here_and_silent_when_imported(
     path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

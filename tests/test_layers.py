@@ -26,6 +26,7 @@ TYPED_PROGRAM = FOUNDATION | {
     "evaluate",
     "ir",
     "meanings",
+    "narrowing",
     "numpy_dtypes",
     "primitive",
     "show",
@@ -35,6 +36,7 @@ PRIMITIVES = TYPED_PROGRAM | {"primitives"}
 MIDDLE = PRIMITIVES | {"numpy", "report", "trees", "frontend", "transforms", "xla"}
 ALLOWED: dict[str, set[str]] = {
     "typing": set(),
+    "narrowing": set(),
     "report": FOUNDATION,
     "ir": FOUNDATION | {"primitive", "show"},
     "primitive": TYPED_PROGRAM,

@@ -21,7 +21,7 @@ class Finding(Diagnostic):
 
     said: str = "matmul: inner sizes differ"
     beside: str = "d is not h"
-    advice: str | None = None
+    remedy: str | None = None
 
     def message(self) -> str:
         """The given text."""
@@ -33,7 +33,7 @@ class Finding(Diagnostic):
 
     def help(self) -> str | None:
         """The given text."""
-        return self.advice
+        return self.remedy
 
 
 class Warned(Finding):
@@ -88,7 +88,7 @@ def test_the_whole_of_a_finding() -> None:
     finding = Finding(
         span=span(2, 9, 14),
         labels=(Label(span(1, 13, 23), ""), Label(span(1, 28, 36), "f32[d]")),
-        advice="`w @ x` has type f32[h]",
+        remedy="`w @ x` has type f32[h]",
     )
     assert text.render([finding], SOURCES) == (
         "error[]: matmul: inner sizes differ\n"
@@ -167,7 +167,7 @@ def test_a_long_chain_of_calls_is_cut_in_the_middle() -> None:
 
 
 def test_a_finding_without_a_place_is_a_headline_and_help() -> None:
-    assert text.render_one(Finding(advice="two\nlines"), SOURCES).split("\n")[1:] == [
+    assert text.render_one(Finding(remedy="two\nlines"), SOURCES).split("\n")[1:] == [
         "  = help: two",
         "          lines",
     ]
@@ -197,7 +197,7 @@ def test_a_huge_line_is_cut_around_its_mark() -> None:
 
 def test_a_program_cannot_steer_the_terminal() -> None:
     sources = Sources({"a.py": "x = '\x1b[2J\u202e\x07'"})
-    finding = Finding(span=span(1, 1, 2), said="\x1b[31m no", beside="\x9b", advice="a\x1bb")
+    finding = Finding(span=span(1, 1, 2), said="\x1b[31m no", beside="\x9b", remedy="a\x1bb")
     rendered = text.render([finding], sources) + concise.render([finding])
     assert not set(rendered) & set("\x1b\x07\x9b\u202e")
 
@@ -205,7 +205,7 @@ def test_a_program_cannot_steer_the_terminal() -> None:
 def test_colour_adds_only_escapes() -> None:
     import re
 
-    finding = Finding(span=span(2, 9, 14), labels=(Label(span(1, 13, 23), "here"),), advice="no")
+    finding = Finding(span=span(2, 9, 14), labels=(Label(span(1, 13, 23), "here"),), remedy="no")
     coloured = text.render([finding], SOURCES, colour=True)
     assert "\x1b[1;31m" in coloured
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == text.render([finding], SOURCES)
@@ -229,7 +229,7 @@ def test_a_concise_finding_is_one_line() -> None:
 
 
 def test_json_holds_the_facts() -> None:
-    finding = Warned(span=span(2, 9, 11, end_line=3), advice="help", kernel="f")
+    finding = Warned(span=span(2, 9, 11, end_line=3), remedy="help", kernel="f")
     document = standard_json.loads(json.render([finding], [Kernel(), Kernel(status="error")], 1))
     assert document == {
         "diagnostics": [

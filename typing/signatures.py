@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import count, islice, product
 from typing import TypeAlias
 
 from pscdsl.typing.arrays import ArrayType
@@ -309,7 +309,7 @@ class Instantiation:
         self.keys: Mapping[str, tuple[str, ...]] = dict(choice.keys)
         self.statics: Mapping[str, StaticType] = dict(choice.statics)
         self.static_sizes = static_sizes(self.statics)
-        self._anonymous = itertools.count(1)
+        self._anonymous = count(1)
 
     def type_of(self, spec: Spec, where: str, like: Type | None = None) -> Type:
         """The exact type of the specification found at `where` (a parameter's name, a path).

@@ -23,6 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     def work() -> None:
         for kernel in kernels(arguments.target):
             lowered = kernel.lower(**sizes)
-            print(lowered.compile().text() if arguments.optimized else lowered.text())
+            text = lowered.compile().text() if arguments.optimized else lowered.text()
+            print(text.rstrip())
 
     return reporting(work)

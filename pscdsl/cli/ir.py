@@ -17,6 +17,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     def work() -> None:
         for kernel in kernels(arguments.target):
-            print(kernel.ir())
+            print(str(kernel.ir()).rstrip())
 
     return reporting(work)

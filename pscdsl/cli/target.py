@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pscdsl.cli import Unusable
 
@@ -47,7 +47,7 @@ def dims(options: Iterable[str]) -> dict[str, int]:
     return sizes
 
 
-def kernels(target: str) -> Iterator[Kernel]:
+def kernels(target: str) -> Iterator[Kernel[..., Any]]:
     """The kernels that are meant, built from the source without importing it."""
     from pscdsl.frontend.check import check_paths
     from pscdsl.kernel import load_kernel

@@ -46,7 +46,7 @@ def switch(here: Builder, index: Any, branches: Any, *operands: Any) -> Any:
     if not functions:
         raise Failure(
             BadBody(
-                combinator="psc.switch", needs="something: there are no branches", found="nothing"
+                combinator="psc.switch", needs="at least one branch", found="none"
             )
         )
     if isinstance(index, int):

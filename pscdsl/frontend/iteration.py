@@ -19,7 +19,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.narrowing import is_dict, is_sequence
-from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.language import LOOPS, NotStatic
 from pscdsl.typing.codes.language_arrays import LoopOverArray
 from pscdsl.typing.diagnostics import Failure
 
@@ -51,4 +51,4 @@ def elements(frame: Frame, value: Any, node: ast.expr) -> Sequence[Any]:
         return tuple(value.fields.values())
     if isinstance(value, External):
         raise Failure(external_value(value))
-    raise Failure(NotStatic(what=f"a loop over {describe(value)}"))
+    raise Failure(NotStatic(what=f"a loop over {describe(value)}", rewrite=LOOPS))

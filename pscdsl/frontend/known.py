@@ -15,6 +15,7 @@ from pscdsl.primitives import elementwise as e
 from pscdsl.typing import dtypes
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import DTypeClass
 
@@ -41,6 +42,11 @@ KNOWN_MODULES = frozenset(
 _SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
 _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
 """Modules of types: each of their names stands for itself."""
+PLANNED = frozenset(
+    "associative_scan checkpoint compile_all custom_jvp custom_vjp grad hessian jacfwd jacrev jvp "
+    "linearize load map_reduce pure random stop_gradient value_and_grad vjp vmap".split()
+)
+"""Names that the language will have."""
 _MARKERS = frozenset(
     {
         "pscdsl.Record",
@@ -90,6 +96,8 @@ def known_attribute(module: KnownModule, name: str) -> Any:
         return External(qualified)
     if module.name == "numpy":
         return _unknown_numpy(qualified, name)
+    if module.name == "pscdsl" and name in PLANNED:
+        raise Failure(NotSupported(what=f"`psc.{name}`"))
     raise Failure(
         NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module))
     )
@@ -108,6 +116,13 @@ def _unknown_numpy(qualified: str, name: str) -> Any:
     raise Failure(
         NoSuchAttribute(owner="module `numpy`", attribute=name, known=_names(KnownModule("numpy")))
     )
+
+
+def known_names(module: str) -> list[str]:
+    """What `from module import *` binds."""
+    prefix = f"{_SAME_AS.get(module, module)}."
+    names = (name.removeprefix(prefix) for name in (*MEANINGS, *_MARKERS) if prefix in name)
+    return [name for name in names if "." not in name]
 
 
 def known_module(name: str) -> KnownModule | None:

@@ -67,7 +67,8 @@ def _scan(
             raise Poisoned
         if not is_tuple(result) or len(result) != 2:
             found = describe(result)
-            raise Failure(BadBody(combinator=name, needs="a pair (carry, y)", found=found))
+            needs = "a body that returns a pair (carry, y)"
+            raise Failure(BadBody(combinator=name, needs=needs, found=found))
         outputs, tree = flatten(inner, result[1], f"what the body of `{name}` returns")
         ys_tree[:] = [of_values(tree, strong(outputs))]
         return result[0], outputs

@@ -10,7 +10,7 @@ from pscdsl.frontend.values import External
 from pscdsl.numpy import methods
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
-from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.limits import NotSupported, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import HiddenInput, Mutation, RandomState, SideEffect
 from pscdsl.typing.diagnostics import Diagnostic, Label
 from pscdsl.typing.spans import NOWHERE
@@ -80,6 +80,12 @@ BUILTINS: dict[str, str] = {
     "iter": "index the tuple, or loop over it",
     "next": "index the tuple, or loop over it",
 }
+INSTEAD = {
+    "numpy.linalg.norm": "`np.sqrt(np.sum(x * x))` for vectors",
+    "numpy.linalg.solve": "`pscdsl.stdlib.linear` has iterative and triangular solvers",
+    "numpy.vectorize": "functions work on whole arrays; `psc.map` loops over the first axis",
+}
+"""Functions of NumPy that are not there, and what is."""
 RANDOM = ("random", "numpy.random", "secrets")
 LIST_METHODS = {
     "append": "{x} = {x} + [item], or a comprehension",
@@ -125,6 +131,8 @@ def external_call(name: str) -> Diagnostic:
         return Mutation(what=f"`{shown}`", rewrite=change)
     if name.startswith("builtins."):
         return Unsupported(what=f"`{shown}`", rewrite=BUILTINS.get(shown, ""))
+    if name.startswith("numpy.") and name != "numpy.frompyfunc":
+        return NotSupported(what=f"`{shown}`", instead=INSTEAD.get(name, ""))
     return UnknownFunction(function=shown)
 
 

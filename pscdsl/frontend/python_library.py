@@ -24,7 +24,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.meanings import MEANINGS
 from pscdsl.narrowing import is_dict, is_known_array, is_sequence, is_tuple
-from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
+from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
@@ -47,7 +47,7 @@ def items_of(value: Any) -> Sequence[Any]:
         return list(value)
     if isinstance(value, External):
         raise Failure(external_value(value))
-    raise Failure(NotStatic(what=f"the items of {describe(value)}"))
+    raise Failure(NotStatic(what=f"what {describe(value)} holds", rewrite=LOOPS))
 
 
 def _call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -80,7 +80,7 @@ def _range(here: Any, *bounds: Any) -> Any:
                 )
             )
         if isinstance(each, Dim):
-            raise Failure(NotStatic(what=f"the size {each} in a loop"))
+            raise Failure(NotStatic(what=f"the size {each} in a loop", rewrite=LOOPS))
     return range(*bounds)
 
 
@@ -133,6 +133,8 @@ def _frame(here: Any) -> Frame:
 
 def _extremum(name: str) -> Callable[..., Any]:
     def apply(here: Any, *values: Any, **kwargs: Any) -> Any:
+        if len(values) == 1 and is_traced(values[0]):
+            raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`x.{name}()`"))
         items = items_of(values[0]) if len(values) == 1 else values
         if any(is_traced(each) for each in items):
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"

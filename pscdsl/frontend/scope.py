@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.known import builtin, known_module
+from pscdsl.frontend.known import builtin, known_module, known_names
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.statements import assign
 from pscdsl.frontend.values import POISON, External, Marker, Poison, StaticFunction
@@ -192,9 +192,11 @@ class StaticModule:
 
     def _star(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Binding, ast.stmt]]:
         if isinstance(node, ast.ImportFrom):
-            module = self.project.module(absolute(self, node))
-            if module is not None and module is not self:
-                for name in module.bindings():
+            base = absolute(self, node)
+            module = self.project.module(base) if known_module(base) is None else None
+            names: Iterable[str] = known_names(base) if module is None else module.bindings()
+            if module is not self:
+                for name in names:
                     if not name.startswith("_"):
                         yield name, ast.alias(name), node
 

@@ -1,20 +1,14 @@
-"""What static arguments are: lists, slices, arrays known while checking, integers."""
+"""What static arguments are: items of lists and tuples, numbers known while checking."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, TypeGuard
+from collections.abc import Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
+from pscdsl.narrowing import is_sequence
 from pscdsl.typing.dims import Dim, Size
-
-NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-
-
-def is_sequence(x: object) -> TypeGuard[Sequence[Any]]:
-    """Whether an argument is a list or tuple."""
-    return isinstance(x, list | tuple)
 
 
 def as_items(x: object) -> Sequence[Any]:
@@ -22,24 +16,9 @@ def as_items(x: object) -> Sequence[Any]:
     return x if is_sequence(x) else (x,)
 
 
-def is_known_array(x: object) -> TypeGuard[NDArray]:
-    """Whether an argument is an array that is known while checking."""
-    return isinstance(x, np.ndarray)
-
-
-def is_mapping(x: object) -> TypeGuard[Mapping[Any, Any]]:
-    """Whether an argument is a dictionary."""
-    return isinstance(x, dict)
-
-
 def is_known_float(x: object) -> TypeGuard[float]:
     """Whether an argument is a floating-point number that is known while checking."""
     return isinstance(x, float | np.floating)
-
-
-def is_slice(x: object) -> TypeGuard[Any]:
-    """Whether an argument is a slice, of any bounds."""
-    return isinstance(x, slice)
 
 
 def as_known_integer(x: object) -> Size | None:

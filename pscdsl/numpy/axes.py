@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
-from pscdsl.numpy.arguments import is_sequence
+from pscdsl.narrowing import is_sequence
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange, RepeatedAxis
 from pscdsl.typing.diagnostics import Failure

@@ -7,7 +7,7 @@ from typing import Any
 
 from pscdsl.builder import Value
 from pscdsl.meanings import function
-from pscdsl.numpy.arguments import is_sequence
+from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.constants import float_info
 from pscdsl.numpy.elementwise import REAL, require, together

@@ -10,7 +10,7 @@ import ml_dtypes
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.meanings import MEANINGS, function
-from pscdsl.numpy.arguments import is_sequence
+from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.openness import as_dtype, as_operand
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes

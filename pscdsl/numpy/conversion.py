@@ -10,7 +10,7 @@ import numpy as np
 from pscdsl.builder import Builder, Value, Weak, kind_of
 from pscdsl.ir import Scalar
 from pscdsl.meanings import function
-from pscdsl.numpy.arguments import is_sequence
+from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.fitting import require_fitting
 from pscdsl.numpy.openness import Known, as_dtype, as_operand, in_dtype, is_array, lifted, met

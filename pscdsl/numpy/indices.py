@@ -9,7 +9,8 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from pscdsl.builder import Value, Weak
-from pscdsl.numpy.arguments import NDArray, as_known_integer, is_known_array, is_sequence, is_slice
+from pscdsl.narrowing import NDArray, is_known_array, is_sequence, is_slice
+from pscdsl.numpy.arguments import as_known_integer
 from pscdsl.numpy.openness import Known
 from pscdsl.numpy.shorthand import cast, joined, reshaped, where
 from pscdsl.numpy.slices import Cut, cut, place

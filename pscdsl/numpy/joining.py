@@ -7,7 +7,7 @@ from typing import Any
 
 from pscdsl.builder import Value
 from pscdsl.meanings import function
-from pscdsl.numpy.arguments import is_sequence
+from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.choosing import items

@@ -137,7 +137,7 @@ def vecmat(x1: Value, x2: Value, /) -> Value:
 
 
 @of_numbers("numpy.vecdot", together=("x1", "x2"))
-def vecdot(x1: Value, x2: Value, /, axis: int = -1) -> Value:
+def vecdot(x1: Value, x2: Value, /, *, axis: int = -1) -> Value:
     """The products of the elements along an axis, the first conjugated, summed; axes broadcast."""
     for x in (x1, x2):
         _require_axes(x, 1, "numpy.vecdot")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
-from pscdsl.numpy.arguments import NDArray
+from pscdsl.narrowing import NDArray
 from pscdsl.numpy.shorthand import cast
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import Shape

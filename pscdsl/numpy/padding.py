@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pscdsl.builder import Value, promote
-from pscdsl.numpy.arguments import as_items, is_known_array, is_mapping, is_sequence
+from pscdsl.narrowing import is_dict, is_known_array, is_sequence
+from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import require_elements
@@ -55,7 +56,7 @@ def pad(
 def _widths_by_axis(array: Value, widths: Any) -> Any:
     if is_known_array(widths):
         return widths.tolist()
-    if not is_mapping(widths):
+    if not is_dict(widths):
         return widths
     pairs: list[Any] = [(0, 0)] * array.ndim
     for axis, width in widths.items():

@@ -168,6 +168,7 @@ def min(  # noqa: A001
 @of_numbers("numpy.ptp", together=("a",))
 def ptp(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The largest minus the smallest."""
+    require("numpy.ptp", a, "real")
     high = _extremum(a, "maximum", axis, keepdims, None, "numpy.ptp")
     result: Value = subtract(high, _extremum(a, "minimum", axis, keepdims, None, "numpy.ptp"))
     return result

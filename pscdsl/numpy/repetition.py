@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Value, Weak
-from pscdsl.numpy.arguments import is_sequence
+from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import require_elements

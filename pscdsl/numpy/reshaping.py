@@ -6,7 +6,8 @@ from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.meanings import function
-from pscdsl.numpy.arguments import as_items, is_sequence
+from pscdsl.narrowing import is_sequence
+from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axes
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.openness import as_operand, lifted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from pscdsl.builder import Value, Weak
-from pscdsl.numpy.arguments import is_sequence
+from pscdsl.narrowing import is_sequence
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments

@@ -10,7 +10,7 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.meanings import function
-from pscdsl.numpy.arguments import is_sequence
+from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.conversion import asarray
 from pscdsl.numpy.openness import lifted

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Value, broadcast_to
-from pscdsl.numpy.arguments import as_items, as_known_integer, is_known_array, is_sequence, is_slice
+from pscdsl.narrowing import is_known_array, is_sequence, is_slice
+from pscdsl.numpy.arguments import as_items, as_known_integer
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import from_front, require_elements

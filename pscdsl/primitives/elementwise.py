@@ -23,7 +23,6 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, DType, Kind
 
-
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
 ACCEPTS: dict[str, Callable[[DType], bool]] = {

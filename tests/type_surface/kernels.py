@@ -57,6 +57,11 @@ class Scale(PRecord):  # type: ignore[type-arg]
     factor = field(type=f32["n"])
 
 
+def framed(x: Float["n"], y: Float["n"]) -> Float["2*n+2"]:
+    ends = x.astype(f32)[:1].astype(x.dtype)
+    return np.concatenate((ends, x, np.concatenate((y, y[-1][None])))) * 2
+
+
 def sigmoid(x: f32["*s"]) -> f32["*s"]:
     return 1 / (1 + np.exp(-x))
 
@@ -112,6 +117,7 @@ def shapes(x: f32["b t d"], y: f32["b d"]) -> tuple[f32["b t*d"], f32["t b d"], 
     assert t % 2 == 0
     first, second = x[:, : t // 2], x[:, t // 2 :]
     joined = np.concatenate([first, second], axis=1)
+    assert joined.astype(np.int32).shape == joined.astype(i32)[:].shape
     stacked = np.stack([y, y], axis=0)
     ramp = np.arange(t, dtype=f32) / t
     eye = np.eye(d, dtype=np.float32)

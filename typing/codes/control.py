@@ -161,7 +161,7 @@ class BadPredicate(Diagnostic, code="PSC506"):
 
 
 class BadBody(Diagnostic, code="PSC507"):
-    """A function given to a combinator does not return what the combinator needs.
+    """A combinator is given something else than it needs.
 
     The body of `psc.scan` returns a pair: the next carry, and what is collected of this step.
 
@@ -197,10 +197,8 @@ class BadBody(Diagnostic, code="PSC507"):
     found: str
 
     def message(self) -> str:
-        """What it returns."""
-        return (
-            f"the function given to `{self.combinator}` must return {self.needs}, not {self.found}"
-        )
+        """What it needs, and what it got."""
+        return f"`{self.combinator}` needs {self.needs}, not {self.found}"
 
 
 class LoopLengthsDiffer(Diagnostic, code="PSC508"):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pscdsl.typing.diagnostics import Diagnostic
 
 
+LOOPS = "loops over arrays or symbolic sizes are `psc.scan`, `psc.fori_loop` or `psc.map`"
+
+
 class NotPython(Diagnostic, code="PSC100"):
     """A file is not Python source text.
 
@@ -309,14 +312,15 @@ class NotStatic(Diagnostic, code="PSC109"):
     """
 
     what: str
+    rewrite: str = ""
 
     def message(self) -> str:
         """What."""
         return f"{self.what} is not known while checking"
 
-    def help(self) -> str:
+    def help(self) -> str | None:
         """What to write instead."""
-        return "loops over arrays or symbolic sizes are `psc.scan`, `psc.fori_loop` or `psc.map`"
+        return self.rewrite or None
 
 
 class NotCallable(Diagnostic, code="PSC111"):
