@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.spans import Span

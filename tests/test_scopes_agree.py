@@ -29,7 +29,8 @@ def load(path: Path) -> ModuleType:
         return importlib.import_module(f"pscdsl.stdlib.{path.stem}")
     name = path.stem
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -44,11 +44,7 @@ def switch(here: Builder, index: Any, branches: Any, *operands: Any) -> Any:
     """`branches[index](*operands)`, the index clamped to the branches there are."""
     functions = [applicable(each, "psc.switch") for each in items_of(branches)]
     if not functions:
-        raise Failure(
-            BadBody(
-                combinator="psc.switch", needs="at least one branch", found="none"
-            )
-        )
+        raise Failure(BadBody(combinator="psc.switch", needs="at least one branch", found="none"))
     if isinstance(index, int):
         return functions[min(max(index, 0), len(functions) - 1)].apply(here, operands, {})
     if isinstance(index, Weak | Dim):

@@ -43,9 +43,7 @@ class Constant(Primitive, name="constant"):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return (self.array(),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return (hlo.constant(self.array(), self.type),)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
@@ -65,9 +63,7 @@ class SizeValue(Primitive, name="size"):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return (np.asarray(here.size(self.size), to_numpy(self.dtype)),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return (hlo.full(hlo.size(self.size), outputs[0]),)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
@@ -93,9 +89,7 @@ class Iota(Primitive, name="iota"):
         aligned = counts.reshape([-1 if a == self.axis else 1 for a in range(len(shape))])
         return (np.broadcast_to(aligned, shape),)
 
-    def lower(
-        self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
-    ) -> Sequence[H]:
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return hlo.op("iota", (), outputs, {"iota_dimension": self.axis})
 
     def cost(self, inputs: Types, outputs: Types) -> Size:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pscdsl.typing.diagnostics import Diagnostic
 
-
 LOOPS = "loops over arrays or symbolic sizes are `psc.scan`, `psc.fori_loop` or `psc.map`"
 
 
