@@ -31,7 +31,7 @@ unit: $(VENV)/.test ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)
 
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
-	$(bin)/python tests/benchmarks
+	$(bin)/python -m tests.benchmarks
 
 format: $(VENV)/.test ## Rewrite the sources in the project's format.
 	$(bin)/ruff check --fix

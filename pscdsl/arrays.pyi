@@ -6,8 +6,8 @@ function returns.  What this catches: an argument that is no number or array (a 
 None, a record), an attribute that arrays do not have, a wrong number of arguments.
 
 * pyright and Pylance need nothing.  They take `f32(0)` for the call of a protocol, and report it:
-  write `np.float32(0)`, or the weak `0.0`.  In strict mode they lose the dtype of a *list* given to
-  `np.concatenate` where an array type is expected: write `return np.concatenate((x, y))`.
+  write `np.float32(0)`, or the weak `0.0`.  In strict mode they lose the dtype of `np.concatenate`
+  where an array type is expected, `return np.concatenate([x, y])`: give the result a name first.
 * mypy needs the plug-in `pscdsl.mypy_plugin`.
 * ruff needs F722 and F821 off where shapes are written (`"n d"` is not a forward reference).
 """

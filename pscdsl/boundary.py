@@ -12,7 +12,7 @@ import pyrsistent
 from pscdsl.arrays import Array
 from pscdsl.frontend.loaded import record_class
 from pscdsl.frontend.records import RecordClass
-from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_tuple
+from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import DEFAULT, DType, Kind, accepts_weak
@@ -81,9 +81,9 @@ def argument(
     return _container(spec, value, leaves, register, classes)
 
 
-def static(value: Any) -> StaticType:
+def static(value: object) -> StaticType:
     """A static argument; NumPy's scalars count as Python's."""
-    if isinstance(value, np.generic):
+    if is_scalar(value):
         value = value.item()
     try:
         hash(value)

@@ -8,10 +8,11 @@ the sizes that fit given arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice, product
-from typing import TypeAlias
+from itertools import count
+from math import prod
+from typing import Any, TypeAlias
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Dim, Size, name, names, substitute
@@ -191,40 +192,45 @@ class Signature:
         return tuple(found)
 
     def choices(self) -> list[Choice] | None:
-        """Every choice that is tried when the signature is checked alone.
+        """The choices that are tried when the signature is checked alone.
 
-        None if a static parameter can only be checked at its call sites.
+        All of them, or MAX_INSTANCES spread evenly where there are more (see `combinations`).
+        None if a parameter can only be checked at its call sites.
         """
-        dtypes: dict[str, tuple[DType, ...]] = {}
-        ranks: dict[str, None] = {}
-        lengths: dict[str, None] = {}
-        statics: dict[str, tuple[object, ...]] = {}
+        columns = self._columns()
+        if columns is None:
+            return None
+        total = prod(len(values) for _, _, values in columns)
+        tried = min(total, MAX_INSTANCES)
+        return [_choice(columns, index * total // tried) for index in range(tried)]
+
+    def combinations(self) -> int:
+        """How many choices there are to try."""
+        return prod(len(values) for _, _, values in self._columns() or ())
+
+    def _columns(self) -> list[Column] | None:
+        """What is open, with what is tried for it; None if it cannot be enumerated."""
+        found: dict[str, Column] = {}
         for parameter in self.parameters:
             for where, part in walk_paths(parameter.spec, parameter.name):
                 if isinstance(part, ArraySpec):
                     if isinstance(part.dtype, DTypeClass):
-                        dtypes[part.dtype.name] = part.dtype.usual_first()
-                    ranks.update(
-                        (group_name(dim), None) for dim in part.dims if isinstance(dim, Variadic)
-                    )
+                        name_ = part.dtype.name
+                        found[name_] = ("dtypes", name_, part.dtype.usual_first())
+                    for dim in part.dims:
+                        if isinstance(dim, Variadic):
+                            group = group_name(dim)
+                            found[group] = ("ranks", group, tuple(range(MAX_RANK + 1)))
                 elif isinstance(part, RepeatedSpec):
-                    lengths[part.label] = None
-                elif isinstance(part, MapSpec):
+                    lengths = tuple(range(MAX_LENGTH + 1))
+                    found[part.label] = ("lengths", part.label, lengths)
+                elif isinstance(part, MapSpec) or (
+                    isinstance(part, StaticSpec) and part.samples is None
+                ):
                     return None
                 elif isinstance(part, StaticSpec):
-                    if part.samples is None:
-                        return None
-                    statics[where] = part.samples
-        combined = product(
-            product(*([(key, value) for value in values] for key, values in dtypes.items())),
-            product(*([(key, rank) for rank in range(MAX_RANK + 1)] for key in ranks)),
-            product(*([(key, length) for length in range(MAX_LENGTH + 1)] for key in lengths)),
-            product(*([(key, StaticType(v)) for v in values] for key, values in statics.items())),
-        )
-        found: list[Choice] = []
-        for d, r, n, s in islice(combined, MAX_INSTANCES):
-            found.append(Choice(dtypes=d, ranks=r, lengths=n, statics=s))
-        return found
+                    found[where] = ("statics", where, part.samples or ())
+        return list(found.values())
 
     def open_parts(self) -> dict[str, str]:
         """What parameters leave open besides sizes: its name, and which kind of thing it is."""
@@ -259,6 +265,20 @@ class Signature:
                     samples = ", ".join(map(repr, part.samples))
                     found[f"{where} over {samples}"] = None
         return tuple(found)
+
+
+Column: TypeAlias = tuple[str, str, tuple[Any, ...]]
+"""A field of `Choice`, the name of something open, and the values that are tried for it."""
+
+
+def _choice(columns: Sequence[Column], index: int) -> Choice:
+    """The choice with a number; the last column changes fastest."""
+    fields: dict[str, list[Any]] = {"dtypes": [], "ranks": [], "lengths": [], "statics": []}
+    for kind, key, values in reversed(columns):
+        index, position = divmod(index, len(values))
+        value = values[position]
+        fields[kind].insert(0, (key, StaticType(value) if kind == "statics" else value))
+    return Choice(**{kind: tuple(pairs) for kind, pairs in fields.items()})
 
 
 def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:

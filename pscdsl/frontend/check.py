@@ -18,7 +18,7 @@ from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.scope import Project, StaticModule, module_name
 from pscdsl.frontend.source import Source, shown_path
 from pscdsl.frontend.values import Poisoned
-from pscdsl.typing.codes.limits import InternalError, KernelNotChecked
+from pscdsl.typing.codes.limits import ChoicesSampled, InternalError, KernelNotChecked
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.spans import Span
@@ -166,7 +166,16 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
             span = replace(span, end_line=span.line, end_column=span.column + 3)
             note = KernelNotChecked(kernel_name=definition.name, reason=reason, span=span)
             return [note], "unchecked"
-        return _check_choices(definition, choices)
+        found, status = _check_choices(definition, choices)
+        total = definition.signature.combinations()
+        if total > len(choices):
+            place = definition.closure.source.span(definition.closure.node)
+            place = replace(place, end_line=place.line, end_column=place.column + 3)
+            sampled = ChoicesSampled(
+                function=definition.name, tried=len(choices), total=total, span=place
+            )
+            found.append(sampled)
+        return found, status
     except Failure as failure:
         return list(failure.diagnostics), "error"
     except Poisoned:

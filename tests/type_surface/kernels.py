@@ -59,7 +59,8 @@ class Scale(PRecord):  # type: ignore[type-arg]
 
 def framed(x: Float["n"], y: Float["n"]) -> Float["2*n+2"]:
     ends = x.astype(f32)[:1].astype(x.dtype)
-    return np.concatenate((ends, x, np.concatenate((y, y[-1][None])))) * 2
+    joined = np.concatenate([ends, x, np.concatenate((y, y[-1][None]))])
+    return joined
 
 
 def sigmoid(x: f32["*s"]) -> f32["*s"]:

@@ -261,3 +261,23 @@ class UnknownValue(Diagnostic, code="PSC911"):
     def help(self) -> str:
         """What to write instead."""
         return "pass it as an argument"
+
+
+class ChoicesSampled(Diagnostic, code="PSC905", severity=Severity.NOTE):
+    """A signature leaves so much open that it was tried with some of the choices only.
+
+    Dtype classes, ranks, lengths of tuples and static values are tried in every combination up to
+    a bound; beyond it, a sample is tried.  Each call is still checked, exactly, with its own.
+    """
+
+    function: str
+    tried: int
+    total: int
+
+    def message(self) -> str:
+        """How many."""
+        return f"`{self.function}` was tried with {self.tried} of {self.total} choices"
+
+    def help(self) -> str:
+        """What to do."""
+        return "leave less open, for instance by naming a dtype or a rank"
