@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from pscdsl.ir import Atom, Block, Equation, Literal, Scalar, Var
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Constant, SizeValue
 from pscdsl.primitives.shaping import Broadcast
+from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
@@ -345,13 +347,20 @@ def kind_of(scalar: Scalar) -> Kind:
     return Kind.FLOAT if isinstance(scalar, float) else Kind.COMPLEX
 
 
+_LARGEST = {dtypes.F16: 65519.9, dtypes.BF16: 3.3961e38, dtypes.F32: 3.4028235677e38}
+"""What is larger would be rounded to infinity."""
+
+
 def _fit(value: Scalar, dtype: DType) -> Scalar:
     if not accepts_weak(dtype, kind_of(value)):
         raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
     if dtype.kind is Kind.BOOL:
         return bool(value)
     if dtype.kind is Kind.FLOAT:
-        return _real(value, dtype)
+        real = _real(value, dtype)
+        if abs(real) > _LARGEST.get(dtype, inf) and real not in (inf, -inf):
+            raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
+        return real
     if dtype.kind is Kind.COMPLEX:
         return complex(value)
     low, high = dtype.range

@@ -57,7 +57,8 @@ def forward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
     first = p.log_start + emissions[0]
     _, rest = psc.scan(step, first, emissions[1:])
-    return np.concatenate([first[None], rest])
+    messages = np.concatenate([first[None], rest])
+    return messages
 
 
 @psc.kernel
@@ -71,7 +72,8 @@ def backward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
     last = np.zeros_like(p.log_start)
     _, rest = psc.scan(step, last, emissions[1:], reverse=True)
-    return np.concatenate([rest, last[None]])
+    messages = np.concatenate([rest, last[None]])
+    return messages
 
 
 @psc.kernel

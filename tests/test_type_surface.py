@@ -140,6 +140,13 @@ def test_mypy(tmp_path: Path) -> None:
         assert found == {"wrong.py": _expected("mypy")}, out
 
 
+def test_the_same_file_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.type_surface import kernels
+
+    kernels.use()
+    assert capsys.readouterr().out
+
+
 class Layer(psc.Record, dims="i o"):
     """A record with size parameters."""
 

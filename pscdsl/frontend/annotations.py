@@ -76,6 +76,9 @@ def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:
     span = frame.span(node)
     if isinstance(value, DType | DTypeClass):
         return ArraySpec(value, (), span)
+    if isinstance(value, RecordClass) and value.kind == "namespace":
+        reason = f"`{value.title}` is not a record"
+        raise _bad(node, frame, reason, "derive it from `psc.Record`, with a type for each field")
     if isinstance(value, RecordClass):
         return record_spec(value, ())
     if isinstance(value, Alias):
@@ -186,17 +189,33 @@ def _text(frame: Frame, node: ast.expr) -> str:
 
 
 def _parsed(node: ast.Constant) -> ast.expr:
-    inner = ast.parse(str(node.value).strip(), mode="eval").body
+    try:
+        inner = ast.parse(str(node.value).strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        reason = "it is not an expression"
+        raise Failure(BadAnnotation(text=str(node.value), reason=reason, rewrite="")) from None
     for each in ast.walk(inner):
         ast.copy_location(each, node)
     return inner
 
 
+_READING = object()
+"""Stands for a specification that is being read."""
+
+
 def record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
     """The specification of a record, its own size names replaced by the arguments."""
     found = cls.specs.get(arguments)
+    if found is _READING:
+        reason = "it contains itself, so its trees have no fixed shape"
+        raise Failure(BadAnnotation(text=cls.title, reason=reason, rewrite=""))
     if found is None:
-        found = cls.specs[arguments] = _record_spec(cls, arguments)
+        cls.specs[arguments] = _READING
+        try:
+            found = cls.specs[arguments] = _record_spec(cls, arguments)
+        finally:
+            if cls.specs[arguments] is _READING:
+                del cls.specs[arguments]
     spec: RecordSpec = found
     return spec
 
@@ -225,7 +244,10 @@ def _record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
                     rewrite="give every field a type",
                 )
             )
-        spec = spec_of(each.frame, each.annotation, f"{cls.title}.{each.name}")
+        try:
+            spec = spec_of(each.frame, each.annotation, f"{cls.title}.{each.name}")
+        except Poisoned:
+            raise Failure(*each.frame.session.findings) from None
         fields.append((each.name, renamed(spec, env) if env else spec))
     return RecordSpec(cls.name, tuple(fields), " ".join(arguments))
 

@@ -34,6 +34,7 @@ from pscdsl.narrowing import is_known_array, is_scalar
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
+from pscdsl.typing.codes.control import CarryMismatch
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure, Label
@@ -75,10 +76,28 @@ def call(frame: Frame, node: ast.Call) -> Any:
         return POISON
     here = frame.here(node)
     try:
-        return invoke(frame, node, here, function, args, kwargs)
+        return _protected(frame, node, here, function, args, kwargs)
     except Failure as failure:
-        found = with_operands(failure, frame, nodes)
+        found = with_initial(with_operands(failure, frame, nodes), frame, node)
         raise with_origins(found, args).at(frame.span(node)) from None
+
+
+def _protected(
+    frame: Frame,
+    node: ast.Call,
+    here: Any,
+    function: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Apply; what the library's own Python raises for arguments of a wrong kind is a finding."""
+    try:
+        return invoke(frame, node, here, function, args, kwargs)
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        if not isinstance(function, Meaning | DType | ArrayMethod):
+            raise
+        problem = f"does not take these arguments ({error})"
+        raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
 
 
 def invoke(
@@ -224,6 +243,27 @@ def with_operands(failure: Failure, frame: Frame, nodes: Sequence[ast.expr]) -> 
             for d in failure.diagnostics
         )
     )
+
+
+INITIAL = {
+    "psc.scan": (1, "init"),
+    "psc.fori_loop": (3, "init_val"),
+    "psc.while_loop": (2, "init_val"),
+}
+"""Where a loop is given its initial carry."""
+
+
+def with_initial(failure: Failure, frame: Frame, node: ast.Call) -> Failure:
+    """Findings about a carry, with the place of its initial value."""
+    loops = {d.loop for d in failure.diagnostics if isinstance(d, CarryMismatch)}
+    if len(loops) != 1:
+        return failure
+    position, keyword = INITIAL[loops.pop()]
+    given = [each.value for each in node.keywords if each.arg == keyword]
+    found = given[0] if given else (node.args[position] if position < len(node.args) else None)
+    if found is None:
+        return failure
+    return failure.labelled(Label(frame.span(found), "the carry starts as this"))
 
 
 def with_origins(failure: Failure, args: Sequence[Any]) -> Failure:

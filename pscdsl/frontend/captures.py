@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pscdsl.frontend.source import FunctionNode, Source, local_names
@@ -16,12 +16,19 @@ MUTATORS = frozenset(
 )
 
 
-def guard(source: Source, name: str, value: Any) -> None:
-    """Refuse a module-level value that the module changes, or that a function rebinds."""
+def guard(source: Source, name: str, value: Any, others: Iterable[tuple[Source, str]] = ()) -> None:
+    """Refuse a module-level value that the module changes, or that a function rebinds.
+
+    `others` are sources in which the value is known by another name: `lib.SCALES`.
+    """
     rebound, changed = _writes(source)
     place = rebound.get(name)
-    if place is None and not isinstance(value, bool | int | float | complex):
-        place = changed.get(name)
+    if not isinstance(value, bool | int | float | complex):
+        place = place or changed.get(name)
+        for other, known_as in others:
+            if place is None:
+                place = _writes(other)[1].get(known_as)
+                source = source if place is None else other
     if place is None:
         return
     kinds = {"list": "a list", "dict": "a dict", "ndarray": "an array"}
@@ -60,7 +67,6 @@ def _writes(source: Source) -> Writes:
         for one, other in ((left, right), (right, left)):
             if one in changed:
                 changed.setdefault(other, changed[one])
-    _CACHE.clear()
     _CACHE[id(source)] = (source, (rebound, changed))
     return rebound, changed
 
@@ -89,15 +95,17 @@ def _changed_by(node: ast.AST) -> Iterator[str]:
         targets = []
     for target in targets:
         if isinstance(target, ast.Subscript | ast.Attribute):
-            root = _root(target)
-            if root is not None:
-                yield root
+            yield from _owners(target.value)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in MUTATORS and isinstance(node.func.value, ast.Name):
-            yield node.func.value.id
+        if node.func.attr in MUTATORS:
+            yield from _owners(node.func.value)
 
 
-def _root(node: ast.expr) -> str | None:
+def _owners(node: ast.expr) -> Iterator[str]:
+    """The names that hold what is changed: `a` and `a.b` of `a.b[0]`."""
     while isinstance(node, ast.Subscript | ast.Attribute):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield f"{node.value.id}.{node.attr}"
         node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+    if isinstance(node, ast.Name):
+        yield node.id

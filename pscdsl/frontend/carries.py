@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import MAX_ROUNDS, Attempt, at, strong, type_difference
 from pscdsl.frontend.values import Applicable, Poisoned
@@ -14,7 +15,7 @@ from pscdsl.ir import Block
 from pscdsl.typing.arrays import ArrayType, show_shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import CarryMismatch
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dtypes import DType, accepts_weak
 from pscdsl.typing.trees import Type, map_leaves, paths, same_structure
 
@@ -27,12 +28,14 @@ class Carry:
     leaves: list[Value | Weak]
     tree: Type
     dtypes: list[DType]
+    body: Applicable | None = None
+    """The function whose result is the next carry."""
 
     @classmethod
-    def of(cls, here: Builder, loop: str, init: Any) -> Carry:
+    def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> Carry:
         """The carry with this initial value."""
         leaves, tree = flatten(here, init, f"the initial carry of `{loop}`")
-        return cls(loop, leaves, tree, [each.dtype for each in leaves])
+        return cls(loop, leaves, tree, [each.dtype for each in leaves], body)
 
     def initial_types(self) -> list[ArrayType]:
         """The types of the initial leaves in the dtypes found so far."""
@@ -108,6 +111,14 @@ class Carry:
         )
 
 
+def returned_by(here: Builder, body: Applicable | None) -> tuple[Label, ...]:
+    """The place of what a loop's body returns."""
+    place = body.returned if isinstance(body, Closure) else None
+    if place is None:
+        return ()
+    return (Label(place.within(here.program.span.call_site), "the body returns this"),)
+
+
 Run = Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]]
 """`run(inner, carry, extra)` gives the next carry and further results."""
 
@@ -134,9 +145,12 @@ def trace_carry(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Ru
         traced: TracedBody | None = None
         try:
             traced = _trace(here, carry, extra, run)
-        except (Failure, Poisoned):
+        except Poisoned:
             if discovered:
                 raise
+        except Failure as failure:
+            if discovered:
+                raise failure.labelled(*returned_by(here, carry.body)) from None
         if traced is not None and (discovered or not attempt.failed()):
             return traced
         attempt.forget()

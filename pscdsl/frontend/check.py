@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Literal
 
 from pscdsl.frontend.definitions import Definition, Excluded
+from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.scope import Project, StaticModule, module_name
 from pscdsl.frontend.source import Source, shown_path
 from pscdsl.frontend.values import Poisoned
+from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.limits import ChoicesSampled, InternalError, KernelNotChecked
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.signatures import Choice
@@ -68,15 +70,14 @@ def check_paths(paths: Sequence[Path | str]) -> CheckResult:
     with _deep_stack():
         files = list(dict.fromkeys(os.path.realpath(p) for p in python_files(paths)))
         project = Project(tuple(dict.fromkeys(module_name(p)[1] for p in files)))
-        for path in files:
-            module = project.by_path.get(path)
-            if module is None:
+        for path in files:  # all before any is checked: one may write what another reads
+            if path not in project.by_path:
                 try:
-                    module = project.add(Source.read(path), path)
+                    project.add(Source.read(path), path)
                 except Failure as failure:
                     results.append(CheckResult(failure.diagnostics, (), 1))
-                    continue
-            results.append(check_module(module))
+        modules = [project.by_path[path] for path in files if path in project.by_path]
+        results.extend(check_module(module) for module in modules)
     return _summary(results)
 
 
@@ -127,6 +128,7 @@ def check_module(module: StaticModule) -> CheckResult:
         kernels.append(
             KernelReport(name, span.path, place.line, place.column, status, shown(definition))
         )
+    diagnostics.extend(misused_decorators(module))
     for node, name, reason in unchecked_kernels(module, {each.line for each in kernels}):
         span = module.source.span(node)
         place = replace(span, end_line=span.line, end_column=span.column + 3)
@@ -167,6 +169,8 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
             note = KernelNotChecked(kernel_name=definition.name, reason=reason, span=span)
             return [note], "unchecked"
         found, status = _check_choices(definition, choices)
+        if status == "error" and not found:
+            return [_internal(definition, "it has no program, and nothing was found")], status
         total = definition.signature.combinations()
         if total > len(choices):
             place = definition.closure.source.span(definition.closure.node)
@@ -177,12 +181,21 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
             found.append(sampled)
         return found, status
     except Failure as failure:
-        return list(failure.diagnostics), "error"
+        found = list(failure.diagnostics)
+        return found or [_internal(definition, "its signature cannot be read")], "error"
     except Poisoned:
-        return [], "error"
+        return [_internal(definition, "its signature cannot be read")], "error"
     except RecursionError:
-        span = definition.closure.source.span(definition.closure.node)
-        return [InternalError(what="the kernel is nested too deeply", span=span)], "error"
+        return [_internal(definition, "it is nested too deeply")], "error"
+    except Exception as error:
+        return [_internal(definition, f"{type(error).__name__}: {error}")], "error"
+
+
+def _internal(definition: Definition, what: str) -> InternalError:
+    """A failure of ours at a kernel; the check of the others goes on."""
+    span = definition.closure.source.span(definition.closure.node)
+    span = replace(span, end_line=span.line, end_column=span.column + 3)
+    return InternalError(what=f"kernel `{definition.name}`: {what}", span=span)
 
 
 def _check_choices(
@@ -229,8 +242,22 @@ def find_kernels(
             if isinstance(last, FunctionStatement):
                 diagnostics.extend(failure.at(module.source.span(last)).diagnostics)
             continue
+        if isinstance(last, ast.Assign) and not isinstance(value, Definition):
+            diagnostics.extend(_failed_kernel(module, last))
         if isinstance(value, Definition) and value.closure.source is module.source:
             yield name, value
+
+
+def _failed_kernel(module: StaticModule, statement: ast.Assign) -> Sequence[Diagnostic]:
+    """Why `f = psc.kernel(…)` makes no kernel; nothing if it is another call."""
+    frame = module.frame()
+    if not isinstance(statement.value, ast.Call):
+        return ()
+    function = evaluate(frame, statement.value.func)
+    if getattr(function, "name", "") != "pscdsl.kernel":
+        return ()
+    evaluate(frame, statement.value)
+    return frame.session.findings
 
 
 FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
@@ -240,6 +267,38 @@ def _may_be_kernel(statement: ast.stmt) -> bool:
     if isinstance(statement, FunctionStatement):
         return bool(statement.decorator_list)
     return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+
+
+def misused_decorators(module: StaticModule) -> Iterator[Diagnostic]:
+    """Decorators of ours that have no meaning: `@psc.kernal`, `@psc.kernel(1)`, on a class."""
+    for node in ast.walk(module.source.tree):
+        if not isinstance(node, FunctionStatement | ast.ClassDef):
+            continue
+        for decorator in node.decorator_list:
+            root: ast.expr = decorator
+            while isinstance(root, ast.Attribute | ast.Call):
+                root = root.func if isinstance(root, ast.Call) else root.value
+            if not isinstance(root, ast.Name) or not _is_ours(module, root.id):
+                continue
+            frame = Frame(Session(None), module.source, module)
+            value = evaluate(frame, decorator)
+            yield from frame.session.findings
+            if isinstance(node, ast.ClassDef) and getattr(value, "name", "") == "pscdsl.kernel":
+                finding = Unsupported(what="a class as a kernel", rewrite="decorate a function")
+                yield finding.at(module.source.span(decorator))
+
+
+def _is_ours(module: StaticModule, name: str) -> bool:
+    """Whether a module-level name is our package, or something imported from it."""
+    for _, statement in module.bindings().get(name, ()):
+        if isinstance(statement, ast.Import):
+            return any(
+                alias.name == "pscdsl" and (alias.asname or alias.name) == name
+                for alias in statement.names
+            )
+        if isinstance(statement, ast.ImportFrom):
+            return statement.module == "pscdsl" and not statement.level
+    return False
 
 
 INSIDE = "it is defined inside a function or class"
@@ -256,8 +315,6 @@ def unchecked_kernels(
     frame = Frame(Session(None), module.source, module)
 
     def is_kernel(node: FunctionStatement) -> bool:
-        from pscdsl.frontend.expressions import evaluate
-
         for decorator in node.decorator_list:
             value = evaluate(frame, decorator)
             if getattr(value, "name", "") == "pscdsl.kernel":

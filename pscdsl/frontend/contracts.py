@@ -82,7 +82,8 @@ def contract(frame: Frame, node: FunctionNode) -> Contract | None:
     """The contract of a helper; None if its annotations say nothing of arrays."""
     if isinstance(node, ast.Lambda):
         return None
-    cache = frame.source.contracts
+    # By scope too: a file that is loaded as two modules has one source, and two classes of a name.
+    cache = frame.source.contracts.setdefault(frame.scope, {})
     if id(node) not in cache:
         cache[id(node)] = _read(frame, node)
         frame.source.keep(node)

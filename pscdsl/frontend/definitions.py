@@ -9,6 +9,7 @@ from typing import Any
 from pscdsl.builder import Builder, Program, Value, Weak
 from pscdsl.frontend.annotations import spec_of
 from pscdsl.frontend.arguments import settle
+from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame, Session, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
@@ -109,6 +110,8 @@ class Definition:
                 problems.extend(failure.diagnostics)
             except Poisoned:
                 pass
+        for default in (*spec.defaults, *(each for each in spec.kw_defaults if each is not None)):
+            evaluate(frame, default)  # for its findings
         problems.extend(frame.session.findings)
         if problems:
             raise Failure(*problems)
@@ -169,7 +172,8 @@ class Definition:
             ]
             params.extend(own)
             arguments[parameter.name] = unflatten(tree, iter(own))
-        known = frozenset().union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
+        none: frozenset[str] = frozenset()
+        known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
         program.span = self.closure.source.span(node)
         try:
             result = self.closure.enter(session, arguments)

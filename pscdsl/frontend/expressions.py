@@ -10,8 +10,6 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from pscdsl.frontend import operators
 from pscdsl.frontend.attributes import attribute
 from pscdsl.frontend.calls import call, with_operands, with_origins
@@ -26,14 +24,17 @@ from pscdsl.frontend.values import (
     Poison,
     Poisoned,
     Undecided,
+    describe,
     is_poisoned,
     is_traced,
 )
+from pscdsl.narrowing import is_dict, is_known_array
+from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NotStatic, Unsupported
 from pscdsl.typing.codes.language_arrays import BranchOnArray
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import DimTooLarge
+from pscdsl.typing.dims import Dim, DimTooLarge
 
 Handler = Callable[[Frame, Any], Any]
 
@@ -96,8 +97,10 @@ def _dict(frame: Frame, node: ast.Dict) -> Any:
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
             inner = evaluate(frame, value)
-            if not isinstance(inner, dict):
+            if isinstance(inner, Poison):
                 raise Poisoned
+            if not is_dict(inner):
+                raise Failure(NotStatic(what=f"`**` of {describe(inner)}"))
             result.update(inner)
         else:
             evaluated = evaluate(frame, key)
@@ -175,7 +178,14 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
         if isinstance(value, Undecided):
             pending.append(value)
             continue
-        if is_traced(value) or isinstance(value, np.ndarray):
+        if isinstance(value, Dim):
+            truth = operators.decided(frame, (Fact("!=", value, 0),))
+            if isinstance(truth, Undecided):
+                raise Failure(operators.undecided(operators.known_facts(frame), truth))
+            if truth is not is_and:
+                return value
+            continue
+        if is_traced(value) or is_known_array(value):
             word, sign = ("and", "&") if is_and else ("or", "|")
             rest = [frame.source.text_of(x) for x in node.values]
             raise Failure(

@@ -96,7 +96,17 @@ class Session:
 class Frame:
     """The names of one function while it is elaborated."""
 
-    __slots__ = ("assigned", "call_site", "closure", "names", "outer", "scope", "session", "source")
+    __slots__ = (
+        "assigned",
+        "call_site",
+        "closure",
+        "names",
+        "outer",
+        "returned",
+        "scope",
+        "session",
+        "source",
+    )
 
     def __init__(
         self,
@@ -115,6 +125,8 @@ class Frame:
         self.closure = closure
         self.names: dict[str, Any] = {}
         self.assigned: frozenset[str] = frozenset()
+        self.returned: Span | None = None
+        """The place of what the function returns."""
 
     @property
     def program(self) -> Program | None:

@@ -10,9 +10,11 @@ from typing import Any
 from pscdsl.builder import Builder
 from pscdsl.frontend.frames import Frame, Scope, Session, session_of
 from pscdsl.frontend.source import FunctionNode, Source
-from pscdsl.frontend.values import Applicable
+from pscdsl.frontend.values import Applicable, Poison
 from pscdsl.typing.codes.language import BadArguments, Unsupported
+from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.spans import Span
 
 
 @dataclass(eq=False)
@@ -26,6 +28,8 @@ class Closure:
     outer: Frame | None = None
     """The frame of the function it is nested in."""
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    returned: Span | None = None
+    """The place of what it returned when it was last elaborated."""
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters' values, as Python binds them."""
@@ -56,6 +60,7 @@ class Closure:
         fit = None if terms is None else terms.arguments(here, names)
         with session.calling(self.node, self.name):
             result = run_body(frame, self.node)
+        self.returned = frame.returned
         if terms is not None and fit is not None:
             try:
                 terms.result(here, fit, result)
@@ -125,5 +130,7 @@ def bind(
                 raise Failure(
                     BadArguments(function=name, problem=f"misses an argument for '{parameter}'")
                 )
+            if isinstance(defaults[parameter], Poison):
+                raise Failure(UnknownValue(name=f"{name}(…, {parameter}=…)"))
             bound[parameter] = defaults[parameter]
     return bound

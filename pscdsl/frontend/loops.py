@@ -37,7 +37,7 @@ def scan(
     """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, the stacked ys."""
     del unroll  # a hint that costs more than it gives on this backend
     function = applicable(f, "psc.scan")
-    carry = Carry.of(here, "psc.scan", init)
+    carry = Carry.of(here, "psc.scan", init, function)
     return _scan(here, function, carry, xs, length, bool(reverse), "psc.scan")
 
 
@@ -115,11 +115,12 @@ def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length:
 def map_(here: Builder, f: Any, *xs: Any) -> Any:
     """`f(x)` for each x along the leading axis, results stacked."""
     function = applicable(f, "psc.map")
+    carry = Carry.of(here, "psc.map", (), function)
     if len(xs) != 1:
-        return _scan(
-            here, _Spread(function), Carry.of(here, "psc.map", ()), xs, None, False, "psc.map", "ys"
-        )
-    return _scan(here, function, Carry.of(here, "psc.map", ()), xs[0], None, False, "psc.map", "ys")
+        function, rows = _Spread(function), xs
+    else:
+        rows = xs[0]
+    return _scan(here, function, carry, rows, None, False, "psc.map", "ys")
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class _Spread:
 def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
     """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded); `i` is an i32 scalar."""
     function = applicable(body_fun, "psc.fori_loop")
-    carry = Carry.of(here, "psc.fori_loop", init_val)
+    carry = Carry.of(here, "psc.fori_loop", init_val, function)
     if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
         return _counted(here, function, carry, lower, upper)
     low, high = (_index(here, each) for each in (lower, upper))
@@ -178,7 +179,7 @@ def while_loop(
     """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
     condition = applicable(cond_fun, "psc.while_loop")
     body = applicable(body_fun, "psc.while_loop")
-    carry = Carry.of(here, "psc.while_loop", init_val)
+    carry = Carry.of(here, "psc.while_loop", init_val, body)
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
         return body.apply(inner, (state,), {}), []

@@ -24,6 +24,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl.narrowing import is_constant, is_known_array, is_tuple
 from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import NotStatic
@@ -34,19 +35,22 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 
 PYTHON: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": operator.add,
-    "Sub": operator.sub,
-    "Mult": operator.mul,
-    "Div": operator.truediv,
-    "FloorDiv": operator.floordiv,
-    "Mod": operator.mod,
-    "Pow": operator.pow,
-    "LShift": operator.lshift,
-    "RShift": operator.rshift,
-    "BitAnd": operator.and_,
-    "BitOr": operator.or_,
-    "BitXor": operator.xor,
-    "MatMult": operator.matmul,
+    name: getattr(operator, function)
+    for name, function in {
+        "Add": "add",
+        "Sub": "sub",
+        "Mult": "mul",
+        "Div": "truediv",
+        "FloorDiv": "floordiv",
+        "Mod": "mod",
+        "Pow": "pow",
+        "LShift": "lshift",
+        "RShift": "rshift",
+        "BitAnd": "and_",
+        "BitOr": "or_",
+        "BitXor": "xor",
+        "MatMult": "matmul",
+    }.items()
 }
 SIGNS = {
     "Add": "+",
@@ -62,6 +66,15 @@ SIGNS = {
     "BitOr": "|",
     "BitXor": "^",
     "MatMult": "@",
+    "Eq": "==",
+    "NotEq": "!=",
+    "Lt": "<",
+    "LtE": "<=",
+    "Gt": ">",
+    "GtE": ">=",
+    "USub": "-",
+    "UAdd": "+",
+    "Invert": "~",
 }
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Eq": operator.eq,
@@ -100,6 +113,9 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
         raise _bad(name, left, right)
     here = frame.here(node)
     meaning = table.BINARY[name]
+    if name in ("FloorDiv", "Mod") and isinstance(right, int) and right == 0:
+        if is_traced(left) and left.dtype.is_integer:
+            raise _bad(name, left, right, "division by zero")
     if not is_traced(left) and not is_traced(right):
         left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left
     return meaning.apply(here, (left, right), {})
@@ -182,17 +198,19 @@ def unary(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
     if name == "Not":
         if isinstance(operand, Undecided):
             return operand.negated()
-        if is_traced(operand) or isinstance(operand, np.ndarray):
+        if is_traced(operand) or is_known_array(operand):
             text = frame.source.text_of(node.operand)
             raise Failure(
                 BranchOnArray(construct="`not`", found=describe(operand), rewrite=f"~({text})")
             )
+        if isinstance(operand, Dim):
+            return decided(frame, (Fact("==", operand, 0),))
         return not operand
     if isinstance(operand, Undecided):
         operand = condition(frame.here(node), operand)
     if is_traced(operand):
         return table.UNARY[name].apply(frame.here(node), (operand,), {})
-    if isinstance(operand, np.ndarray | np.generic) and frame.program is not None:
+    if is_constant(operand) and frame.program is not None:
         here = frame.here(node)
         return table.UNARY[name].apply(here, (here.constant(operand),), {})
     python: dict[str, Callable[[Any], Any]] = {
@@ -204,7 +222,7 @@ def unary(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
         return operand if name == "UAdd" and isinstance(operand, Dim) else python[name](operand)
     except TypeError:
         raise Failure(
-            BadOperands(operator=name, left=describe(operand), right="", reason="")
+            BadOperands(operator=SIGNS[name], left=describe(operand), right="", reason="")
         ) from None
 
 
@@ -255,22 +273,20 @@ def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any)
     if is_traced(left) or is_traced(right):
         if not is_number(left) or not is_number(right):
             if left is None or right is None:
-                return name == "NotEq"
+                raise _bad(name, left, right, "`is None` asks whether something is None")
             raise Failure(
                 BadOperands(operator=name, left=describe(left), right=describe(right), reason="")
             )
         return table.COMPARE[name].apply(frame.here(node), (left, right), {})
-    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+    if is_known_array(left) or is_known_array(right):
         if frame.program is not None:
             here = frame.here(node)
-            left, right = (
-                here.constant(x) if isinstance(x, np.ndarray) else x for x in (left, right)
-            )
+            left, right = (here.constant(x) if is_known_array(x) else x for x in (left, right))
             return table.COMPARE[name].apply(here, (left, right), {})
     whole = isinstance(left, Dim | int) and isinstance(right, Dim | int)
     if whole and (isinstance(left, Dim) or isinstance(right, Dim)):
         return decided(frame, (_fact(name, _int(left), _int(right)),))
-    if isinstance(left, tuple) and isinstance(right, tuple) and name in ("Eq", "NotEq"):
+    if is_tuple(left) and is_tuple(right) and name in ("Eq", "NotEq"):
         return _compare_tuples(frame, node, name, left, right)
     try:
         return _COMPARE[name](left, right)
@@ -335,7 +351,7 @@ def truth(
     value = evaluate(frame, node)
     if isinstance(value, Poison):
         return None
-    if is_traced(value) or isinstance(value, np.ndarray):
+    if is_traced(value) or is_known_array(value):
         text = rewrite if isinstance(rewrite, str) else rewrite()
         found = BranchOnArray(construct=construct, found=describe(value), rewrite=text)
         frame.report(node, found)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pscdsl.frontend.frames import Frame, session_of
+from pscdsl.frontend.iteration import MAX_UNROLL
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import RecordClass, replaced
 from pscdsl.frontend.values import (
@@ -24,8 +25,10 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.meanings import MEANINGS
 from pscdsl.narrowing import is_dict, is_known_array, is_sequence, is_tuple
+from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
+from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
 from pscdsl.typing.dtypes import DType
@@ -35,6 +38,8 @@ def items_of(value: Any) -> Sequence[Any]:
     """The items of a static collection."""
     if is_traced(value):
         raise Failure(LoopOverArray(found=str(value.type)))
+    if isinstance(value, range) and len(value) > MAX_UNROLL:
+        raise Failure(TooLarge(what=f"a range of {len(value)} numbers"))
     if isinstance(value, MapValue):
         return sorted(value.items)
     if isinstance(value, VectorValue):
@@ -154,6 +159,10 @@ def _extremum(name: str) -> Callable[..., Any]:
 
 
 def _abs(here: Any, value: Any) -> Any:
+    if isinstance(value, Dim):
+        if here.facts.proves(Fact("<=", 0, value)):
+            return value
+        raise Failure(NotStatic(what=f"the sign of {value}"))
     return _numpy("absolute").apply(here, (value,), {}) if is_traced(value) else abs(value)
 
 
@@ -307,6 +316,8 @@ def _math(name: str) -> Callable[..., Any]:
             if meaning is None:
                 raise Failure(NotStatic(what="a size used as a number"))
             return _numpy(ours).apply(here, args, {})
+        if name in ("factorial", "comb", "perm") and any(abs(each) > 1000 for each in args):
+            raise Failure(TooLarge(what=f"`math.{name}` of numbers above 1000"))
         try:
             return real(*args)
         except (TypeError, ValueError, OverflowError) as error:

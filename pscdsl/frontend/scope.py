@@ -24,9 +24,9 @@ from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import builtin, known_module, known_names
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.statements import assign
-from pscdsl.frontend.values import POISON, External, Marker, Poison, StaticFunction
+from pscdsl.frontend.values import POISON, Applicable, External, Marker, Poison, StaticFunction
 from pscdsl.meanings import MEANINGS
-from pscdsl.typing.codes.language import NoSuchAttribute, UnknownName
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 
 Binding = ast.stmt | ast.alias
@@ -217,9 +217,27 @@ class StaticModule:
         finally:
             self._evaluating.discard(name)
         if isinstance(value, _GUARDED):
-            guard(self.source, name, value)
+            guard(self.source, name, value, self._known_elsewhere(name))
         self._values[name] = value
         return value
+
+    def _known_elsewhere(self, name: str) -> Iterator[tuple[Source, str]]:
+        """The other modules that were read and import a name of this one, with what it is there."""
+        for other in list(self.project.by_path.values()):
+            if other is self or name not in other.source.text:
+                continue
+            for alias, bindings in other.bindings().items():
+                for binding, statement in bindings:
+                    if not isinstance(binding, ast.alias):
+                        continue
+                    if isinstance(statement, ast.Import) and binding.name == self.module:
+                        yield other.source, f"{alias}.{name}"
+                    elif isinstance(statement, ast.ImportFrom):
+                        base = absolute(other, statement)
+                        if base == self.module and binding.name == name:
+                            yield other.source, alias
+                        elif f"{base}.{binding.name}" == self.module:
+                            yield other.source, f"{alias}.{name}"
 
     def lookup(self, name: str) -> Any:
         """A name of this module or of Python itself."""
@@ -271,13 +289,12 @@ class StaticModule:
 def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
     """What a decorator makes of a function."""
     function = evaluate(frame, decorator)
-    if isinstance(function, External | Marker | Poison):
-        return External(frame.source.text_of(decorator))
-    try:
-        return function.apply(frame.here(decorator), (value,), {})
-    except Failure as failure:
-        frame.session.report(failure.at(frame.span(decorator)))
-        return External(frame.source.text_of(decorator))
+    if isinstance(function, Applicable) and not isinstance(function, External | Marker):
+        try:
+            return function.apply(frame.here(decorator), (value,), {})
+        except Failure as failure:
+            frame.session.report(failure.at(frame.span(decorator)))
+    return External(frame.source.text_of(decorator), tuple(frame.session.findings))
 
 
 def absolute(scope: StaticModule, node: ast.ImportFrom) -> str:
@@ -342,6 +359,9 @@ def make_kernel(here: Any, function: Any = None, **options: Any) -> Any:
     """`@psc.kernel`."""
     if function is None:
         return StaticFunction("pscdsl.kernel", make_kernel)
+    if options or not isinstance(function, Closure | Definition):
+        problem = "takes one function, written in Python"
+        raise Failure(BadArguments(function="psc.kernel", problem=problem))
     if isinstance(function, Closure) and not isinstance(here, Builder):
         return Definition(function)
     return function  # inside a kernel it is a helper that sees the kernel's values

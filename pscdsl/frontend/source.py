@@ -11,6 +11,7 @@ import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Failure
@@ -34,8 +35,8 @@ class Source:
         self.lines = text.splitlines()
         self._spans: dict[int, Span] = {}
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
-        self.contracts: dict[int, Contract | None] = {}
-        """What the annotations of helpers say, by the identity of the function's node."""
+        self.contracts: WeakKeyDictionary[object, dict[int, Contract | None]] = WeakKeyDictionary()
+        """What the annotations of helpers say, by scope and the identity of the function's node."""
         self._yields: dict[int, ast.expr | None] = {}
         self._scoping: dict[int, frozenset[str]] = {}
         self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None

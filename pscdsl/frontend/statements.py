@@ -68,6 +68,7 @@ Handler = Callable[[Frame, Any], Outcome]
 def run_body(frame: Frame, node: FunctionNode) -> Any:
     """Elaborate a function's body in a frame with its parameters bound."""
     if isinstance(node, ast.Lambda):
+        frame.returned = frame.source.span(node.body)
         return evaluate(frame, node.body)
     frame.assigned = frame.source.scoping(node)
     generator = frame.source.yields(node)
@@ -77,6 +78,7 @@ def run_body(frame: Frame, node: FunctionNode) -> Any:
     outcome = run(frame, node.body)
     program = frame.session.program
     if isinstance(outcome, Return):
+        frame.returned = frame.source.span(outcome.node)
         if program is not None and frame.closure is frame.session.root:
             program.return_span = frame.span(outcome.node)
         return outcome.value
@@ -242,8 +244,11 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> Outcome:
     if is_poisoned(left) or is_poisoned(right):
         frame.names[name] = POISON
         return None
-    if isinstance(left, list):
-        raise Failure(Mutation(what=f"`+=` on the list `{name}`", rewrite=f"{name} = {name} + […]"))
+    if isinstance(left, list | dict):
+        sign = operators.SIGNS[type(node.op).__name__]
+        kind = "list" if isinstance(left, list) else "dict"
+        rewrite = f"{name} = {name} {sign} …"
+        raise Failure(Mutation(what=f"`{sign}=` on the {kind} `{name}`", rewrite=rewrite))
     frame.names[name] = POISON
     frame.names[name] = operators.binary(frame, node, type(node.op).__name__, left, right)
     return None

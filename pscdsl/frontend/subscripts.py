@@ -6,8 +6,6 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.pytrees import condition
@@ -24,6 +22,7 @@ from pscdsl.frontend.values import (
     describe,
     is_traced,
 )
+from pscdsl.narrowing import is_dict, is_known_array, is_sequence
 from pscdsl.numpy import indexing
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
@@ -35,7 +34,7 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
     """What `value[index]` is; a Failure if it has no meaning."""
     if isinstance(index, Undecided):
         index = condition(frame.here(node), index)
-    if frame.program is not None and isinstance(value, np.ndarray):
+    if frame.program is not None and is_known_array(value):
         value = frame.here(node).constant(value)
     if is_traced(value):
         frame.here(node)
@@ -51,13 +50,13 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         if isinstance(index, str) and index in value.fields:
             return value.fields[index]
         return _sequence(tuple(value.fields.values()), index, describe(value))
-    if isinstance(value, tuple | list | str | range):
+    if is_sequence(value) or isinstance(value, str | range):
         return _sequence(value, index, describe(value))
-    if isinstance(value, dict):
+    if is_dict(value):
         if not is_traced(index) and index in value:
             return value[index]
         raise Failure(NoSuchItem(found="a dict", index=describe(index), reason="no such key"))
-    if isinstance(value, np.ndarray):
+    if is_known_array(value):
         return value[index]
     if isinstance(value, Marker) and value.name in ("numpy.s_", "numpy.index_exp"):
         return index

@@ -17,6 +17,7 @@ import numpy as np
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.narrowing import is_dict, is_sequence, is_tuple
 from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.trees import RecordName
@@ -115,8 +116,12 @@ class StaticFunction:
     body: Callable[..., Any]
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call it."""
-        return self.body(here, *args, **kwargs)
+        """Call it; what Python raises for bad arguments is a finding."""
+        try:
+            return self.body(here, *args, **kwargs)
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+            name = self.name.removeprefix("builtins.")
+            raise Failure(BadArguments(function=name, problem=f"fails: {error}")) from None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pscdsl.narrowing import is_sequence
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
@@ -33,9 +34,15 @@ def as_size(x: object, function: str) -> Size:
     raise Failure(BadArguments(function=function, problem=f"takes integers as sizes, not {x!r}"))
 
 
+LARGEST = 2**40
+"""No machine has arrays with more elements than this."""
+
+
 def as_count(x: object, function: str, facts: Assumptions) -> Size:
     """A size that is not negative, for all that the signature admits."""
     size = as_size(x, function)
+    if isinstance(size, int) and size > LARGEST:
+        raise Failure(TooLarge(what=f"an array with {size} elements along an axis"))
     claim = Fact("<=", 0, size)
     if not facts.proves(claim):
         raise Failure(UnprovenSize.of(facts, f"a size in `{function}`", claim))

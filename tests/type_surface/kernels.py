@@ -226,7 +226,9 @@ def plain(x: NDArray[np.float32], y: ArrayLike) -> float:
 def use() -> None:
     """Kernels called from ordinary Python."""
     params = Params(w=np.ones((2, 2), np.float32), b=np.ones(2, np.float32))
-    out = loss(params, np.ones((3, 2), np.float32), np.zeros(2, np.float32), np.ones((3, 2)))
+    out = loss(
+        params, np.ones((3, 2), np.float32), np.zeros(2, np.float32), np.ones((3, 2), np.float32)
+    )
     print(float(out), out.shape, np.asarray(out), out.item(), f"{out:.3f}")
     hs = rnn(params, np.ones((3, 2), np.float32), np.zeros(2, np.float32))
     again = rnn(params.replace(b=hs[0]), hs, hs[-1])
@@ -235,14 +237,22 @@ def use() -> None:
     print(plain(again, again), again.tolist(), np.allclose(hs, again), isinstance(out, psc.Array))
     a, _, _, _, _, _, _ = scalars(1.0, 2, True)
     print(a + 1, 1 + a, a > 0, int(a), others(np.zeros((3, 2), np.uint32), out, 1.0))
-    static(np.ones(3), 2, mode="a")
-    layer = Layer(w=np.ones((3, 2)), b=np.zeros(3))
+    static(np.ones(3, np.float32), 2, mode="a")
+    layer = Layer(w=np.ones((3, 2), np.float32), b=np.zeros(3, np.float32))
     applied: Layer["d h"] = layer
     y, pair, moments, _ = records(
-        applied, Pair(np.ones(2), np.ones(2)), Moments(np.ones(2), np.ones(2)), np.ones((4, 2)), ()
+        applied,
+        Pair(np.ones(2, np.float32), np.ones(2, np.float32)),
+        Moments(np.ones(2, np.float32), np.ones(2, np.float32)),
+        np.ones((4, 2), np.float32),
+        (),
     )
     print(y.shape, pair.left + 1, moments.count)
-    persistent(Scale(factor=np.ones(2)), pmap({"a": np.ones(2)}), pvector_of(np.ones(2)))
+    persistent(
+        Scale(factor=np.ones(2, np.float32)),
+        pmap({"a": np.ones(2, np.float32)}),
+        pvector_of(np.ones(2, np.float32)),
+    )
     dtype = np.dtype(f32)
     print(np.zeros(3, dtype=f32).astype(i32).dtype == dtype, np.issubdtype(dtype, np.floating))
 

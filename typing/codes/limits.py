@@ -268,6 +268,30 @@ class ChoicesSampled(Diagnostic, code="PSC905", severity=Severity.NOTE):
 
     Dtype classes, ranks, lengths of tuples and static values are tried in every combination up to
     a bound; beyond it, a sample is tried.  Each call is still checked, exactly, with its own.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import Num, f32
+
+
+    @psc.kernel
+    def count(a: Num["*a"], b: Num["*b"], c: Num["*c"]) -> f32:
+        return a.ndim + b.ndim + c.ndim
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import Num, f32
+
+
+    @psc.kernel
+    def count(a: Num["n"], b: f32["*b"], c: f32["*c"]) -> f32:
+        return a.ndim + b.ndim + c.ndim
+    ```
     """
 
     function: str
