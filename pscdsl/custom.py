@@ -29,12 +29,12 @@ from pscdsl.meanings import MEANINGS
 from pscdsl.narrowing import is_sequence, is_tuple
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import MissingAnnotation
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import substitute
+from pscdsl.typing.dims import Size, substitute
 from pscdsl.typing.signatures import Instantiation
 from pscdsl.typing.trees import Type, leaves, map_leaves
 
@@ -136,6 +136,13 @@ class Custom(Primitive, name="custom"):
             raise Failure(NoRule(primitive=self.function, rule="translation"))
         found = self.primitive.rule(hlo, *operands)
         return tuple(found) if is_sequence(found) else (found,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        """One operation for each element of the results: what it really takes is not known."""
+        total: Size = 0
+        for each in outputs:
+            total = total + size_of(each.shape)
+        return total
 
 
 def make_primitive(here: Any, function: Any) -> Any:

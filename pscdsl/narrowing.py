@@ -25,7 +25,7 @@ def is_list(x: object) -> TypeGuard[list[Any]]:
 
 def is_sequence(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     """Whether this is a list or tuple."""
-    return isinstance(x, list | tuple)
+    return isinstance(x, (list, tuple))
 
 
 def is_dict(x: object) -> TypeGuard[dict[Any, Any]]:
@@ -45,7 +45,7 @@ def is_known_array(x: object) -> TypeGuard[NDArray]:
 
 def is_constant(x: object) -> TypeGuard[NDArray | np.generic[Any]]:
     """Whether this is an array or a scalar of NumPy, known while checking."""
-    return isinstance(x, np.ndarray | np.generic)
+    return isinstance(x, (np.ndarray, np.generic))
 
 
 def is_scalar(x: object) -> TypeGuard[np.generic[Any]]:

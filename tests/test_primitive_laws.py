@@ -58,7 +58,7 @@ def _rows() -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for name in _modules([str(Path(__file__).parent)], "law_rows"):
         for row in getattr(importlib.import_module(f"tests.{name}"), "ROWS", ()):
-            found.setdefault(row.primitive.label, []).append(row)
+            found.setdefault(row.primitive.name, []).append(row)
     return found
 
 

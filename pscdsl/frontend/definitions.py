@@ -145,7 +145,7 @@ class Definition:
         return self._warnings.get(choice, ())
 
     def _elaborate(self, choice: Choice) -> Function:
-        from pscdsl.frontend.statements import Widened
+        from pscdsl.frontend.preconditions import Widened
 
         facts = Assumptions()
         while True:

@@ -267,7 +267,7 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
 def _generate(
     frame: Frame, generators: list[ast.comprehension], emit: Callable[[Frame], None]
 ) -> None:
-    from pscdsl.frontend.statements import assign
+    from pscdsl.frontend.assignment import assign
 
     inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder
+from pscdsl.frontend.assignment import assign
 from pscdsl.frontend.captures import guard
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.expressions import closure, evaluate
@@ -23,7 +24,6 @@ from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import builtin, known_module, known_names
 from pscdsl.frontend.source import Source
-from pscdsl.frontend.statements import assign
 from pscdsl.frontend.values import POISON, Applicable, External, Marker, Poison, StaticFunction
 from pscdsl.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName

@@ -1,4 +1,4 @@
-"""Statements: assignment, static control flow, preconditions; all else is refused."""
+"""Statements: static control flow and what leaves a block; all else is refused."""
 
 from __future__ import annotations
 
@@ -8,29 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 from pscdsl.frontend import operators, purity
+from pscdsl.frontend.assignment import assign, augment
 from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.preconditions import check_assert, check_guard, is_guard
 from pscdsl.frontend.source import FunctionNode, targets
 from pscdsl.frontend.values import (
     POISON,
     External,
     Poison,
     Poisoned,
-    Undecided,
-    describe,
-    is_poisoned,
-    is_traced,
 )
-from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.language import NotStatic, Unsupported
-from pscdsl.typing.codes.language_arrays import BranchOnArray
-from pscdsl.typing.codes.language_evaluation import RaiseReached, WrongUnpacking
+from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.codes.language_evaluation import RaiseReached
 from pscdsl.typing.codes.purity import Mutation, OuterWrite
-from pscdsl.typing.codes.shapes import instance
-from pscdsl.typing.codes.shapes_signatures import AssertionFails, PreconditionNotMet
 from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.dims import Dim, names
 from pscdsl.typing.spans import Span
 
 
@@ -42,14 +35,6 @@ class Return:
     def __init__(self, value: Any, node: ast.AST) -> None:
         self.value = value
         self.node = node
-
-
-class Widened(Exception):
-    """A size may be 0: elaborate again with that known from the start."""
-
-    def __init__(self, fact: Fact) -> None:
-        super().__init__(fact)
-        self.fact = fact
 
 
 class Jump:
@@ -138,73 +123,6 @@ def _head(frame: Frame, statement: ast.stmt) -> Span:
     return span
 
 
-def assign(frame: Frame, target: ast.expr, value: Any) -> None:
-    """Bind a pattern of names."""
-    if isinstance(target, ast.Name):
-        frame.names[target.id] = value
-    elif isinstance(target, ast.Tuple | ast.List):
-        _unpack(frame, target, value)
-    elif isinstance(target, ast.Starred):
-        assign(frame, target.value, value)
-    elif isinstance(target, ast.Subscript):
-        raise _subscript_store(frame, target)
-    elif isinstance(target, ast.Attribute):
-        raise _attribute_store(frame, target)
-    else:
-        raise Failure(Unsupported(what="this assignment", rewrite=""))
-
-
-def _subscript_store(frame: Frame, target: ast.Subscript) -> Failure:
-    text = frame.source.text_of
-    owner, index = text(target.value), purity.index_text(text(target.slice), target.slice)
-    rewrite = f"{owner} = psc.update({owner}, {index}, …)"
-    if not is_traced(evaluate(frame, target.value)):
-        rewrite = "build a new tuple, or a PMap and its `.set`"
-    return Failure(
-        Mutation(what=f"a store into `{text(target)}`", rewrite=rewrite, span=frame.span(target))
-    )
-
-
-def _attribute_store(frame: Frame, target: ast.Attribute) -> Failure:
-    text = frame.source.text_of
-    rewrite = f"make a changed copy: `{text(target.value)}.replace({target.attr}=…)` of a record"
-    what = f"a write to the attribute `{text(target)}`"
-    return Failure(Mutation(what=what, rewrite=rewrite, span=frame.span(target)))
-
-
-def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
-    names = target.elts
-    if isinstance(value, Poison):
-        for each in names:
-            assign(frame, each, POISON)
-        return
-    if is_traced(value) and value.ndim and isinstance(value.shape[0], int):
-        from pscdsl.numpy import indexing
-
-        frame.here(target)
-        items: Sequence[Any] = [indexing.getitem(value, i) for i in range(value.shape[0])]
-    elif is_traced(value):
-        raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {value.type}"))
-    else:
-        items = list(elements(frame, value, target))
-    stars = [i for i, each in enumerate(names) if isinstance(each, ast.Starred)]
-    if not stars:
-        if len(items) != len(names):
-            raise Failure(WrongUnpacking(expected=len(names), found=f"{len(items)} items"))
-        for each, item in zip(names, items, strict=True):
-            assign(frame, each, item)
-        return
-    star = stars[0]
-    after = len(names) - star - 1
-    if len(items) < star + after:
-        raise Failure(WrongUnpacking(expected=star + after, found=f"{len(items)} items"))
-    for each, item in zip(names[:star], items[:star], strict=True):
-        assign(frame, each, item)
-    assign(frame, names[star], list(items[star : len(items) - after]))
-    for each, item in zip(names[star + 1 :], items[len(items) - after :], strict=True):
-        assign(frame, each, item)
-
-
 def _assign(frame: Frame, node: ast.Assign) -> Outcome:
     value = evaluate(frame, node.value)
     for target in node.targets:
@@ -219,38 +137,12 @@ def _annotated(frame: Frame, node: ast.AnnAssign) -> Outcome:
 
 
 def _augmented(frame: Frame, node: ast.AugAssign) -> Outcome:
-    if not isinstance(node.target, ast.Name):
-        text = frame.source.text_of
-        owner = text(node.target.value)
-        if isinstance(node.target, ast.Subscript):
-            index = purity.index_text(text(node.target.slice), node.target.slice)
-            combine = {"Add": "add", "Mult": "multiply"}.get(type(node.op).__name__)
-            how = f', combine="{combine}"' if combine else ""
-            rewrite = f"{owner} = psc.update({owner}, {index}, {text(node.value)}{how})"
-        else:
-            rewrite = f"make a changed copy: `{owner}.replace({node.target.attr}=…)` of a record"
-        raise Failure(
-            Mutation(
-                what=f"an in-place update of `{text(node.target)}`",
-                rewrite=rewrite,
-                span=frame.span(node.target),
-            )
-        )
-    name = node.target.id
-    if name not in frame.assigned and name not in frame.names:
-        raise Poisoned  # declared global or nonlocal, and reported there
-    left = frame.lookup(name)
-    right = evaluate(frame, node.value)
-    if is_poisoned(left) or is_poisoned(right):
-        frame.names[name] = POISON
-        return None
-    if isinstance(left, list | dict):
-        sign = operators.SIGNS[type(node.op).__name__]
-        kind = "list" if isinstance(left, list) else "dict"
-        rewrite = f"{name} = {name} {sign} …"
-        raise Failure(Mutation(what=f"`{sign}=` on the {kind} `{name}`", rewrite=rewrite))
-    frame.names[name] = POISON
-    frame.names[name] = operators.binary(frame, node, type(node.op).__name__, left, right)
+    augment(frame, node)
+    return None
+
+
+def _assert(frame: Frame, node: ast.Assert) -> Outcome:
+    check_assert(frame, node)
     return None
 
 
@@ -266,8 +158,8 @@ def _expression(frame: Frame, node: ast.Expr) -> Outcome:
 
 
 def _if(frame: Frame, node: ast.If) -> Outcome:
-    if _only_raises(node):
-        return _guard(frame, node)
+    if is_guard(node):
+        return run(frame, node.body) if check_guard(frame, node) else None
     chosen = operators.truth(frame, node.test, "`if`", "psc.cond(…), or np.where(…)")
     if chosen is not None:
         return run(frame, node.body if chosen else node.orelse)
@@ -287,100 +179,6 @@ def _if(frame: Frame, node: ast.If) -> Outcome:
         frame.names.update(dict.fromkeys(targets(statement), POISON))
     returned = next((o for o in outcomes if isinstance(o, Return)), None)
     return None if returned is None else Return(POISON, returned.node)
-
-
-def _only_raises(node: ast.If) -> bool:
-    return len(node.body) == 1 and isinstance(node.body[0], ast.Raise) and not node.orelse
-
-
-def _guard(frame: Frame, node: ast.If) -> Outcome:
-    """`if fact: raise …` is a precondition."""
-    value = evaluate(frame, node.test)
-    if isinstance(value, Poison):
-        return None
-    if isinstance(value, Undecided):
-        _require(frame, node, value.negated(), "")
-        return None
-    _static_only(frame, node.test, value, "`if … raise`")
-    if value:
-        return run(frame, node.body)
-    return None
-
-
-def _assert(frame: Frame, node: ast.Assert) -> Outcome:
-    value = evaluate(frame, node.test)
-    text = "" if node.msg is None else evaluate(frame, node.msg)
-    if isinstance(value, Poison):
-        return None
-    _admit_empty(frame, node.test)
-    _static_only(frame, node.test, value, "`assert`")
-    if isinstance(value, Dim):
-        value = True
-    _require(frame, node, value, text if isinstance(text, str) else "")
-    return None
-
-
-def _admit_empty(frame: Frame, test: ast.expr) -> None:
-    """`assert n >= 0` says that a size may be 0; sizes are at least 1 otherwise."""
-    program = frame.program
-    if program is None or not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return
-    left, right = evaluate(frame, test.left), evaluate(frame, test.comparators[0])
-    sign = type(test.ops[0]).__name__
-    if sign in ("GtE", "Gt"):
-        left, right = right, left
-    bound = {"LtE": 0, "GtE": 0, "Lt": -1, "Gt": -1}.get(sign)
-    if left == bound and isinstance(right, Dim) and len(names(right)) == 1:
-        fact = Fact("<=", 0, right)
-        if frame.in_kernel and fact not in program.facts.facts:
-            raise Widened(fact)
-
-
-def _static_only(frame: Frame, test: ast.expr, value: Any, construct: str) -> None:
-    if is_traced(value):
-        raise Failure(
-            BranchOnArray(
-                construct=construct,
-                found=describe(value),
-                rewrite="check values outside, before the call",
-                span=frame.span(test),
-            )
-        )
-
-
-def _require(frame: Frame, node: ast.Assert | ast.If, value: Any, text: str) -> None:
-    """A fact that holds from here on: assumed in the kernel itself, proven in a helper."""
-    if isinstance(value, Undecided):
-        program = frame.program
-        assert program is not None
-        if value.any_of:
-            raise Failure(NotStatic(what="an `or` of facts about sizes"))
-        if frame.in_kernel:
-            assumed = program.facts.assume(*value.facts)
-            if assumed.consistent().name == "NO":
-                raise Failure(
-                    AssertionFails(
-                        condition=str(value), text="no sizes satisfy it", span=frame.span(node.test)
-                    )
-                )
-            program.facts = assumed
-            return
-        name = frame.closure.name if frame.closure is not None else "helper"
-        for fact in value.facts:
-            found = PreconditionNotMet(
-                function=name, fact=str(fact), instance=instance(program.facts, fact)
-            )
-            frame.report(node.test, found)
-        program.facts = program.facts.assume(*value.facts)  # reported: what follows is not
-        return
-    if not value:
-        from pscdsl.frontend.definitions import Excluded
-
-        condition = frame.source.text_of(node.test)
-        finding = AssertionFails(condition=condition, text=text, span=frame.span(node.test))
-        if frame.in_kernel:
-            raise Excluded(finding)
-        raise Failure(finding)
 
 
 def _raise(frame: Frame, node: ast.Raise) -> Outcome:

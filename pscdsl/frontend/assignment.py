@@ -1,0 +1,126 @@
+"""Binding names: patterns, `+=` on a name; stores into arrays and objects are refused."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from pscdsl.frontend import operators, purity
+from pscdsl.frontend.expressions import evaluate
+from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.values import (
+    POISON,
+    Poison,
+    Poisoned,
+    is_poisoned,
+    is_traced,
+)
+from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.codes.language_evaluation import WrongUnpacking
+from pscdsl.typing.codes.purity import Mutation
+from pscdsl.typing.diagnostics import Failure
+
+
+def assign(frame: Frame, target: ast.expr, value: Any) -> None:
+    """Bind a pattern of names."""
+    if isinstance(target, ast.Name):
+        frame.names[target.id] = value
+    elif isinstance(target, ast.Tuple | ast.List):
+        _unpack(frame, target, value)
+    elif isinstance(target, ast.Starred):
+        assign(frame, target.value, value)
+    elif isinstance(target, ast.Subscript):
+        raise _subscript_store(frame, target)
+    elif isinstance(target, ast.Attribute):
+        raise _attribute_store(frame, target)
+    else:
+        raise Failure(Unsupported(what="this assignment", rewrite=""))
+
+
+def _subscript_store(frame: Frame, target: ast.Subscript) -> Failure:
+    text = frame.source.text_of
+    owner, index = text(target.value), purity.index_text(text(target.slice), target.slice)
+    rewrite = f"{owner} = psc.update({owner}, {index}, …)"
+    if not is_traced(evaluate(frame, target.value)):
+        rewrite = "build a new tuple, or a PMap and its `.set`"
+    return Failure(
+        Mutation(what=f"a store into `{text(target)}`", rewrite=rewrite, span=frame.span(target))
+    )
+
+
+def _attribute_store(frame: Frame, target: ast.Attribute) -> Failure:
+    text = frame.source.text_of
+    rewrite = f"make a changed copy: `{text(target.value)}.replace({target.attr}=…)` of a record"
+    what = f"a write to the attribute `{text(target)}`"
+    return Failure(Mutation(what=what, rewrite=rewrite, span=frame.span(target)))
+
+
+def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
+    names = target.elts
+    if isinstance(value, Poison):
+        for each in names:
+            assign(frame, each, POISON)
+        return
+    if is_traced(value) and value.ndim and isinstance(value.shape[0], int):
+        from pscdsl.numpy import indexing
+
+        frame.here(target)
+        items: Sequence[Any] = [indexing.getitem(value, i) for i in range(value.shape[0])]
+    elif is_traced(value):
+        raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {value.type}"))
+    else:
+        items = list(elements(frame, value, target))
+    stars = [i for i, each in enumerate(names) if isinstance(each, ast.Starred)]
+    if not stars:
+        if len(items) != len(names):
+            raise Failure(WrongUnpacking(expected=len(names), found=f"{len(items)} items"))
+        for each, item in zip(names, items, strict=True):
+            assign(frame, each, item)
+        return
+    star = stars[0]
+    after = len(names) - star - 1
+    if len(items) < star + after:
+        raise Failure(WrongUnpacking(expected=star + after, found=f"{len(items)} items"))
+    for each, item in zip(names[:star], items[:star], strict=True):
+        assign(frame, each, item)
+    assign(frame, names[star], list(items[star : len(items) - after]))
+    for each, item in zip(names[star + 1 :], items[len(items) - after :], strict=True):
+        assign(frame, each, item)
+
+
+def augment(frame: Frame, node: ast.AugAssign) -> None:
+    """`name += value` binds the name again; stores into parts are refused."""
+    if not isinstance(node.target, ast.Name):
+        text = frame.source.text_of
+        owner = text(node.target.value)
+        if isinstance(node.target, ast.Subscript):
+            index = purity.index_text(text(node.target.slice), node.target.slice)
+            combine = {"Add": "add", "Mult": "multiply"}.get(type(node.op).__name__)
+            how = f', combine="{combine}"' if combine else ""
+            rewrite = f"{owner} = psc.update({owner}, {index}, {text(node.value)}{how})"
+        else:
+            rewrite = f"make a changed copy: `{owner}.replace({node.target.attr}=…)` of a record"
+        raise Failure(
+            Mutation(
+                what=f"an in-place update of `{text(node.target)}`",
+                rewrite=rewrite,
+                span=frame.span(node.target),
+            )
+        )
+    name = node.target.id
+    if name not in frame.assigned and name not in frame.names:
+        raise Poisoned  # declared global or nonlocal, and reported there
+    left = frame.lookup(name)
+    right = evaluate(frame, node.value)
+    if is_poisoned(left) or is_poisoned(right):
+        frame.names[name] = POISON
+        return
+    if isinstance(left, list | dict):
+        sign = operators.SIGNS[type(node.op).__name__]
+        kind = "list" if isinstance(left, list) else "dict"
+        rewrite = f"{name} = {name} {sign} …"
+        raise Failure(Mutation(what=f"`{sign}=` on the {kind} `{name}`", rewrite=rewrite))
+    frame.names[name] = POISON
+    frame.names[name] = operators.binary(frame, node, type(node.op).__name__, left, right)
