@@ -48,6 +48,14 @@ class Meaning:
         self.signature = inspect.signature(body)
         names = list(self.signature.parameters)
         self.wants_builder = bool(names) and names[0] == "here"
+        self.operands = [name for name in names if name in self.together]
+        parameters = self.signature.parameters.values()
+        self._only_positional = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY]
+        self._positional = [p.name for p in parameters if p.kind in (0, 1)]
+        self._by_keyword = frozenset(p.name for p in parameters if p.kind in (1, 3))
+        self._required = frozenset(p.name for p in parameters if p.default is p.empty)
+        self._simple = all(p.kind in (0, 1, 3) for p in parameters)
+        """Whether it takes neither `*args` nor `**kwargs`."""
         self.__doc__ = body.__doc__
         unknown = (self.together | self.alone) - set(names)
         assert not unknown, f"{name}: no parameters {unknown}"
@@ -65,25 +73,17 @@ class Meaning:
         """Apply to the arguments of a call in a kernel."""
         if self.wants_builder:
             args = (here, *args)
+        arguments = self._bind(args, kwargs)
         if not self.together and not self.alone:
-            try:
-                self.signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise Failure(BadArguments(function=self.name, problem=str(error))) from None
-            return self.body(*args, **kwargs)
-        try:
-            bound = self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise Failure(BadArguments(function=self.name, problem=str(error))) from None
-        arguments = bound.arguments
+            return self._call(arguments)
         for name in self.alone & arguments.keys():
             arguments[name] = _map_operands(lambda x: _settle(here, x), arguments[name])
         operands: list[Any] = []
-        for name in bound.signature.parameters:
-            if name in self.together and name in arguments:
+        for name in self.operands:
+            if name in arguments:
                 _map_operands(operands.append, arguments[name])
         if not operands:
-            return self.body(*bound.args, **bound.kwargs)
+            return self._call(arguments)
         if not any(isinstance(each, Value | Weak) for each in operands):
             if here is None:
                 raise TypeError(f"{self.name}: no operand belongs to a program")
@@ -93,10 +93,10 @@ class Meaning:
             ]
         values = promote(*operands, weak_ok=True)
         if values is not None:
-            return self._with(bound, values)
+            return self._with(arguments, values)
         weak = [x if isinstance(x, Weak) else _builder(operands).weak(x) for x in operands]
         kind = max(each.kind for each in weak)
-        first = self._with(bound, [each.at(DEFAULT[kind]) for each in weak])
+        first = self._with(arguments, [each.at(DEFAULT[kind]) for each in weak])
         if not isinstance(first, Value) or first.dtype not in DEFAULT.values():
             return first
         if first.dtype.kind < kind or not first.dtype.is_number:
@@ -104,20 +104,42 @@ class Meaning:
 
         def at(dtype: DType) -> Value:
             # Also where the kind has risen: the square root of a weak integer in f64 starts in f64.
-            result: Value = self._with(bound, [each.at(dtype) for each in weak])
+            result: Value = self._with(arguments, [each.at(dtype) for each in weak])
             # A place in an array, or a sum of small integers, comes out in a dtype of its own.
             return result if result.dtype is dtype else Convert(dtype)(result)
 
         return weakened(_builder(operands), first.dtype.kind, at)
 
-    def _with(self, bound: inspect.BoundArguments, values: Iterable[Value]) -> Any:
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by parameter; a Failure where Python raises TypeError."""
+        if self._simple and len(args) <= len(self._positional):
+            arguments = dict(zip(self._positional, args, strict=False))
+            fits = all(key in self._by_keyword and key not in arguments for key in kwargs)
+            arguments.update(kwargs)
+            if fits and arguments.keys() >= self._required:
+                return arguments
+        try:
+            return self.signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise Failure(BadArguments(function=self.name, problem=str(error))) from None
+
+    def _call(self, arguments: dict[str, Any]) -> Any:
+        if not self._simple:
+            bound = inspect.BoundArguments(self.signature, arguments)
+            return self.body(*bound.args, **bound.kwargs)
+        if not self._only_positional:
+            return self.body(**arguments)
+        rest = dict(arguments)
+        first = [rest.pop(name) for name in self._only_positional if name in rest]
+        return self.body(*first, **rest)
+
+    def _with(self, arguments: Mapping[str, Any], values: Iterable[Value]) -> Any:
         remaining = iter(values)
-        arguments = dict(bound.arguments)
-        for name in bound.signature.parameters:
-            if name in self.together and name in arguments:
-                arguments[name] = _map_operands(lambda _: next(remaining), arguments[name])
-        full = inspect.BoundArguments(bound.signature, arguments)
-        return self.body(*full.args, **full.kwargs)
+        changed = dict(arguments)
+        for name in self.operands:
+            if name in changed:
+                changed[name] = _map_operands(lambda _: next(remaining), changed[name])
+        return self._call(changed)
 
 
 def function(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from pscdsl.typing.dims import DimSyntaxError, Size, parse
@@ -44,6 +45,7 @@ DimSpec: TypeAlias = Size | Anonymous | Variadic
 """What one word of a shape says."""
 
 
+@lru_cache(maxsize=4096)
 def parse_shape(text: str) -> tuple[DimSpec, ...]:
     """Read a shape: dimensions separated by whitespace, spaces only inside parentheses."""
     return tuple(_parse_word(word, offset) for word, offset in _words(text))

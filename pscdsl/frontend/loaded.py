@@ -31,7 +31,7 @@ from pscdsl.frontend.values import (
     VectorValue,
 )
 from pscdsl.meanings import MEANINGS
-from pscdsl.narrowing import is_constant, is_dtype, is_pmap, is_pvector
+from pscdsl.narrowing import is_constant, is_dtype, is_pmap, is_precord, is_pvector
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import NoSource
@@ -171,7 +171,7 @@ def _function(function: types.FunctionType) -> Any:
 
 
 def _instance(value: Any, name: str) -> Any:
-    if is_pmap(value):
+    if is_pmap(value) and not is_precord(value):
         return MapValue({str(key): abstract(each, str(key)) for key, each in value.items()})
     if is_pvector(value):
         return VectorValue(tuple(abstract(each, name) for each in value))

@@ -21,6 +21,7 @@ from pscdsl.xla.emit import lower_module
 from tests.benchmarks.measure import Ratio, compare, seconds, table
 from tests.benchmarks.programs import WORKLOADS, Workload, jax_programs
 
+ROUNDS = 15
 HEAD = ("program", "ours", "jax", "ratio", "quartiles")
 
 
@@ -89,20 +90,18 @@ def new_shape(jax: Any, theirs: dict[str, Any]) -> str:
         kernel = fresh(work)
         program = kernel.optimised(Choice())
         function = jax.jit(theirs[work.name])
-        sizes = iter(range(work.scale + 1, work.scale + 1000))
+        # Arguments of sizes never seen, made beforehand; each is used once.
+        unseen = iter([work.arguments(work.scale + 1 + i) for i in range(2 * ROUNDS + 2)])
 
-        def ours(
-            kernel: Any = kernel, program: Any = program, work: Any = work, sizes: Any = sizes
-        ) -> None:
-            arguments = work.arguments(next(sizes))
-            _, types = kernel.arguments(arguments, {})
+        def ours(kernel: Any = kernel, program: Any = program, unseen: Any = unseen) -> None:
+            _, types = kernel.arguments(next(unseen), {})
             _, numbers = kernel.matched(types)
             lower_module(program, numbers)
 
-        def jaxs(function: Any = function, work: Any = work, sizes: Any = sizes) -> None:
-            function.lower(*work.arguments(next(sizes)))
+        def jaxs(function: Any = function, unseen: Any = unseen) -> None:
+            function.lower(*next(unseen))
 
-        rows.append(row(work.name, compare(ours, jaxs)))
+        rows.append(row(work.name, compare(ours, jaxs, ROUNDS)))
     return table("a new shape, without XLA's compilation", HEAD, rows)
 
 
