@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pscdsl import numpy
 from pscdsl.arrays import (
     Array,
     Bool,
@@ -93,6 +94,7 @@ __all__ = [
     "kernel",
     "map",
     "max_pool",
+    "numpy",
     "primitive",
     "register_translation_rule",
     "reveal_type",

@@ -2,4 +2,16 @@
 
 Inside these files `numpy` is the real NumPy, used for constants and for what is known while
 checking; the meanings are declared with `pscdsl.meanings.function` under NumPy's own names.
+
+For users `psc.numpy` is another name of NumPy: the same in kernels, and itself outside of them.
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    import numpy
+
+    return getattr(numpy, name)

@@ -1,0 +1,19 @@
+"""`psc.numpy` is NumPy: in kernels by its meanings, outside of them by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import f32
+
+
+@psc.kernel
+def shifted(x: f32["n"]) -> f32["n"]:
+    return psc.numpy.exp(x) - psc.numpy.max(x)
+
+
+def test_the_explicit_namespace_means_the_same() -> None:
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_allclose(np.asarray(shifted(x)), np.exp(x) - np.max(x), rtol=1e-6)
+    assert psc.numpy.exp is np.exp
