@@ -19,6 +19,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
+from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import Failure
 
@@ -90,6 +91,17 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
         assign(frame, each, item)
 
 
+def _other_name(frame: Frame, name: str, value: object) -> str | None:
+    """Another name in sight of the array that a name stands for."""
+    scope: Frame | None = frame
+    while scope is not None:
+        for other, each in scope.names.items():
+            if each is value and (other != name or scope is not frame):
+                return other
+        scope = scope.outer
+    return None
+
+
 def augment(frame: Frame, node: ast.AugAssign) -> None:
     """`name += value` binds the name again; stores into parts are refused."""
     if not isinstance(node.target, ast.Name):
@@ -117,8 +129,12 @@ def augment(frame: Frame, node: ast.AugAssign) -> None:
     if is_poisoned(left) or is_poisoned(right):
         frame.names[name] = POISON
         return
+    sign = operators.SIGNS[type(node.op).__name__]
+    if is_traced(left) and left.ndim:
+        other = _other_name(frame, name, left)
+        if other is not None:
+            frame.report(node, AliasedUpdate(name=name, other=other, sign=sign))
     if isinstance(left, list | dict):
-        sign = operators.SIGNS[type(node.op).__name__]
         kind = "list" if isinstance(left, list) else "dict"
         rewrite = f"{name} = {name} {sign} …"
         raise Failure(Mutation(what=f"`{sign}=` on the {kind} `{name}`", rewrite=rewrite))
