@@ -51,6 +51,7 @@ from pscdsl.control import (
 )
 from pscdsl.custom import UserPrimitive, primitive, register_translation_rule
 from pscdsl.errors import ArgumentError, CheckError
+from pscdsl.hlo import Hlo
 from pscdsl.kernel import Kernel, kernel
 from pscdsl.records import Record
 
@@ -63,6 +64,7 @@ __all__ = [
     "CheckError",
     "Complex",
     "Float",
+    "Hlo",
     "Inexact",
     "Int",
     "Integer",

@@ -135,6 +135,7 @@ class Custom(Primitive, name="custom"):
         if self.primitive is None or self.primitive.rule is None:
             raise Failure(NoRule(primitive=self.function, rule="translation"))
         found = self.primitive.rule(hlo, *operands)
+        _require_types(self.function, hlo, found if is_sequence(found) else (found,), outputs)
         return tuple(found) if is_sequence(found) else (found,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
@@ -143,6 +144,17 @@ class Custom(Primitive, name="custom"):
         for each in outputs:
             total = total + size_of(each.shape)
         return total
+
+
+def _require_types(function: str, hlo: Hlo, found: Sequence[H], outputs: Types) -> None:
+    """A translation must give what the signature says; a TypeError says what it gave."""
+    given = [str(hlo.type_of(each)) for each in found]
+    wanted = [str(hlo.tensor(each)) for each in outputs]
+    if given != wanted:
+        raise TypeError(
+            f"the translation of `{function}` gives {', '.join(given) or 'nothing'}, "
+            f"but its signature says {', '.join(wanted)}"
+        )
 
 
 def make_primitive(here: Any, function: Any) -> Any:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from pscdsl import boundary
+from pscdsl.custom import Custom
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.frontend.check import check_definition, load_definition
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.loaded import definition_of
 from pscdsl.frontend.values import Poisoned
-from pscdsl.ir import Function
+from pscdsl.ir import Function, walk
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
@@ -196,14 +197,17 @@ class Kernel(Generic[P, R]):
     def executable(self, choice: Choice, sizes: Mapping[str, int]) -> Executable:
         """The compiled program for a choice and sizes, made once."""
         from pscdsl.xla.compile import compile_module
-        from pscdsl.xla.emit import lower_module
 
         program = self.optimised(choice)
         numbers = {name: sizes[name] for name in program.dims}
         key = (choice, tuple(numbers.items()))
         found = self._executables.get(key)
         if found is None:
-            found = compile_module(lower_module(program, numbers))
+            module = emitted(program, numbers)
+            try:
+                found = compile_module(module)
+            except Exception as error:
+                raise _rejected(program, error) from error
             self._executables[key] = found
         return found
 
@@ -319,6 +323,26 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
+def emitted(program: Function, sizes: Mapping[str, int]) -> Any:
+    """The module of a program at these sizes; CheckError where a rule is missing."""
+    from pscdsl.xla.emit import lower_module
+
+    try:
+        return lower_module(program, sizes)
+    except Failure as failure:
+        raise CheckError(failure.at(program.span).diagnostics) from None
+
+
+def _rejected(program: Function, error: Exception) -> Exception:
+    """What to say of a module that XLA refuses: whose mistake it is."""
+    custom = [each.primitive for each in walk(program.body) if isinstance(each.primitive, Custom)]
+    if custom:
+        names = ", ".join(sorted({f"`{each.label}`" for each in custom}))
+        return ValueError(f"XLA refuses the program; is the translation of {names} right? {error}")
+    name = program.name
+    return RuntimeError(f"internal error: XLA refuses the checked `{name}`; please report: {error}")
+
+
 @dataclass(frozen=True)
 class Lowered:
     """A kernel at given sizes, as StableHLO."""
@@ -330,9 +354,9 @@ class Lowered:
 
     def text(self) -> str:
         """The module as text."""
-        from pscdsl.xla.emit import lower_module, module_text
+        from pscdsl.xla.emit import module_text
 
-        return module_text(lower_module(self.program, self.sizes))
+        return module_text(emitted(self.program, self.sizes))
 
     def compile(self) -> Compiled:
         """The compiled kernel."""

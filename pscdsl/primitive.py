@@ -6,19 +6,19 @@ equation holds an instance, so equality, hashing and printing come from the data
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from pscdsl.hlo import H, Hlo
 from pscdsl.narrowing import is_tuple
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import IllTypedEquation, NoRule
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, substitute
-from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Types: TypeAlias = tuple[ArrayType, ...]
-H: TypeAlias = Any
-"""A value of the module being emitted; opaque to rules."""
 
 
 class Evaluation(Protocol):
@@ -50,71 +48,6 @@ class Evaluation(Protocol):
     ) -> tuple[NDArray, ...]:
         """The results of another function."""
         ...
-
-
-class Hlo(Protocol):
-    """What a translation rule may emit; implemented by `pscdsl.xla.emit.Emitter`."""
-
-    def size(self, size: Size) -> int: ...  # noqa: D102
-    def shape(self, shape: Shape) -> tuple[int, ...]: ...  # noqa: D102
-    def tensor(self, type: ArrayType) -> Any: ...  # noqa: A002, D102
-    def tensor_of(self, dtype: DType, shape: Sequence[int]) -> Any: ...  # noqa: D102
-    def type_of(self, value: H) -> Any: ...  # noqa: D102
-    def op(  # noqa: D102
-        self,
-        name: str,
-        operands: Sequence[H],
-        results: Sequence[Any],
-        attributes: Mapping[str, object] | None = None,
-        regions: Sequence[Any] = (),
-    ) -> tuple[H, ...]: ...
-    def i64_array(self, values: Sequence[int]) -> Any: ...  # noqa: D102
-    def bool_array(self, values: Sequence[bool]) -> Any: ...  # noqa: D102
-    def i64_elements(self, values: Any) -> Any: ...  # noqa: D102
-    def parse_attribute(self, text: str) -> Any: ...  # noqa: D102
-    def constant(self, array: Any, type: ArrayType) -> H: ...  # noqa: A002, D102
-    def full(self, value: Any, type: ArrayType) -> H: ...  # noqa: A002, D102
-    def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H: ...  # noqa: D102
-    def reshape(self, x: H, to: ArrayType) -> H: ...  # noqa: D102
-    def convert(self, x: H, to: ArrayType) -> H: ...  # noqa: D102
-    def compare(self, direction: str, x: H, y: H, *, total: bool = False) -> H: ...  # noqa: D102
-    def select(self, predicate: H, x: H, y: H) -> H: ...  # noqa: D102
-    def binary(self, name: str, x: H, y: H) -> H: ...  # noqa: D102
-    def unary(self, name: str, x: H) -> H: ...  # noqa: D102
-    def reduce(  # noqa: D102
-        self,
-        operands: Sequence[H],
-        inits: Sequence[H],
-        axes: Sequence[int],
-        outputs: Sequence[Any],
-        body: Callable[[Sequence[H], Sequence[H]], Sequence[H]],
-    ) -> tuple[H, ...]: ...
-    def region(  # noqa: D102
-        self, arguments: Sequence[Any], body: Callable[[Sequence[H]], Sequence[H]]
-    ) -> Any: ...
-    def while_loop(  # noqa: D102
-        self,
-        inits: Sequence[H],
-        cond: Callable[[Sequence[H]], H],
-        body: Callable[[Sequence[H]], Sequence[H]],
-    ) -> tuple[H, ...]: ...
-    def case(  # noqa: D102
-        self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
-    ) -> tuple[H, ...]: ...
-    def sort(  # noqa: D102
-        self,
-        operands: Sequence[H],
-        axis: int,
-        stable: bool,
-        comparator: Callable[[Sequence[H]], H],
-    ) -> tuple[H, ...]: ...
-    def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]: ...  # noqa: D102
-    def call(  # noqa: D102
-        self, function: Function, sizes: Mapping[str, Size], operands: Sequence[H]
-    ) -> tuple[H, ...]: ...
-    def custom_call(  # noqa: D102
-        self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
-    ) -> tuple[H, ...]: ...
 
 
 class Primitive:
@@ -212,3 +145,6 @@ def _substituted(value: Any, env: Mapping[str, Size]) -> Any:
         new = tuple(_substituted(item, env) for item in value)
         return new if any(a is not b for a, b in zip(new, value, strict=True)) else value
     return value
+
+
+__all__ = ["Evaluation", "H", "Hlo", "NDArray", "Primitive", "Types"]

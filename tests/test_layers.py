@@ -24,6 +24,7 @@ TYPED_PROGRAM = FOUNDATION | {
     "elements",
     "cost",
     "evaluate",
+    "hlo",
     "ir",
     "meanings",
     "narrowing",
@@ -39,7 +40,8 @@ ALLOWED: dict[str, set[str]] = {
     "narrowing": set(),
     "report": FOUNDATION,
     "ir": FOUNDATION | {"primitive", "show"},
-    "primitive": TYPED_PROGRAM,
+    "hlo": FOUNDATION | {"ir"},
+    "primitive": TYPED_PROGRAM | {"hlo"},
     "primitives": TYPED_PROGRAM,
     "builder": PRIMITIVES,
     "numpy": PRIMITIVES,
@@ -49,7 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "boundary": MIDDLE,
     "custom": MIDDLE,
     "errors": MIDDLE,
-    "kernel": MIDDLE | {"boundary", "errors"},
+    "kernel": MIDDLE | {"boundary", "custom", "errors"},
     "cli": MIDDLE | {"kernel", "pscdsl"},
 }
 
