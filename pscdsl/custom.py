@@ -34,9 +34,8 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import MissingAnnotation
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Size, substitute
-from pscdsl.typing.signatures import Instantiation
-from pscdsl.typing.trees import Type, leaves, map_leaves
+from pscdsl.typing.dims import Size
+from pscdsl.typing.trees import leaves, substitute_tree
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,14 +94,8 @@ class CustomDefinition:
             span = self.closure.source.span(self.closure.node)
             raise Failure(MissingAnnotation(function=self.name, name="return", span=span))
         fit, operands = self.definition.matched(here, args, kwargs)
-        types = Instantiation(fit.choice)
-        for parameter in signature.parameters:
-            types.type_of(parameter.spec, parameter.name)
-        declared = types.type_of(signature.result, "return")
-        tree: Type = map_leaves(
-            declared,
-            lambda leaf: leaf.with_shape(tuple(substitute(s, fit.sizes) for s in leaf.shape)),
-        )
+        declared = signature.result_type(fit.choice)
+        tree = substitute_tree(declared, fit.sizes)
         custom = Custom(self.name, tuple(leaves(tree)), self.primitive)
         return unflatten(tree, iter(here.bind(custom, operands)))
 

@@ -60,7 +60,7 @@ class Kernel(Generic[P, R]):
             if not isinstance(function, types.FunctionType):
                 raise TypeError("psc.kernel takes a function written in Python")
             try:
-                self._definition = definition_of(function, self)
+                self._definition = definition_of(function)
             except Failure as failure:
                 raise CheckError(failure.diagnostics) from None
         return self._definition

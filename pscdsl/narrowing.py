@@ -18,11 +18,6 @@ def is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(x, tuple)
 
 
-def is_list(x: object) -> TypeGuard[list[Any]]:
-    """Whether this is a list."""
-    return isinstance(x, list)
-
-
 def is_sequence(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     """Whether this is a list or tuple."""
     return isinstance(x, (list, tuple))

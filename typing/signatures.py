@@ -232,6 +232,13 @@ class Signature:
                     found[where] = ("statics", where, part.samples or ())
         return list(found.values())
 
+    def result_type(self, choice: Choice, like: Type | None = None) -> Type:
+        """The declared result under a choice; `like` as in `Instantiation.type_of`."""
+        types = Instantiation(choice)
+        for parameter in self.parameters:  # their anonymous sizes come first
+            types.type_of(parameter.spec, parameter.name)
+        return types.type_of(self.result if self.result is not None else NoneSpec(), "return", like)
+
     def open_parts(self) -> dict[str, str]:
         """What parameters leave open besides sizes: its name, and which kind of thing it is."""
         found: dict[str, str] = {}

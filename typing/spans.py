@@ -24,6 +24,10 @@ class Span:
         """This place as reached through a call."""
         return self if call_site is None else replace(self, call_site=call_site)
 
+    def head(self, length: int) -> Span:
+        """The first characters of this place, on its first line: a keyword, for instance."""
+        return replace(self, end_line=self.line, end_column=self.column + length)
+
     def frames(self) -> tuple[Span, ...]:
         """This place and the calls that led to it, innermost first."""
         found: list[Span] = [self]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak
+from pscdsl.builder import Builder, Value
 from pscdsl.frontend.pytrees import flatten
+from pscdsl.frontend.tracing import of_values
 from pscdsl.typing.dtypes import DType, accepts_weak
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -24,7 +25,6 @@ from pscdsl.typing.trees import (
     TupleType,
     Type,
     VectorType,
-    map_leaves,
 )
 
 
@@ -32,7 +32,6 @@ def settle(
     here: Builder,
     spec: Spec,
     value: Any,
-    where: str,
     function: str,
     chosen: dict[str, DType],
 ) -> tuple[list[Value], Type]:
@@ -40,7 +39,6 @@ def settle(
 
     `chosen` keeps the dtypes that strong arguments give to dtype classes.
     """
-    del where
     leaves, tree = flatten(here, value, f"an argument of `{function}`")
     wanted = list(_dtypes(spec, tree))
     for each, dtype in zip(leaves, wanted, strict=False):
@@ -56,8 +54,7 @@ def settle(
             dtype = chosen.get(dtype.name)
         fits = dtype is not None and accepts_weak(dtype, each.kind)
         settled.append(each.at(dtype) if fits and dtype is not None else each.default())
-    remaining = iter(settled)
-    return settled, map_leaves(tree, lambda _: next(remaining).type)
+    return settled, of_values(tree, settled)
 
 
 def _dtypes(spec: Spec, tree: Type) -> Iterator[DType | DTypeClass | None]:
@@ -78,6 +75,3 @@ def _dtypes(spec: Spec, tree: Type) -> Iterator[DType | DTypeClass | None]:
             yield from _dtypes(spec.item, part)
     elif not isinstance(tree, StaticType):
         yield None
-
-
-__all__ = ["Weak", "settle"]

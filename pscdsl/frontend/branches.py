@@ -26,7 +26,6 @@ from pscdsl.typing.codes.control import BadBody, BranchMismatch
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import I32, DType, accepts_weak
-from pscdsl.typing.spans import Span
 from pscdsl.typing.trees import Type, paths, same_structure
 
 
@@ -112,7 +111,7 @@ def _place(here: Builder, function: Applicable, name: str) -> Label | None:
         return None
     span = function.source.span(function.node)
     if span.line != span.end_line:  # a `def`: its first line says which
-        span = Span(span.path, span.line, span.column, span.line, span.column + len("def"))
+        span = span.head(len("def"))
     return Label(span.within(here.program.span.call_site), name)
 
 

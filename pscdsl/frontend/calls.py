@@ -11,7 +11,6 @@ import numpy as np
 from pscdsl.builder import Value
 from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
-from pscdsl.frontend.functions import BoundMethod
 from pscdsl.frontend.iteration import elements
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.values import (
@@ -20,7 +19,6 @@ from pscdsl.frontend.values import (
     External,
     MapValue,
     Marker,
-    Partial,
     Poison,
     RecordValue,
     StaticFunction,
@@ -29,7 +27,7 @@ from pscdsl.frontend.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl.meanings import Meaning
+from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.narrowing import is_known_array, is_scalar
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.numpy_dtypes import to_numpy
@@ -76,37 +74,19 @@ def call(frame: Frame, node: ast.Call) -> Any:
         return POISON
     here = frame.here(node)
     try:
-        return _protected(frame, node, here, function, args, kwargs)
+        return invoke(frame, here, function, args, kwargs)
     except Failure as failure:
         found = with_initial(with_operands(failure, frame, nodes), frame, node)
         raise with_origins(found, args).at(frame.span(node)) from None
-
-
-def _protected(
-    frame: Frame,
-    node: ast.Call,
-    here: Any,
-    function: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
-    """Apply; what the library's own Python raises for arguments of a wrong kind is a finding."""
-    try:
-        return invoke(frame, node, here, function, args, kwargs)
     except (TypeError, ValueError, ArithmeticError, LookupError) as error:
         if not isinstance(function, Meaning | DType | ArrayMethod):
-            raise
+            raise  # only the library's own Python refuses arguments in this way
         problem = f"does not take these arguments ({error})"
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
 
 
 def invoke(
-    frame: Frame,
-    node: ast.Call,
-    here: Any,
-    function: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    frame: Frame, here: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Apply what was found to be called."""
     if "out" in kwargs and isinstance(function, Meaning | ArrayMethod):
@@ -117,8 +97,7 @@ def invoke(
     if isinstance(function, Meaning):
         if frame.program is None:
             return static_numpy(function, args, kwargs)
-        args = [_plain(here, x) for x in args]
-        kwargs = {key: _plain(here, x) for key, x in kwargs.items()}
+        args, kwargs = _plain_all(here, args, kwargs)
         folded = fold(function, args, kwargs)
         if folded is not None:
             return folded
@@ -128,8 +107,7 @@ def invoke(
     if isinstance(function, Marker):
         raise Failure(NotCallable(found=describe(function)))
     if isinstance(function, ArrayMethod):
-        args = [_plain(here, x) for x in args]
-        kwargs = {key: _plain(here, x) for key, x in kwargs.items()}
+        args, kwargs = _plain_all(here, args, kwargs)
     if isinstance(function, Applicable):
         return function.apply(here, args, kwargs)
     if isinstance(function, RecordValue) and "__call__" in function.cls.members:
@@ -144,6 +122,12 @@ PYTHON_DTYPES = {
     "builtins.complex": dtypes.C128,
 }
 """What NumPy takes Python's types for, where they stand for dtypes."""
+
+
+def _plain_all(
+    here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    return [_plain(here, x) for x in args], {key: _plain(here, x) for key, x in kwargs.items()}
 
 
 def _plain(here: Any, x: Any) -> Any:
@@ -163,8 +147,6 @@ def _cast(
     (x,) = args
     if frame.program is None:
         return to_numpy(dtype).type(x)
-    from pscdsl.meanings import MEANINGS
-
     astype: Any = MEANINGS["numpy.astype"]
     if isinstance(x, bool | int | float | complex):
         return here.constant(to_numpy(dtype).type(x))
@@ -284,6 +266,3 @@ def with_origins(failure: Failure, args: Sequence[Any]) -> Failure:
             for d in failure.diagnostics
         )
     )
-
-
-__all__ = ["BoundMethod", "Partial", "call", "invoke", "with_origins"]

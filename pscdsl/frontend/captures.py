@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pscdsl.frontend.source import FunctionNode, Source, local_names
+from pscdsl.frontend.source import FunctionNode, Source, Writes, local_names
 from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.diagnostics import Failure, Label
 
@@ -40,15 +40,10 @@ def guard(source: Source, name: str, value: Any, others: Iterable[tuple[Source, 
     )
 
 
-Writes = tuple[dict[str, ast.AST], dict[str, ast.AST]]
-_CACHE: dict[int, tuple[Source, Writes]] = {}
-
-
 def _writes(source: Source) -> Writes:
     """Where module-level names are rebound by functions, and where their values are changed."""
-    cached = _CACHE.get(id(source))
-    if cached is not None and cached[0] is source:
-        return cached[1]
+    if source.writes is not None:
+        return source.writes
     rebound: dict[str, ast.AST] = {}
     changed: dict[str, ast.AST] = {}
     aliases: list[tuple[str, str]] = []
@@ -67,7 +62,7 @@ def _writes(source: Source) -> Writes:
         for one, other in ((left, right), (right, left)):
             if one in changed:
                 changed.setdefault(other, changed[one])
-    _CACHE[id(source)] = (source, (rebound, changed))
+    source.writes = (rebound, changed)
     return rebound, changed
 
 

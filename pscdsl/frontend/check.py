@@ -131,9 +131,8 @@ def check_module(module: StaticModule) -> CheckResult:
     diagnostics.extend(misused_decorators(module))
     for node, name, reason in unchecked_kernels(module, {each.line for each in kernels}):
         span = module.source.span(node)
-        place = replace(span, end_line=span.line, end_column=span.column + 3)
         diagnostics.append(
-            KernelNotChecked(kernel_name=name, reason=reason, span=place, kernel=name)
+            KernelNotChecked(kernel_name=name, reason=reason, span=span.head(3), kernel=name)
         )
         kernels.append(KernelReport(name, span.path, span.line, span.column, "unchecked", "(…)"))
     kept = suppressed(module.source, diagnostics)
@@ -164,8 +163,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
         choices = definition.signature.choices()
         if choices is None:
             reason = "what it leaves open besides sizes is known only at its calls"
-            span = definition.closure.source.span(definition.closure.node)
-            span = replace(span, end_line=span.line, end_column=span.column + 3)
+            span = definition.closure.source.span(definition.closure.node).head(3)
             note = KernelNotChecked(kernel_name=definition.name, reason=reason, span=span)
             return [note], "unchecked"
         found, status = _check_choices(definition, choices)
@@ -173,8 +171,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
             return [_internal(definition, "it has no program, and nothing was found")], status
         total = definition.signature.combinations()
         if total > len(choices):
-            place = definition.closure.source.span(definition.closure.node)
-            place = replace(place, end_line=place.line, end_column=place.column + 3)
+            place = definition.closure.source.span(definition.closure.node).head(3)
             sampled = ChoicesSampled(
                 function=definition.name, tried=len(choices), total=total, span=place
             )
@@ -193,8 +190,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
 
 def _internal(definition: Definition, what: str) -> InternalError:
     """A failure of ours at a kernel; the check of the others goes on."""
-    span = definition.closure.source.span(definition.closure.node)
-    span = replace(span, end_line=span.line, end_column=span.column + 3)
+    span = definition.closure.source.span(definition.closure.node).head(3)
     return InternalError(what=f"kernel `{definition.name}`: {what}", span=span)
 
 

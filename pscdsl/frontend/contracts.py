@@ -21,7 +21,6 @@ from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import variable
 from pscdsl.typing.signatures import (
     ArraySpec,
-    Instantiation,
     Parameter,
     Signature,
     Spec,
@@ -50,7 +49,7 @@ class Contract:
             value = names[parameter.name]
             if is_poisoned(value):
                 return None
-            found = settle(here, parameter.spec, value, parameter.name, self.signature.name, chosen)
+            found = settle(here, parameter.spec, value, self.signature.name, chosen)
             types[parameter.name] = found[1]
         try:
             return match(self.signature, types, here.facts)
@@ -65,11 +64,8 @@ class Contract:
         spec = self.signature.result
         if spec is None or is_poisoned(value):
             return
-        types = Instantiation(fit.choice)
-        for parameter in self.signature.parameters:
-            types.type_of(parameter.spec, parameter.name)
-        found = settle(here, spec, value, "return", self.signature.name, {})
-        wanted = types.type_of(spec, "return", found[1])
+        found = settle(here, spec, value, self.signature.name, {})
+        wanted = self.signature.result_type(fit.choice, found[1])
         unknown = {n for leaf in leaves(wanted) for n in leaf.names() if n not in fit.sizes}
         sizes = {**fit.sizes, **{name: variable("_") for name in unknown}}
         declared = substitute_tree(wanted, sizes)

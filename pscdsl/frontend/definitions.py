@@ -14,6 +14,7 @@ from pscdsl.frontend.frames import Frame, Session, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.results import result_problems
+from pscdsl.frontend.tracing import of_values, strong
 from pscdsl.frontend.values import Poisoned
 from pscdsl.ir import Function, Var
 from pscdsl.primitives.control import Call
@@ -43,10 +44,8 @@ class Excluded(Exception):
 class Definition:
     """A kernel: a function, its declared types, and what was elaborated of it so far."""
 
-    def __init__(self, closure: Closure, kernel: object = None) -> None:
+    def __init__(self, closure: Closure) -> None:
         self.closure = closure
-        self.kernel = kernel
-        """The run-time kernel, if it was loaded."""
         self.name = closure.name
         self._signature: Signature | Failure | None = None
         self._instances: dict[Choice, Function | Failure | Excluded] = {}
@@ -235,20 +234,20 @@ class Definition:
     ) -> tuple[list[Value], Type]:
         """The results in their declared types, checked."""
         if wanted is None:
-            values = [each.default() if isinstance(each, Weak) else each for each in found]
-            return values, retyped(tree, values)
+            values = strong(found)
+            return values, of_values(tree, values)
         if not same_structure(tree, wanted):
-            values = [each.default() if isinstance(each, Weak) else each for each in found]
+            values = strong(found)
         else:
             values = [
                 each if isinstance(each, Value) else taken(each, declared)
                 for each, declared in zip(found, leaves(wanted), strict=True)
             ]
-        problems = result_problems(program.facts, self.name, retyped(tree, values), wanted)
+        problems = result_problems(program.facts, self.name, of_values(tree, values), wanted)
         if problems:
             raise Failure(*(each.labelled(*self._return_label()) for each in problems))
         # A result that was declared with other, provably equal sizes has the declared type.
-        return values, retyped(wanted, values)
+        return values, of_values(wanted, values)
 
     def _returns_span(self) -> Span:
         """Where the result is declared; the function's name or keyword if it is not."""
@@ -261,9 +260,8 @@ class Definition:
 
     def _head(self) -> Span:
         """The keyword that begins the function."""
-        span = self.closure.source.span(self.closure.node)
         word = "async def" if isinstance(self.closure.node, ast.AsyncFunctionDef) else "def"
-        return Span(span.path, span.line, span.column, span.line, span.column + len(word))
+        return self.closure.source.span(self.closure.node).head(len(word))
 
     def _return_label(self) -> tuple[Label, ...]:
         node = self.closure.node
@@ -285,7 +283,7 @@ class Definition:
             if isinstance(parameter.spec, StaticSpec):
                 types[parameter.name] = static_type(here, value)
                 continue
-            leaves_, tree = settle(here, parameter.spec, value, parameter.name, self.name, chosen)
+            leaves_, tree = settle(here, parameter.spec, value, self.name, chosen)
             operands.extend(leaves_)
             types[parameter.name] = tree
         return match(signature, types, here.facts), operands
@@ -314,10 +312,7 @@ class Definition:
         signature = self.signature
         if signature.result is None:
             raise Poisoned
-        types = Instantiation(fit.choice)
-        for parameter in signature.parameters:
-            types.type_of(parameter.spec, parameter.name)
-        tree = substitute_tree(types.type_of(signature.result, "return"), fit.sizes)
+        tree = substitute_tree(signature.result_type(fit.choice), fit.sizes)
         return unflatten(tree, (here.parameter(leaf) for leaf in leaves(tree)))
 
     def _require(self, facts: Assumptions, callee: Function, sizes: Mapping[str, Any]) -> None:
@@ -370,11 +365,3 @@ def taken(value: Weak, declared: ArrayType) -> Value:
     """A weak result in the dtype that is declared, if that can hold it."""
     fits = accepts_weak(declared.dtype, value.kind)
     return value.at(declared.dtype) if fits else value.default()
-
-
-def retyped(tree: Type, values: Sequence[Value]) -> Type:
-    """A tree with the types of these values."""
-    from pscdsl.typing.trees import map_leaves
-
-    remaining = iter(values)
-    return map_leaves(tree, lambda _: next(remaining).type)

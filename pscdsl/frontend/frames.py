@@ -13,7 +13,7 @@ from pscdsl.frontend.values import POISON, Poisoned
 from pscdsl.typing.codes.language import UnknownName
 from pscdsl.typing.codes.language_evaluation import TooManySteps, UnboundedRecursion
 from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.spans import Span
 
 if TYPE_CHECKING:
     from pscdsl.frontend.functions import Closure
@@ -183,9 +183,3 @@ class Frame:
         """Report findings at a node."""
         span = self.span(node)
         self.session.report(Failure(*(each.at(span) for each in diagnostics)))
-
-
-def place_of(frame: Frame) -> Span:
-    """Where the program is being extended now."""
-    program = frame.session.program
-    return program.span if program is not None else NOWHERE

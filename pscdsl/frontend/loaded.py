@@ -23,7 +23,6 @@ from pscdsl.frontend.records import Field, RecordClass
 from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
 from pscdsl.frontend.values import (
     External,
-    KnownModule,
     MapValue,
     Marker,
     Partial,
@@ -90,9 +89,9 @@ class LoadedModuleValue:
         return abstract(getattr(self.module, name), f"{self.name}.{name}")
 
 
-def definition_of(function: types.FunctionType, kernel: object = None) -> Definition:
+def definition_of(function: types.FunctionType) -> Definition:
     """A kernel from a loaded function."""
-    return Definition(closure_of(function), kernel)
+    return Definition(closure_of(function))
 
 
 def closure_of(function: types.FunctionType) -> Closure:
@@ -324,6 +323,3 @@ def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[
             base = importlib.import_module("." * node.level + (node.module or ""), package)
             names[alias.asname or alias.name] = abstract(getattr(base, alias.name), alias.name)
     return names
-
-
-__all__ = ["KnownModule", "LoadedModule", "abstract", "closure_of", "definition_of", "record_class"]

@@ -23,7 +23,6 @@ from pscdsl.frontend.values import (
     is_number,
     is_traced,
 )
-from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.narrowing import is_constant, is_known_array, is_tuple
 from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -393,6 +392,3 @@ def undecided(known: Assumptions, value: Undecided) -> UndecidedCondition:
         yes=sizes(known.counterexample(fact.negated())),
         no=sizes(known.counterexample(fact)),
     )
-
-
-__all__ = ["MEANINGS", "Meaning", "binary", "comparison", "decided", "truth", "unary"]

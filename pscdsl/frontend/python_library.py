@@ -11,7 +11,7 @@ from typing import Any
 from pscdsl.frontend.frames import Frame, session_of
 from pscdsl.frontend.iteration import MAX_UNROLL
 from pscdsl.frontend.purity import external_value
-from pscdsl.frontend.records import RecordClass, replaced
+from pscdsl.frontend.records import replaced
 from pscdsl.frontend.values import (
     External,
     MapValue,
@@ -31,7 +31,6 @@ from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArra
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
-from pscdsl.typing.dtypes import DType
 
 
 def items_of(value: Any) -> Sequence[Any]:
@@ -458,6 +457,3 @@ def register() -> None:
     """Give these functions their names."""
     for name, body in FUNCTIONS.items():
         MEANINGS[name] = StaticFunction(name, body)
-
-
-__all__ = ["DType", "External", "RecordClass", "items_of", "register"]

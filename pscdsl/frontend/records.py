@@ -9,7 +9,7 @@ from typing import Any
 
 from pscdsl.builder import Builder
 from pscdsl.frontend.frames import Frame
-from pscdsl.frontend.functions import BoundMethod, Closure
+from pscdsl.frontend.functions import BoundMethod
 from pscdsl.frontend.values import Marker, RecordValue, StaticFunction
 from pscdsl.narrowing import is_dict
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable
@@ -174,14 +174,3 @@ BASES = {
 def base_kind(base: Any) -> str | None:
     """What deriving from a class makes of a class."""
     return BASES.get(base.name) if isinstance(base, Marker) else None
-
-
-__all__ = [
-    "BASES",
-    "Closure",
-    "Field",
-    "Member",
-    "RecordClass",
-    "base_kind",
-    "replaced",
-]

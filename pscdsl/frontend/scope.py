@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -368,5 +368,3 @@ def make_kernel(here: Any, function: Any = None, **options: Any) -> Any:
 
 
 MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)
-
-__all__ = ["Callable", "Project", "StaticModule"]

@@ -10,7 +10,7 @@ import tokenize
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pscdsl.typing.codes.language import NotPython
@@ -25,6 +25,8 @@ MAX_BYTES = 4_000_000
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
+Writes: TypeAlias = tuple[dict[str, ast.AST], dict[str, ast.AST]]
+
 
 class Source:
     """One module's text and tree."""
@@ -37,6 +39,8 @@ class Source:
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
         self.contracts: WeakKeyDictionary[object, dict[int, Contract | None]] = WeakKeyDictionary()
         """What the annotations of helpers say, by scope and the identity of the function's node."""
+        self.writes: Writes | None = None
+        """Where module-level names are rebound and changed; see `captures`."""
         self._yields: dict[int, ast.expr | None] = {}
         self._scoping: dict[int, frozenset[str]] = {}
         self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None

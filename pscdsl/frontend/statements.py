@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pscdsl.frontend import operators, purity
@@ -113,7 +112,7 @@ def _head(frame: Frame, statement: ast.stmt) -> Span:
     span = frame.span(statement)
     keyword = _KEYWORDS.get(type(statement))
     if keyword is not None:
-        return replace(span, end_line=span.line, end_column=span.column + len(keyword))
+        return span.head(len(keyword))
     if isinstance(statement, ast.With):
         return frame.span(statement.items[0].context_expr)
     if isinstance(statement, ast.For):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -164,14 +164,6 @@ class VectorValue:
     items: tuple[Any, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class CapturedArray:
-    """A module-level NumPy array, used by value."""
-
-    array: np.ndarray[Any, Any] = field(repr=False)
-    name: str = ""
-
-
 def is_traced(value: object) -> bool:
     """Whether this is an array of the program."""
     return isinstance(value, Value | Weak)
@@ -226,8 +218,3 @@ def describe(value: object) -> str:
     if isinstance(value, dict):
         return "a dict"
     return repr(value)
-
-
-def node_name(node: ast.AST) -> str:
-    """What Python calls a piece of syntax: `while`, `try`, `lambda`."""
-    return type(node).__name__.lower()
