@@ -96,8 +96,8 @@ def mandelbrot(re: f32["n"], im: f32["m"]) -> i32["m n"]:
         alive = zr * zr + zi * zi < 4.0
         nr = zr * zr - zi * zi + cr
         ni = 2.0 * zr * zi + ci
-        count = count + alive.astype(np.int32)
-        return np.where(alive, nr, zr), np.where(alive, ni, zi), count
+        # In the order in which jax's program has them.
+        return np.where(alive, nr, zr), np.where(alive, ni, zi), count + alive.astype(np.int32)
 
     zero = np.zeros_like(cr)
     count = np.zeros(cr.shape, dtype=np.int32)
