@@ -53,12 +53,17 @@ def test_reductions_compiled(name: str) -> None:
     check(f"numpy.{name}", x, axis=1, compiled=True)
 
 
-def test_no_nan_is_lost_in_large_arrays() -> None:
-    x = normal(3, 40, 41)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(3, 40, 41), (160, 3, 9)])
+def test_no_nan_is_lost_in_large_arrays(dtype: str, shape: tuple[int, ...]) -> None:
+    x = normal(*shape).astype(dtype)
     x.flat[5] = NAN
-    for name in ("max", "min", "sum", "argmax"):
-        for axis in (None, 0, 2):
+    x.flat[-7] = -INF
+    for name in ("max", "min"):
+        for axis in (None, 0, 1, 2, (0, 1), (0, 2)):
             check(f"numpy.{name}", x, axis=axis, symbolic=False, compiled=True)
+    for name in ("sum", "argmax"):
+        check(f"numpy.{name}", x, symbolic=False, compiled=True)
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "all", "any", "nansum"])

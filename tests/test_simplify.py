@@ -16,6 +16,7 @@ from pscdsl.evaluate import Evaluator, evaluate, literal_array
 from pscdsl.ir import Equation, Function, Literal, Var, walk
 from pscdsl.primitive import Evaluation, NDArray, Primitive, Types
 from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.contractions import DotGeneral
 from pscdsl.primitives.control import Call, Scan, Switch, While
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
 from pscdsl.primitives.reductions import Cumulative
@@ -225,6 +226,41 @@ def test_what_keeps_everything_is_gone() -> None:
         return [x, e.real(e.make_complex(x, x))]
 
     assert body_of(body) == "  -> x, x\n"
+
+
+def test_contractions_take_what_their_operands_are_transposes_of() -> None:
+    rng = np.random.default_rng(0)
+    left = 0
+    for _ in range(200):
+        # Axes by what they are to the contraction: s shared, c contracted, others left over.
+        names = [[*"sca"[: rng.integers(1, 4)], "b"], [*"sc"[: rng.integers(1, 3)], *"de"]]
+        both = [each for each in names[0] if each in names[1]]
+        shapes = [tuple([2 + "scabde".index(name) for name in each]) for each in names]
+        orders = [rng.permutation(len(each)) for each in names]
+        moved = [[each[i] for i in order] for each, order in zip(names, orders, strict=True)]
+        shared, contracted = [
+            [tuple([each.index(n) for n in both if (n == "s") is kind]) for each in moved]
+            for kind in (True, False)
+        ]
+        dot = DotGeneral((contracted[0], contracted[1]), (shared[0], shared[1]))
+        made = Program(Assumptions())
+        x, y = [made.current.parameter(ArrayType(F32, shape), "x") for shape in shapes]
+        turned = [
+            Transpose(tuple(order.tolist()))(v) for v, order in zip((x, y), orders, strict=True)
+        ]
+        block = made.current.finish([x, y], [dot(*turned)])[0]
+        function = Function("f", (), made.facts, block)
+        simple = simplify(function)
+        verify(simple)
+        given = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+        same(evaluate(function, {}, given), evaluate(simple, {}, given))
+        orders_kept = 0
+        for each, all_moved in zip(names, moved, strict=True):
+            free = [n for n in all_moved if n not in both]
+            orders_kept += free == sorted(free, key=each.index)
+        left += count(simple) == 1 and orders_kept == 2
+        assert count(simple) <= 3 - orders_kept
+    assert left > 20
 
 
 def test_what_does_not_keep_everything_stays() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -129,12 +130,13 @@ class Reduce(Primitive, name="reduce"):
         (x,), (given,), (output,) = operands, inputs, outputs
         dtype = accumulator(self.kind, given.dtype)
         wide = hlo.convert(x, given.with_dtype(dtype))
-        init = hlo.full(identity(self.kind, dtype), ArrayType(dtype))
-        combine = combiner(hlo, self.kind)
-        large = hlo.size(size_of(given.shape)) > NAN_IS_KEPT
-        if large and dtype.is_float and self.kind in ("maximum", "minimum"):
-            combine = _keeping_nan(hlo, combine)
-        (result,) = hlo.reduce((wide,), (init,), self.axes, (output.with_dtype(dtype),), combine)
+        partial = output.with_dtype(dtype)
+        if dtype.is_float and (self.kind == "maximum" or self.kind == "minimum"):
+            result = _extreme(hlo, self.kind, wide, self.axes, given, partial)
+        else:
+            init = hlo.full(identity(self.kind, dtype), ArrayType(dtype))
+            combine = combiner(hlo, self.kind)
+            (result,) = hlo.reduce((wide,), (init,), self.axes, (partial,), combine)
         return (hlo.convert(result, output),)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
@@ -143,19 +145,46 @@ class Reduce(Primitive, name="reduce"):
 
 NAN_IS_KEPT = 1024
 """XLA's CPU backend hands large extrema to a library that drops NaN, from 4096 elements on."""
+SHORT_ROW = 32
+"""See `_extreme`."""
 
 
-def _keeping_nan(
-    hlo: Hlo, combine: Callable[[Sequence[H], Sequence[H]], Sequence[H]]
-) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
-    """The same, said so that XLA's CPU backend does not take it for an extremum without NaN."""
+def _extreme(
+    hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
+) -> H:
+    """The extremum of floats along axes, NaN if any is: large ones in a form that keeps NaN.
 
-    def combined(accumulators: Sequence[H], elements: Sequence[H]) -> Sequence[H]:
-        (known,) = accumulators
-        (following,) = combine(accumulators, elements)
-        return (hlo.select(hlo.compare("NE", known, known), known, following),)
+    Two forms, each fast where the other is up to eight times slower: beside the extremum whether
+    there is a NaN, when elements that lie next to each other are combined; or a comparison that
+    prefers NaN, when rows are combined elementwise.
+    """
+    init = hlo.full(identity(kind, given.dtype), ArrayType(given.dtype))
+    plain = combiner(hlo, kind)
+    shape = hlo.shape(given.shape)
+    if prod(shape) <= NAN_IS_KEPT:
+        return hlo.reduce((x,), (init,), axes, (output,), plain)[0]
+    if len(shape) - 1 not in axes and shape[-1] > SHORT_ROW:
+        better = "GE" if kind == "maximum" else "LE"
 
-    return combined
+        def prefer(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
+            (a,), (b,) = old, new
+            keep = hlo.binary("or", hlo.compare(better, a, b), hlo.compare("NE", a, a))
+            return (hlo.select(keep, a, b),)
+
+        return hlo.reduce((x,), (init,), axes, (output,), prefer)[0]
+
+    def both(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
+        (a, a_nan), (b, b_nan) = old, new
+        return *plain((a,), (b,)), hlo.binary("or", a_nan, b_nan)
+
+    extreme, is_nan = hlo.reduce(
+        (x, hlo.compare("NE", x, x)),
+        (init, hlo.full(False, ArrayType(BOOL))),
+        axes,
+        (output, output.with_dtype(BOOL)),
+        both,
+    )
+    return hlo.select(is_nan, hlo.full(float("nan"), output), extreme)
 
 
 def combiner(hlo: Hlo, kind: Reduction) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:

@@ -1,4 +1,7 @@
-"""Equations whose result is there already: only where that holds for every value, NaN included."""
+"""Equations whose result is there already, and operands that are reached more directly.
+
+Only where that holds for every value, NaN included.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import TypeAlias
 from pscdsl.ir import Atom, Equation, Literal, Scalar, Var
 from pscdsl.primitive import Primitive
 from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.contractions import DotGeneral
 from pscdsl.primitives.shaping import (
     Broadcast,
     Concatenate,
@@ -176,3 +180,29 @@ def _undone(primitive: Primitive, operand: Atom, made: Definitions) -> Atom | No
             return inner.inputs[0] if undone else None
         case _:
             return None
+
+
+def without_transposes(
+    dot: DotGeneral, inputs: tuple[Atom, ...], made: Definitions
+) -> tuple[DotGeneral, tuple[Atom, ...]]:
+    """A contraction of what its operands are transposes of, where the result's axes stay in order.
+
+    XLA's CPU backend copies a transposed operand, which can take longer than the products.
+    """
+    batched, contract, operands = list(dot.batched), list(dot.contract), list(inputs)
+    for place, operand in enumerate(inputs):
+        inner = made.get(operand)
+        if inner is None or not isinstance(inner.primitive, Transpose):
+            continue
+        permutation = inner.primitive.permutation
+        used = {*batched[place], *contract[place]}
+        free = [axis for place, axis in enumerate(permutation) if place not in used]
+        if free == sorted(free):
+            batched[place] = tuple([permutation[axis] for axis in batched[place]])
+            contract[place] = tuple([permutation[axis] for axis in contract[place]])
+            operands[place] = inner.inputs[0]
+    if all(a is b for a, b in zip(operands, inputs, strict=True)):
+        return dot, inputs
+    left, right = zip(batched, contract, strict=True)
+    direct = DotGeneral((left[1], right[1]), (left[0], right[0]), dot.result)
+    return direct, tuple(operands)

@@ -9,11 +9,12 @@ import numpy as np
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.primitive import NDArray, Primitive
+from pscdsl.primitives.contractions import DotGeneral
 from pscdsl.primitives.creation import Constant
 from pscdsl.primitives.elementwise import Clamp, Elementwise, Select
 from pscdsl.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
 from pscdsl.transforms.folding import POINTWISE, Known, fold, fold_scalars, literal_of
-from pscdsl.transforms.identities import same_as
+from pscdsl.transforms.identities import same_as, without_transposes
 from pscdsl.transforms.nesting import rebuilt
 from pscdsl.typing.arrays import ArrayType
 
@@ -100,6 +101,8 @@ class Straight:
         scope: Scope,
     ) -> None:
         """Add an equation in the place of another, unless its results are known."""
+        if isinstance(primitive, DotGeneral):
+            primitive, inputs = without_transposes(primitive, inputs, scope.made)
         if len(outputs) == 1:
             same = same_as(primitive, inputs, outputs[0], scope.made)
             if same is not None:
