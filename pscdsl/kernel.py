@@ -41,7 +41,6 @@ class Kernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R] | None, definition: Definition | None = None):
         self._function = function
         self._definition = definition
-        self._dispatcher: Any = None
         self._executables: dict[tuple[Choice, tuple[tuple[str, int], ...]], Executable] = {}
         self._simplified: dict[Choice, Function] = {}
         if function is not None:
@@ -215,15 +214,21 @@ class Kernel(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on the device; results may still be being computed when this returns."""
-        if self._dispatcher is None:
-            self._dispatcher = self._make_dispatcher()
+        result: R
         try:
-            result: R = self._dispatcher(*args, **kwargs)
+            if kwargs:
+                result = self.dispatcher(*args, **kwargs)
+            else:
+                result = self.dispatcher.positional(*args)  # no frame of Python's below this one
         except (CheckError, ArgumentError) as error:
             raise error.with_traceback(None) from None  # our own frames say nothing to the caller
+        except ValueError as error:
+            result = self.dispatcher.after(error, args, kwargs)
         return result
 
-    def _make_dispatcher(self) -> Any:
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """Finds the compiled program for a call's arguments."""
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
 

@@ -65,9 +65,11 @@ class Dispatcher:
         self._parameters = tuple(parameters)
         self._programs: dict[Hashable, Specialised] = {}
         self._locks: dict[Hashable, RLock] = {}
-        self._fast: Any = None
+        self._kept: Any = None
+        self.positional: Any = self._in_python
+        """What a call without keywords comes to, but for the answer to a ValueError: `after`."""
         if fast_path_works():
-            self._fast, self._kept = in_cpp(
+            self.positional, self._kept = in_cpp(
                 name, self._miss, self._static_argnums, self._static_argnames
             )
 
@@ -75,16 +77,20 @@ class Dispatcher:
         """Call the program for these arguments; results may still be being computed."""
         if kwargs and self._parameters:
             args, kwargs = self._positional(args, kwargs)
-        if self._fast is None:
-            return self.find(args, kwargs).call(args, kwargs)
         try:
-            return self._fast(*args, **kwargs)
-        except Stale:
-            return self.find(args, kwargs).call(args, kwargs)
-        except ValueError:
-            if self._key(args, kwargs) is not None:
-                raise
-            return self.find(args, kwargs).call(args, kwargs)  # a static value without hash
+            return self.positional(*args, **kwargs)
+        except ValueError as error:  # Stale is one
+            return self.after(error, args, kwargs)
+
+    def _in_python(self, *args: Any, **kwargs: Any) -> Any:
+        return self.find(args, kwargs).call(args, kwargs)
+
+    def after(self, error: ValueError, args: Args, kwargs: Kwargs) -> Any:
+        """What a call gives that failed in C++; raises the error if it was not for that."""
+        # C++ has no way for a static value without hash, but `_key` knows one.
+        if isinstance(error, Stale) or self._key(args, kwargs) is None:
+            return self._in_python(*args, **kwargs)
+        raise error
 
     def find(self, args: Args, kwargs: Kwargs) -> Specialised:
         """The program for these arguments, made if there is none yet."""
@@ -105,8 +111,8 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
-        if self._fast is not None:
-            self._fast._clear_cache()
+        if self._kept is not None:
+            self.positional._clear_cache()
 
     @property
     def programs(self) -> tuple[Specialised, ...]:

@@ -31,7 +31,7 @@ class FastPath(NamedTuple):
     const_args: Sequence[Any]
 
 
-class Stale(Exception):
+class Stale(ValueError):
     """A value does not fit the program that C++ has found for it; see Note [Host values]."""
 
 
