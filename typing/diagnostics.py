@@ -33,6 +33,8 @@ class Label:
 
 _UNCOMPARED = ("choice", "kernel", "spelling")
 _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
+_SIZED = re.compile(r"`(?:assert |\.reshape\(|np\.broadcast_to\()[^`]*`")
+"""Code that a help proposes in which names are sizes."""
 _REGISTRY: dict[str, type[Diagnostic]] = {}
 
 
@@ -135,7 +137,7 @@ class Diagnostic(_Facts):
         def written(found: re.Match[str]) -> str:
             return re.sub(r"[A-Za-z_]\w*", lambda n: spelling.get(n[0], n[0]), found[0])
 
-        return re.sub(r"`assert [^`]*`", written, text)
+        return _SIZED.sub(written, text)
 
     def at(self, span: Span) -> Self:
         """This finding at a place, unless it has one already."""

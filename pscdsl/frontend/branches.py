@@ -15,7 +15,6 @@ from pscdsl.frontend.tracing import (
     applicable,
     at,
     bool_scalar,
-    type_difference,
 )
 from pscdsl.frontend.values import Applicable, describe
 from pscdsl.ir import Block
@@ -26,7 +25,13 @@ from pscdsl.typing.codes.control import BadBody, BranchMismatch
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import I32, DType, accepts_weak
-from pscdsl.typing.trees import Type, paths, same_structure
+from pscdsl.typing.tree_differences import (
+    Difference,
+    array_difference,
+    repair,
+    structure_differences,
+)
+from pscdsl.typing.trees import NoneType, Type, paths
 
 
 def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:
@@ -124,17 +129,21 @@ def join_branches(
     """The dtype of each result leaf; a Failure where branches differ."""
     tree = traced[0][2]
     for number, (_, _, other) in enumerate(traced[1:], 1):
-        if not same_structure(tree, other):
-            raise Failure(
-                BranchMismatch(
-                    construct=construct,
-                    path="",
-                    first=str(tree),
-                    other=str(other),
-                    names=(names[0], names[number]),
-                    why="the trees differ",
-                )
+        differences = structure_differences(other, tree)
+        found = [
+            BranchMismatch(
+                construct=construct,
+                path=each.path,
+                first=str(each.wanted),
+                other=str(each.found),
+                names=(names[0], names[number]),
+                why=each.why,
+                rewrite=_same_structure(each),
             )
+            for each in differences
+        ]
+        if found:
+            raise Failure(*found)
     dtypes: list[DType] = []
     problems: list[BranchMismatch] = []
     for position, (path, _) in enumerate(paths(tree)):
@@ -151,11 +160,11 @@ def join_branches(
             for v in column
         ]
         for number, other_type in enumerate(types[1:], 1):
-            why = type_difference(facts, other_type, types[0])
+            why = array_difference(facts, other_type, types[0])
             if why is not None:
-                rewrite = ""
-                if other_type.shape == types[0].shape:
-                    rewrite = f"`.astype(psc.{types[0].dtype})` in {names[number]}"
+                rewrite = repair(
+                    facts, other_type, types[0], f"let {names[number]} return its result"
+                )
                 problems.append(
                     BranchMismatch(
                         construct=construct,
@@ -171,6 +180,13 @@ def join_branches(
     if problems:
         raise Failure(*problems)
     return dtypes
+
+
+def _same_structure(place: Difference) -> str:
+    """What to return where the structures differ."""
+    if isinstance(place.found, NoneType) or isinstance(place.wanted, NoneType):
+        return "where a branch has nothing to return, let it return zeros of the other's types"
+    return "let all branches return the same tuples and records"
 
 
 def _bind_branches(

@@ -9,7 +9,7 @@ from typing import Any
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
-from pscdsl.frontend.tracing import MAX_ROUNDS, Attempt, at, strong, type_difference
+from pscdsl.frontend.tracing import MAX_ROUNDS, Attempt, at, strong
 from pscdsl.frontend.values import Applicable, Poisoned
 from pscdsl.ir import Block
 from pscdsl.typing.arrays import ArrayType, show_shape
@@ -17,7 +17,13 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import CarryMismatch
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dtypes import DType, accepts_weak
-from pscdsl.typing.trees import Type, map_leaves, paths, same_structure
+from pscdsl.typing.tree_differences import (
+    Difference,
+    array_difference,
+    repair,
+    structure_differences,
+)
+from pscdsl.typing.trees import TupleType, Type, children, map_leaves, paths, same_structure
 
 
 @dataclass
@@ -52,16 +58,9 @@ class Carry:
         initial = self.initial_types()
         remaining = iter(initial)
         own = map_leaves(self.tree, lambda _: next(remaining))
-        if not same_structure(tree, own):
-            raise Failure(
-                CarryMismatch(
-                    loop=self.loop,
-                    path="",
-                    given=str(own),
-                    returned=str(tree),
-                    why="the trees differ",
-                )
-            )
+        differences = list(structure_differences(tree, own))
+        if differences:
+            raise Failure(*(self.other_structure(own, tree, each) for each in differences))
         changed = False
         values: list[Value] = []
         problems: list[CarryMismatch] = []
@@ -83,24 +82,34 @@ class Carry:
             raise Failure(*problems)
         return values
 
+    def other_structure(self, given: Type, returned: Type, place: Difference) -> CarryMismatch:
+        """How the structure of a part differs."""
+        rewrite = "return what the carry starts as, or start with what is returned"
+        pair = isinstance(returned, TupleType) and len(returned.items) == 2
+        if pair and self.loop != "psc.scan" and same_structure(children(returned)[0][1], given):
+            rewrite = "return the carry alone: only the body of `psc.scan` has a second result"
+        return CarryMismatch(
+            loop=self.loop,
+            path=place.path,
+            given=str(place.wanted),
+            returned=str(place.found),
+            why=place.why,
+            rewrite=rewrite,
+        )
+
     def mismatch(
         self, facts: Assumptions, path: str, given: ArrayType, returned: ArrayType
     ) -> CarryMismatch | None:
         """How one leaf differs."""
-        why = type_difference(facts, returned, given)
+        why = array_difference(facts, returned, given)
         if why is None:
             return None
-        rewrite = ""
-        if given.rank == returned.rank and given.dtype is not returned.dtype:
-            rewrite = (
-                f"start with a carry of dtype {returned.dtype}, "
-                f"or return `.astype(psc.{given.dtype})`"
-            )
+        rewrite = repair(facts, returned, given, "return it")
+        if given.shape == returned.shape:
+            rewrite = f"start with a carry of dtype {returned.dtype}, or {rewrite}"
         elif given.rank != returned.rank:
-            rewrite = (
-                f"start with a carry of shape [{show_shape(returned.shape)}], "
-                "or reduce what is returned"
-            )
+            start = f"start with a carry of shape [{show_shape(returned.shape)}]"
+            rewrite = f"{rewrite}, or {start}" if rewrite else start
         return CarryMismatch(
             loop=self.loop,
             path=path,

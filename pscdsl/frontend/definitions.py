@@ -197,7 +197,8 @@ class Definition:
             wanted = None if spec is None else types.type_of(spec, "return", tree)
             results, tree = self._result(program, found, tree, wanted)
         except Failure as failure:
-            raise Failure(*session.findings, *failure.at(program.span).diagnostics) from None
+            last = [d.replaced(spelling=spelling).at(program.span) for d in failure.diagnostics]
+            raise Failure(*session.findings, *last) from None
         except Poisoned:
             raise Failure(*session.findings) from None
         body, _ = entry.finish(params, results)

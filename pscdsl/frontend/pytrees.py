@@ -20,7 +20,7 @@ from pscdsl.frontend.values import (
     describe,
     is_poisoned,
 )
-from pscdsl.narrowing import is_sequence
+from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.control_trees import NotATree
 from pscdsl.typing.diagnostics import Failure
@@ -86,7 +86,8 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
         return StaticType(value)
     if isinstance(value, External):
         raise Failure(external_value(value))
-    raise Failure(NotATree(what=what, found=describe(value)))
+    rewrite = "use a `psc.Record`, or `pyrsistent.pmap`, in its place" if is_dict(value) else ""
+    raise Failure(NotATree(what=what, found=describe(value), rewrite=rewrite))
 
 
 def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | None = None) -> Any:

@@ -10,21 +10,38 @@ from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.codes.shapes_signatures import ReturnShape
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.trees import Type, leaves, paths, same_structure
+from pscdsl.typing.tree_differences import repair, structure_differences
+from pscdsl.typing.trees import Type, leaves, paths
 
 
 def result_problems(
     facts: Assumptions, function: str, found: Type, declared: Type
 ) -> list[Diagnostic]:
     """How the type that was found differs from the one declared."""
-    if not same_structure(found, declared):
-        return [ReturnTree(function=function, declared=str(declared), found=str(found))]
-    problems: list[Diagnostic] = []
+    problems: list[Diagnostic] = [
+        ReturnTree(
+            function=function,
+            path=each.path,
+            declared=str(each.wanted),
+            found=str(each.found),
+            why=each.why,
+        )
+        for each in structure_differences(found, declared)
+    ]
+    if problems:
+        return problems
     for (path, wanted), mine in zip(paths(declared), leaves(found), strict=True):
         why = differs(facts, mine, wanted)
         if why is not None:
             problems.append(
-                ReturnShape(function=function, path=path, declared=wanted, found=mine, why=why)
+                ReturnShape(
+                    function=function,
+                    path=path,
+                    declared=wanted,
+                    found=mine,
+                    why=why,
+                    rewrite=repair(facts, mine, wanted, "return it"),
+                )
             )
         elif mine.dtype is not wanted.dtype:
             problems.append(ReturnDtype(function=function, path=path, declared=wanted, found=mine))

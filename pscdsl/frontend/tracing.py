@@ -8,11 +8,8 @@ from typing import Any
 from pscdsl.builder import Builder, Program, Value, Weak, squeeze
 from pscdsl.frontend.pytrees import leaf
 from pscdsl.frontend.values import Applicable, Poison, Poisoned, describe
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import BadPredicate
 from pscdsl.typing.codes.language import NotCallable
-from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dtypes import BOOL, DType, accepts_weak
 from pscdsl.typing.trees import Type, map_leaves
@@ -63,18 +60,6 @@ class Attempt:
         """Drop what was found since."""
         del self.program.findings[self.count :]
         del self.program.revealed[self.revealed :]
-
-
-def type_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str | None:
-    """Why two types differ, in words; None if they are the same for all sizes."""
-    if found.rank != wanted.rank:
-        return f"{found.rank} axes, not {wanted.rank}"
-    for mine, other in zip(found.shape, wanted.shape, strict=True):
-        if not facts.equal(mine, other):
-            return disagreement(facts, mine, other)
-    if found.dtype is not wanted.dtype:
-        return f"dtype {found.dtype}, not {wanted.dtype}"
-    return None
 
 
 def bool_scalar(here: Builder, value: Any, construct: str) -> Value:

@@ -91,12 +91,19 @@ class ReturnTree(Diagnostic, code="PSC502"):
     """
 
     function: str
+    path: str
     declared: str
     found: str
+    why: str
 
     def message(self) -> str:
-        """Both."""
-        return f"`{self.function}` returns {self.found}, but {self.declared} is declared"
+        """The part and both."""
+        part = f"result{self.path} of " if self.path else ""
+        return f"{part}`{self.function}` returns {self.found}, but {self.declared} is declared"
+
+    def label(self) -> str:
+        """What differs."""
+        return self.why
 
 
 class NotATree(Diagnostic, code="PSC503"):
@@ -133,7 +140,12 @@ class NotATree(Diagnostic, code="PSC503"):
 
     what: str
     found: str
+    rewrite: str = ""
 
     def message(self) -> str:
         """What and where."""
         return f"{self.what} holds {self.found}, which is neither an array nor a tree of arrays"
+
+    def help(self) -> str | None:
+        """What holds arrays in its place."""
+        return self.rewrite or None

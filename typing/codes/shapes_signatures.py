@@ -100,6 +100,7 @@ class ReturnShape(Diagnostic, code="PSC303"):
     declared: ArrayType
     found: ArrayType
     why: str
+    rewrite: str = ""
 
     def message(self) -> str:
         """Both types."""
@@ -111,10 +112,9 @@ class ReturnShape(Diagnostic, code="PSC303"):
         return self.why
 
     def help(self) -> str | None:
-        """The cast, where only the dtype differs."""
-        if self.found.dtype is not self.declared.dtype:
-            return None
-        return f"declare {self.found}, or reshape what is returned"
+        """The type to declare, and what makes the result the declared one."""
+        declare = f"declare {self.found}"
+        return f"{declare}, or {self.rewrite}" if self.rewrite else declare
 
 
 class SizeNotDetermined(Diagnostic, code="PSC304"):
