@@ -22,6 +22,7 @@ from pscdsl.frontend.values import Poisoned
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.limits import ChoicesSampled, InternalError, KernelNotChecked
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.exclusions import exclusion
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.spans import Span
 
@@ -198,6 +199,7 @@ def _check_choices(
     definition: Definition, choices: Sequence[Choice]
 ) -> tuple[list[Diagnostic], Status]:
     found: dict[tuple[str, Span, str], Diagnostic] = {}
+    failing: dict[tuple[str, Span, str], list[Choice]] = {}
     excluded: list[Diagnostic] = []
     status: Status = "ok"
     for choice in choices:
@@ -211,11 +213,16 @@ def _check_choices(
             excluded.append(out.finding)
             continue
         for each in findings:
-            found.setdefault(
-                (each.code, each.span, each.message() if len(choices) == 1 else ""), each
-            )
+            key = (each.code, each.span, each.message() if len(choices) == 1 else "")
+            found.setdefault(key, each)
+            failing.setdefault(key, []).append(choice)
     if excluded and len(excluded) == len(choices):
         return [excluded[0]], "error"
+    for key, where in failing.items():
+        precondition = exclusion(where, choices)
+        if found[key].choice and precondition:
+            says = f"{found[key].choice}; `assert {precondition}` leaves it out"
+            found[key] = found[key].replaced(choice=says)
     return list(found.values()), status
 
 

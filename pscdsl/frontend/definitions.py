@@ -9,6 +9,7 @@ from typing import Any
 from pscdsl.builder import Builder, Program, Value, Weak
 from pscdsl.frontend.annotations import spec_of
 from pscdsl.frontend.arguments import settle
+from pscdsl.frontend.calls import with_origins
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame, Session, session_of
 from pscdsl.frontend.functions import Closure
@@ -19,13 +20,12 @@ from pscdsl.frontend.values import Poisoned
 from pscdsl.ir import Function, Var
 from pscdsl.primitives.control import Call
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.codes.language import MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel
-from pscdsl.typing.codes.shapes import instance
 from pscdsl.typing.codes.shapes_signatures import PreconditionNotMet, SizeNotDetermined
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
-from pscdsl.typing.dims import Dim, names, variable
+from pscdsl.typing.dims import Dim, variable
 from pscdsl.typing.dtypes import accepts_weak
 from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, StaticSpec
 from pscdsl.typing.spans import Span
@@ -301,7 +301,7 @@ class Definition:
         except Excluded as excluded:
             raise Failure(excluded.finding.relocated(here.program.span)) from None
         sizes = {name: fit.sizes[name] for name in callee.dims}
-        self._require(here.facts, callee, sizes)
+        self._require(here, callee, sizes, operands)
         call = Call(callee, tuple(sizes.items()))
         results = here.bind(call, operands)
         assert callee.result is not None
@@ -316,23 +316,25 @@ class Definition:
         tree = substitute_tree(signature.result_type(fit.choice), fit.sizes)
         return unflatten(tree, (here.parameter(leaf) for leaf in leaves(tree)))
 
-    def _require(self, facts: Assumptions, callee: Function, sizes: Mapping[str, Any]) -> None:
+    def _require(
+        self, here: Builder, callee: Function, sizes: Mapping[str, Any], operands: Sequence[Value]
+    ) -> None:
+        """Prove what the callee asks for; what is only not known is reported, then assumed."""
+        facts = here.facts
         needed = list(callee.facts.facts)
         needed.extend(
             Fact("<=", callee.facts.lower_bound(name), variable(name)) for name in callee.dims
         )
-        problems: list[Diagnostic] = []
-        for fact in needed:
-            claim = fact.substitute(sizes)
-            if not facts.proves(claim):
-                text = f"{claim}" if names_of(claim) else f"{fact}"
-                problems.append(
-                    PreconditionNotMet(
-                        function=self.name, fact=text, instance=instance(facts, claim)
-                    )
-                )
-        if problems:
+        unproven = [fact for fact in needed if not facts.proves(fact.substitute(sizes))]
+        if not unproven:
+            return
+        problems = [PreconditionNotMet.of(facts, self.name, fact, sizes) for fact in unproven]
+        assumed = facts.assume(*(fact.substitute(sizes) for fact in unproven))
+        if assumed.consistent() is Verdict.NO:
             raise Failure(*problems)
+        findings = with_origins(Failure(*problems), operands)
+        session_of(here).report(findings.at(here.program.span))
+        here.program.facts = assumed
 
 
 def spelled(parameters: Sequence[tuple[str, Type]]) -> tuple[tuple[str, str], ...]:
@@ -344,11 +346,6 @@ def spelled(parameters: Sequence[tuple[str, Type]]) -> tuple[tuple[str, str], ..
                 if isinstance(size, Dim):
                     found.setdefault(str(size), f"{parameter}{path}.shape[{axis}]")
     return tuple(found.items())
-
-
-def names_of(fact: Fact) -> frozenset[str]:
-    """The size names in a fact."""
-    return names(fact.left) | names(fact.right)
 
 
 def static_type(here: Builder, value: Any) -> Type:

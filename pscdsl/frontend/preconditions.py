@@ -17,7 +17,6 @@ from pscdsl.frontend.values import (
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.codes.language_arrays import BranchOnArray
-from pscdsl.typing.codes.shapes import instance
 from pscdsl.typing.codes.shapes_signatures import AssertionFails, PreconditionNotMet
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, names
@@ -44,14 +43,13 @@ def check_assert(frame: Frame, node: ast.Assert) -> None:
         return
     _admit_empty(frame, node.test)
     _static_only(frame, node.test, value, "`assert`")
-    if isinstance(value, Dim):
-        value = operators.decided(frame, (Fact("!=", value, 0),))
+    value = _truth(frame, value)
     _require(frame, node, value, text if isinstance(text, str) else "")
 
 
 def check_guard(frame: Frame, node: ast.If) -> bool:
     """`if fact: raise …`: a precondition; whether the `raise` is reached for all sizes."""
-    value = evaluate(frame, node.test)
+    value = _truth(frame, evaluate(frame, node.test))
     if isinstance(value, Poison):
         return False
     if isinstance(value, Undecided):
@@ -59,6 +57,13 @@ def check_guard(frame: Frame, node: ast.If) -> bool:
         return False
     _static_only(frame, node.test, value, "`if … raise`")
     return bool(value)
+
+
+def _truth(frame: Frame, value: Any) -> Any:
+    """A size as a condition: that it is not 0."""
+    if isinstance(value, Dim):
+        return operators.decided(frame, (Fact("!=", value, 0),))
+    return value
 
 
 def _admit_empty(frame: Frame, test: ast.expr) -> None:
@@ -108,10 +113,7 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: Any, text: str) -> 
             return
         name = frame.closure.name if frame.closure is not None else "helper"
         for fact in value.facts:
-            found = PreconditionNotMet(
-                function=name, fact=str(fact), instance=instance(program.facts, fact)
-            )
-            frame.report(node.test, found)
+            frame.report(node.test, PreconditionNotMet.of(program.facts, name, fact))
         program.facts = program.facts.assume(*value.facts)  # reported: what follows is not
         return
     if not value:

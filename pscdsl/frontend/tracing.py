@@ -44,12 +44,13 @@ def of_values(tree: Type, values: Sequence[Value]) -> Type:
 
 
 class Attempt:
-    """Findings of a first try that a second one would repeat."""
+    """What a first try found and assumed, so that a second one starts as if it had not been."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.count = len(program.findings)
         self.revealed = len(program.revealed)
+        self.facts = program.facts
 
     def failed(self) -> bool:
         """Whether errors were found since."""
@@ -57,9 +58,10 @@ class Attempt:
         return any(each.severity is Severity.ERROR for each in found)
 
     def forget(self) -> None:
-        """Drop what was found since."""
+        """Drop what was found since, and what was assumed once its absence had been reported."""
         del self.program.findings[self.count :]
         del self.program.revealed[self.revealed :]
+        self.program.facts = self.facts
 
 
 def bool_scalar(here: Builder, value: Any, construct: str) -> Value:

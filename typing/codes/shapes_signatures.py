@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Self
+
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions, Verdict
+from pscdsl.typing.codes.shapes import instance
 from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dims import Size
+from pscdsl.typing.facts import Fact
 
 
 class ArgumentShape(Diagnostic, code="PSC302"):
@@ -209,13 +216,36 @@ class PreconditionNotMet(Diagnostic, code="PSC305"):
     function: str
     fact: str
     instance: str
+    never: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        facts: Assumptions,
+        function: str,
+        needed: Fact,
+        sizes: Mapping[str, Size] | None = None,
+    ) -> Self:
+        """The finding for a fact about the callee's sizes, which are these at the call."""
+        sizes = sizes or {}
+        claim = needed.substitute(sizes)
+        never = facts.assume(claim).consistent() is Verdict.NO
+        if claim.names():
+            return cls(
+                function=function, fact=f"{claim}", instance=instance(facts, claim), never=never
+            )
+        here = ", ".join(f"{name} is {sizes[name]}" for name in sorted(needed.names()))
+        return cls(function=function, fact=f"{needed}", instance=f": {here}", never=never)
 
     def message(self) -> str:
         """What is needed."""
-        return f"`{self.function}` needs `{self.fact}`, which is not known here{self.instance}"
+        known = "never holds" if self.never else "is not known"
+        return f"`{self.function}` needs `{self.fact}`, which {known} here{self.instance}"
 
     def help(self) -> str:
         """What to write."""
+        if self.never:
+            return "call it only with sizes for which it holds"
         return f"if it always holds, say so: `assert {self.fact}`"
 
 
