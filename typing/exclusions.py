@@ -12,14 +12,13 @@ def exclusion(failing: Sequence[Choice], tried: Sequence[Choice]) -> str:
 
     In the words of the kernel: `len(xs) >= 1`; empty if there is none.
     """
-    bounds: dict[str, int] = {}
-    for choice in failing:
-        for name, value in _numbers(choice):
-            bounds[name] = max(bounds.get(name, value), value)
-    kept = [dict(_numbers(choice)) for choice in tried]
-    for name, greatest in bounds.items():
-        if any(each[name] > greatest for each in kept):
-            return f"{name} >= {greatest + 1}"
+    out = [dict(_numbers(choice)) for choice in failing]
+    all_tried = [dict(_numbers(choice)) for choice in tried]
+    for name in out[0]:
+        if all(name in each for each in out):
+            bound = max(each[name] for each in out) + 1
+            if any(each.get(name, 0) >= bound for each in all_tried):
+                return f"{name} >= {bound}"
     return ""
 
 
