@@ -13,7 +13,7 @@ import pytest
 
 from pscdsl.frontend.check import find_kernels
 from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.scope import Project, module_name
+from pscdsl.frontend.project import Project
 from pscdsl.frontend.source import Source
 from pscdsl.kernel import Kernel
 from pscdsl.typing.signatures import Choice
@@ -39,7 +39,7 @@ def load(path: Path) -> ModuleType:
 
 def definitions(path: Path) -> Iterator[tuple[str, Definition]]:
     """The kernels of a file, from its source alone."""
-    project = Project((module_name(str(path))[1],))
+    project = Project()
     yield from find_kernels(project.add(Source.read(str(path)), str(path)), [])
 
 

@@ -50,10 +50,14 @@ _JAXTYPING = {
 
 def spec_of(frame: Frame, node: ast.expr, label: str) -> Spec:
     """What an annotation says; a Failure with its place if it has no meaning here."""
+    session = frame.session
+    annotating, session.annotating = session.annotating, True
     try:
         return _spec(frame, node, label)
     except Failure as failure:
         raise failure.at(frame.span(node)) from None
+    finally:
+        session.annotating = annotating
 
 
 def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:

@@ -7,7 +7,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Literal
 
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.expressions import evaluate
+from pscdsl.frontend.files import Files, files_below
 from pscdsl.frontend.frames import Frame, Session
-from pscdsl.frontend.scope import Project, StaticModule, module_name
-from pscdsl.frontend.source import Source, shown_path
+from pscdsl.frontend.project import Project
+from pscdsl.frontend.scope import StaticModule
+from pscdsl.frontend.source import FunctionStatement, Source, shown_path
 from pscdsl.frontend.values import Poisoned
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.limits import ChoicesSampled, InternalError, KernelNotChecked
@@ -28,7 +30,6 @@ from pscdsl.typing.spans import Span
 
 Status = Literal["ok", "error", "unchecked"]
 IGNORE = re.compile(r"#\s*psc:\s*ignore(?:\[([A-Z0-9,\s]+)\])?")
-SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "build", "dist"})
 
 
 @dataclass(frozen=True)
@@ -66,38 +67,21 @@ def check_source(text: str, path: str) -> CheckResult:
 
 
 def check_paths(paths: Sequence[Path | str]) -> CheckResult:
-    """Check files and the Python files below folders."""
-    results: list[CheckResult] = []
+    """Check files, and the Python files and notebooks below folders."""
+    files = files_below(paths)
     with _deep_stack():
-        files = list(dict.fromkeys(os.path.realpath(p) for p in python_files(paths)))
-        project = Project(tuple(dict.fromkeys(module_name(p)[1] for p in files)))
-        for path in files:  # all before any is checked: one may write what another reads
-            if path not in project.by_path:
-                try:
-                    project.add(Source.read(path), path)
-                except Failure as failure:
-                    results.append(CheckResult(failure.diagnostics, (), 1))
-        modules = [project.by_path[path] for path in files if path in project.by_path]
-        results.extend(check_module(module) for module in modules)
-    return _summary(results)
+        return _summary([check_file(files, path) for path in files.given])
 
 
-def python_files(paths: Sequence[Path | str]) -> Iterator[str]:
-    """The files to check; links that lead out of a folder are not followed."""
-    for given in paths:
-        path = str(given)
-        if not os.path.isdir(path):
-            yield path
-            continue
-        root = os.path.realpath(path)
-        for folder, names, files in os.walk(root):
-            names[:] = sorted(
-                n for n in names if not n.startswith(".") and n not in SKIPPED_FOLDERS
-            )
-            for name in sorted(files):
-                file = os.path.join(folder, name)
-                if name.endswith(".py") and os.path.realpath(file).startswith(root + os.sep):
-                    yield file
+def check_file(files: Files, path: str) -> CheckResult:
+    """Check one of the files.
+
+    What is found depends on nothing but these files: not on which of them were checked before.
+    """
+    try:
+        return check_module(Project(files=files).at(path))
+    except Failure as failure:
+        return CheckResult(failure.diagnostics, (), 1)
 
 
 @contextmanager
@@ -120,7 +104,9 @@ def check_module(module: StaticModule) -> CheckResult:
     diagnostics: list[Diagnostic] = []
     kernels: list[KernelReport] = []
     revealed: list[tuple[int, str]] = []
+    checked: set[ast.AST] = set()
     for name, definition in find_kernels(module, diagnostics):
+        checked.add(definition.closure.node)
         found, status = check_definition(definition)
         span = definition.closure.source.span(definition.closure.node)
         diagnostics.extend(each.replaced(kernel=name) for each in found)
@@ -130,7 +116,7 @@ def check_module(module: StaticModule) -> CheckResult:
             KernelReport(name, span.path, place.line, place.column, status, shown(definition))
         )
     diagnostics.extend(misused_decorators(module))
-    for node, name, reason in unchecked_kernels(module, {each.line for each in kernels}):
+    for node, name, reason in unchecked_kernels(module, checked):
         span = module.source.span(node)
         diagnostics.append(
             KernelNotChecked(kernel_name=name, reason=reason, span=span.head(3), kernel=name)
@@ -240,7 +226,10 @@ def find_kernels(
         if not _may_be_kernel(last):
             continue
         try:
-            value = module.own(name)
+            if isinstance(last, FunctionStatement) and len(module.names.of(name)) > 1:
+                value = module.function(last)  # in one of several branches
+            else:
+                value = module.own(name)
         except Failure as failure:
             if isinstance(last, FunctionStatement):
                 diagnostics.extend(failure.at(module.source.span(last)).diagnostics)
@@ -261,9 +250,6 @@ def _failed_kernel(module: StaticModule, statement: ast.Assign) -> Sequence[Diag
         return ()
     evaluate(frame, statement.value)
     return frame.session.findings
-
-
-FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _may_be_kernel(statement: ast.stmt) -> bool:
@@ -306,16 +292,18 @@ def _is_ours(module: StaticModule, name: str) -> bool:
 
 INSIDE = "it is defined inside a function or class"
 DECORATED = "what another decorator makes of it is not known"
+NOT_RUN = "it stands in a branch that is not taken, or in a loop"
 
 
 def unchecked_kernels(
-    module: StaticModule, checked: set[int]
+    module: StaticModule, checked: set[ast.AST]
 ) -> Iterator[tuple[FunctionStatement, str, str]]:
     """Kernels that are known only at run time: those inside functions or classes, for instance.
 
-    `checked` has the lines of those that were checked.
+    `checked` has the functions that were checked.
     """
     frame = Frame(Session(None), module.source, module)
+    bound = {each for bindings in module.bindings().values() for _, each in bindings}
 
     def is_kernel(node: FunctionStatement) -> bool:
         for decorator in node.decorator_list:
@@ -329,15 +317,26 @@ def unchecked_kernels(
     ) -> Iterator[tuple[FunctionStatement, str, str]]:
         for node in body:
             if isinstance(node, FunctionStatement):
-                if node.lineno not in checked and node.decorator_list and is_kernel(node):
-                    yield node, prefix + node.name, INSIDE if inside else DECORATED
+                if node not in checked and node.decorator_list and is_kernel(node):
+                    reason = DECORATED if node in bound else NOT_RUN
+                    yield node, prefix + node.name, INSIDE if inside else reason
                 yield from visit(node.body, f"{prefix}{node.name}.", True)
             elif isinstance(node, ast.ClassDef):
                 yield from visit(node.body, f"{prefix}{node.name}.", True)
-            elif isinstance(node, ast.If | ast.For | ast.While | ast.With | ast.Try):
-                yield from visit(node.body, prefix, inside)
+            else:
+                for inner in inner_bodies(node):
+                    yield from visit(inner, prefix, inside)
 
     yield from visit(module.source.tree.body, "", False)
+
+
+def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a compound statement."""
+    for name in ("body", "orelse", "finalbody"):
+        yield getattr(node, name, [])
+    parts: Iterable[ast.AST] = (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))
+    for part in parts:
+        yield getattr(part, "body", [])
 
 
 def suppressed(source: Source, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -345,8 +344,7 @@ def suppressed(source: Source, diagnostics: Sequence[Diagnostic]) -> list[Diagno
     comments = source.comments() if "psc:" in source.text else {}
     kept: list[Diagnostic] = []
     for each in diagnostics:
-        frames = [frame for frame in each.span.frames() if frame.path == source.path]
-        lines = {line for frame in frames for line in (frame.line, frame.end_line)}
+        lines = {line for frame in each.span.frames() for line in source.lines_of(frame)}
         if not any(_ignores(comments.get(line, ""), each.code) for line in lines):
             kept.append(each)
     return kept
@@ -378,8 +376,7 @@ def _summary(results: Sequence[CheckResult]) -> CheckResult:
 def load_definition(path: Path | str, name: str) -> Definition:
     """A kernel read from a file's source; LookupError if the file has none of this name."""
     real = os.path.realpath(str(path))
-    project = Project((module_name(real)[1],))
-    module = project.add(Source.read(real), real)
+    module = Project(files=Files([real])).at(real)
     problems: list[Diagnostic] = []
     found = dict(find_kernels(module, problems))
     if name in found:

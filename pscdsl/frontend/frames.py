@@ -35,6 +35,10 @@ class Scope(Protocol):
         """What a name stands for; KeyError if there is no such name."""
         ...
 
+    def lookup_annotation(self, name: str) -> Any:
+        """The same in an annotation, where what is there for type checkers counts too."""
+        ...
+
 
 class NoProgram:
     """Stands for the builder where only static values can be computed."""
@@ -62,6 +66,8 @@ class Session:
             program.session = self
         self.findings: list[Diagnostic] = [] if program is None else program.findings
         self.active: list[FunctionNode] = []
+        self.annotating = False
+        """Whether an annotation is being read."""
         self.steps = 0
 
     def report(self, failure: Failure) -> None:
@@ -166,6 +172,8 @@ class Frame:
                 raise Failure(UnknownName(name=name, unassigned=True))
             frame = frame.outer
         try:
+            if self.session.annotating:
+                return self.scope.lookup_annotation(name)
             return self.scope.lookup(name)
         except KeyError:
             raise Failure(UnknownName(name=name, unassigned=False)) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import functools
 import sys
 import types
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyrsistent
 
+from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import guard
 from pscdsl.frontend.classes import class_value
 from pscdsl.frontend.definitions import Definition
@@ -73,6 +75,22 @@ class LoadedModule:
             return builtin(name)
         self._values[name] = value
         return value
+
+    def lookup_annotation(self, name: str) -> Any:
+        """The same in an annotation: what is imported for type checkers is imported now."""
+        try:
+            return self.lookup(name)
+        except KeyError:
+            if self.source is None:
+                raise
+        bindings = Bindings(self.source.tree.body, lambda _: ())
+        for binding, statement in bindings.for_types.get(name, ()):
+            if isinstance(binding, ast.alias):
+                assert isinstance(statement, ast.Import | ast.ImportFrom)
+                node = copy.copy(statement)
+                node.names = [binding]
+                return imported_at_run_time(self, node)[name]
+        raise KeyError(name)
 
 
 class LoadedModuleValue:

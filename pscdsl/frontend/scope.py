@@ -10,27 +10,49 @@ import ast
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pscdsl.builder import Builder
 from pscdsl.frontend.assignment import assign
+from pscdsl.frontend.bindings import Binding, Bindings, Node, same
 from pscdsl.frontend.captures import guard
 from pscdsl.frontend.definitions import Definition
+from pscdsl.frontend.exports import exported
 from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import builtin, known_module, known_names
 from pscdsl.frontend.source import Source
-from pscdsl.frontend.values import POISON, Applicable, External, Marker, Poison, StaticFunction
+from pscdsl.frontend.values import (
+    POISON,
+    Applicable,
+    External,
+    KnownModule,
+    Marker,
+    Poison,
+    StaticFunction,
+)
 from pscdsl.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
-from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.codes.limits_projects import (
+    BoundInBranches,
+    ComputedName,
+    ImportsTooDeep,
+    OnlyForTypeCheckers,
+)
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 
-Binding = ast.stmt | ast.alias
+if TYPE_CHECKING:
+    from pscdsl.frontend.finding import Question
+    from pscdsl.frontend.project import Project
+
+
 _GUARDED: tuple[type[Any], ...] = (list, dict, bool, int, float, complex, np.ndarray)
+_CONSTANTS = (bool, int, float, complex, str, bytes, type(None), External, KnownModule, Marker)
+MOST_IMPORTS = 200
+"""Over how many modules a name may be reached."""
 
 
 @dataclass(frozen=True)
@@ -42,163 +64,81 @@ class ModuleValue:
 
     def lookup_attribute(self, name: str) -> Any:
         """`module.name`."""
-        try:
-            return self.scope.own(name)
-        except KeyError:
-            found = self.scope.project.module(f"{self.name}.{name}")
-            if found is None:
-                raise Failure(
-                    NoSuchAttribute(owner=f"module `{self.name}`", attribute=name)
-                ) from None
-            return ModuleValue(f"{self.name}.{name}", found)
-
-
-class Project:
-    """The files that one check may read: those below its roots, and our own library."""
-
-    def __init__(self, roots: tuple[str, ...] = ()) -> None:
-        self.roots = roots
-        self.modules: dict[str, StaticModule | None] = {}
-        self.by_path: dict[str, StaticModule] = {}
-        library = Path(__file__).resolve().parent.parent
-        self.library = str((library / "stdlib").resolve())
-
-    def add(self, source: Source, path: str | None) -> StaticModule:
-        """A module from its source; with a path its imports are found."""
-        name, root = module_name(path) if path is not None else ("__main__", "")
-        if root and root not in self.roots:
-            self.roots = (*self.roots, root)
-        module = StaticModule(self, source, name, path)
-        if path is not None:
-            self.modules[name] = module
-            self.by_path[os.path.realpath(path)] = module
-        return module
-
-    def module(self, name: str) -> StaticModule | None:
-        """A module of the project by its full name; None if its source is not below the roots."""
-        if name in self.modules:
-            return self.modules[name]
-        self.modules[name] = None
-        for path in self._candidates(name):
-            real = os.path.realpath(path)
-            known = self.by_path.get(real)
-            if known is not None:
-                self.modules[name] = known
-                return known
-            if os.path.isfile(path) and self._inside(real):
-                module = StaticModule(self, Source.read(path), name, path)
-                self.modules[name] = self.by_path[real] = module
-                return module
-        return None
-
-    def _candidates(self, name: str) -> Iterator[str]:
-        parts = name.split(".")
-        if parts[:2] == ["pscdsl", "stdlib"] and len(parts) > 2:
-            yield os.path.join(self.library, *parts[2:]) + ".py"
-            return
-        for root in self.roots:
-            stem = os.path.join(root, *parts)
-            yield stem + ".py"
-            yield os.path.join(stem, "__init__.py")
-
-    def _inside(self, real: str) -> bool:
-        allowed = [os.path.realpath(root) for root in self.roots] + [self.library]
-        return any(real.startswith(root + os.sep) for root in allowed)
-
-
-def module_name(path: str) -> tuple[str, str]:
-    """The full name of a module's file, and the folder that its package lies in."""
-    real = Path(os.path.realpath(path))
-    library = Path(__file__).resolve().parent.parent / "stdlib"
-    if real.parent == library.resolve():
-        return f"pscdsl.stdlib.{real.stem}", str(real.parent)
-    folder = real.parent
-    parts = [] if real.stem == "__init__" else [real.stem]
-    while (folder / "__init__.py").exists() and folder.parent != folder:
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return ".".join(parts), str(folder)
+        return member(self.scope, name)
 
 
 class StaticModule:
     """The names of a module, from its source."""
 
-    def __init__(self, project: Project, source: Source, module: str, path: str | None) -> None:
+    def __init__(
+        self,
+        project: Project,
+        source: Source,
+        module: str,
+        path: str | None,
+        folders: tuple[str, ...] = (),
+    ) -> None:
         self.project = project
         self.source = source
         self._module = module
         self.path = path
         self.is_package = path is not None and os.path.basename(path) == "__init__.py"
-        self._bindings: dict[str, list[tuple[Binding, ast.stmt]]] | None = None
+        if path is not None and self.is_package:
+            folders = (os.path.dirname(path),)
+        self.folders = folders
+        """Where its submodules are, if it is a package; several of a namespace package."""
+        self._bindings: Bindings | None = None
         self._values: dict[str, Any] = {}
         self._evaluating: set[str] = set()
         self.findings: list[Diagnostic] = []
-        self._writes: dict[str, ast.AST] | None = None
+        self.asked: set[Question] = set()
+        """The modules that were looked for because of what this one says."""
+        self.searched: set[str] = set()
+        """The names whose writers were looked for, because this module binds them."""
 
     @property
     def module(self) -> str:
         """The module's name."""
         return self._module
 
-    def bindings(self) -> dict[str, list[tuple[Binding, ast.stmt]]]:
-        """The statements that bind each module-level name, in order."""
+    @property
+    def names(self) -> Bindings:
+        """What binds each module-level name."""
         if self._bindings is None:
-            self._bindings = {}
-            for name, binding, statement in self._scan(self.source.tree.body):
-                self._bindings.setdefault(name, []).append((binding, statement))
+            self._bindings = Bindings([], lambda _: ())  # for modules that import each other
+            self._bindings = Bindings(self.source.tree.body, self._star)
         return self._bindings
 
-    def _scan(self, body: list[ast.stmt]) -> Iterator[tuple[str, Binding, ast.stmt]]:
-        for node in body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                yield node.name, node, node
-            elif isinstance(node, ast.Assign):
-                for target in node.targets:
-                    for each in ast.walk(target):
-                        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-                            yield each.id, node, node
-            elif isinstance(node, ast.AnnAssign | ast.AugAssign):
-                if isinstance(node.target, ast.Name):
-                    yield node.target.id, node, node
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                for alias in node.names:
-                    if alias.name == "*":
-                        yield from self._star(node)
-                    else:
-                        yield alias.asname or alias.name.split(".")[0], alias, node
-            elif isinstance(node, ast.If):
-                taken = self._taken(node.test)
-                if taken is not False:
-                    yield from self._scan(node.body)
-                if taken is not True:
-                    yield from self._scan(node.orelse)
-            elif isinstance(node, ast.Try):
-                for handler in node.handlers:
-                    yield from self._scan(handler.body)
-                yield from self._scan(node.body)  # what is meant to work binds last
-                yield from self._scan(node.orelse)
-                yield from self._scan(node.finalbody)
-            elif isinstance(node, ast.For | ast.While | ast.With):
-                for each in ast.walk(node):
-                    if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-                        yield each.id, node, node
+    def bindings(self) -> dict[str, list[Binding]]:
+        """The statements that bind each module-level name, in order."""
+        return self.names.every
 
-    def _taken(self, test: ast.expr) -> bool | None:
-        """Whether a module-level branch is taken, where its text says so."""
-        name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
-        if name == "TYPE_CHECKING":
-            return True  # what it imports is meant for readers of the source, as we are
-        return None
+    def _star(self, node: ast.ImportFrom) -> Iterable[str]:
+        """The names that `from … import *` binds."""
+        known = None if node.level else known_module(node.module or "")
+        if known is not None:
+            return [n for n in known_names(node.module or "") if not n.startswith("_")]
+        try:
+            module = imported_module(self, node)
+        except Failure:
+            return ()  # whoever uses a name of it is told
+        return () if module is None or module is self else module.exports()
 
-    def _star(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Binding, ast.stmt]]:
-        if isinstance(node, ast.ImportFrom):
-            base = absolute(self, node)
-            module = self.project.module(base) if known_module(base) is None else None
-            names: Iterable[str] = known_names(base) if module is None else module.bindings()
-            if module is not self:
-                for name in names:
-                    if not name.startswith("_"):
-                        yield name, ast.alias(name), node
+    def exports(self) -> Iterable[str]:
+        """The names that `from module import *` takes from this one."""
+        listed = exported(self.source.tree.body, self._other_exports)
+        if listed is not None:
+            return listed
+        return [name for name in self.names.last if not name.startswith("_")]
+
+    def _other_exports(self, node: ast.expr) -> Iterable[str] | None:
+        """The list that `impl.__all__` stands for, if `impl` is another module of the project."""
+        if not isinstance(node, ast.Attribute) or node.attr != "__all__":
+            return None
+        value = evaluate(self.frame(), node.value)
+        if not isinstance(value, ModuleValue) or value.scope is self:
+            return None
+        return exported(value.scope.source.tree.body, value.scope._other_exports)
 
     def own(self, name: str) -> Any:
         """A name bound in this module; KeyError if there is none."""
@@ -206,14 +146,14 @@ class StaticModule:
             return self._values[name]
         if name == "__name__":
             return self.module
-        found = self.bindings().get(name)
+        found = self.names.of(name)
         if not found:
             raise KeyError(name)
         if name in self._evaluating:
             raise Failure(UnknownName(name=name, unassigned=True))
         self._evaluating.add(name)
         try:
-            value = self._evaluate(name, *found[-1])
+            value = self._decided(name, [self._evaluate(name, *each) for each in found])
         finally:
             self._evaluating.discard(name)
         if isinstance(value, _GUARDED):
@@ -221,26 +161,51 @@ class StaticModule:
         self._values[name] = value
         return value
 
+    def _decided(self, name: str, values: list[Any]) -> Any:
+        """What a name stands for, if all branches that may bind it agree."""
+        if same(values, _CONSTANTS):
+            return values[0]
+        *others, last = (self.source.span(statement) for _, statement in self.names.of(name))
+        labels = tuple(Label(span.head(1), f"`{name}` is bound here, too") for span in others)
+        finding = BoundInBranches(name=name, span=last, labels=labels)
+        return External(f"{self.module}.{name}", (finding,))
+
     def _known_elsewhere(self, name: str) -> Iterator[tuple[Source, str]]:
-        """The other modules that were read and import a name of this one, with what it is there."""
-        for other in list(self.project.by_path.values()):
-            if other is self or name not in other.source.text:
-                continue
+        """The other modules that import a name of this one, with what it is there."""
+        for other in self.project.mentioning(name, self):
             for alias, bindings in other.bindings().items():
                 for binding, statement in bindings:
                     if not isinstance(binding, ast.alias):
                         continue
-                    if isinstance(statement, ast.Import) and binding.name == self.module:
-                        yield other.source, f"{alias}.{name}"
-                    elif isinstance(statement, ast.ImportFrom):
-                        base = absolute(other, statement)
-                        if base == self.module and binding.name == name:
-                            yield other.source, alias
-                        elif f"{base}.{binding.name}" == self.module:
-                            yield other.source, f"{alias}.{name}"
+                    for known_as in self._known_as(other, alias, binding, statement, name):
+                        yield other.source, known_as
+
+    def _known_as(
+        self, other: StaticModule, alias: str, binding: ast.alias, statement: ast.stmt, name: str
+    ) -> Iterator[str]:
+        """How a name of this module is written where one import of another is in force."""
+        if isinstance(statement, ast.Import):
+            dotted = alias if binding.asname else binding.name
+            if resolved(other, binding.name) is self:
+                yield f"{dotted}.{name}"
+        elif isinstance(statement, ast.ImportFrom):
+            try:
+                base = imported_module(other, statement)
+                if base is self and binding.name == name:
+                    yield alias
+                elif base is not None and submodule(base, binding.name) is self:
+                    yield f"{alias}.{name}"
+            except Failure:
+                pass  # it cannot be read
 
     def lookup(self, name: str) -> Any:
         """A name of this module or of Python itself."""
+        if self.names.only_for_types(name):
+            raise Failure(OnlyForTypeCheckers(name=name))
+        return self.lookup_annotation(name)
+
+    def lookup_annotation(self, name: str) -> Any:
+        """The same in an annotation, where what is there for type checkers counts too."""
         try:
             return self.own(name)
         except KeyError:
@@ -250,7 +215,7 @@ class StaticModule:
         """A frame in which module-level expressions are evaluated."""
         return Frame(Session(None), self.source, self)
 
-    def _evaluate(self, name: str, binding: Binding, statement: ast.stmt) -> Any:
+    def _evaluate(self, name: str, binding: Node, statement: ast.stmt) -> Any:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             assert isinstance(binding, ast.alias)
             return import_alias(self, statement, binding)
@@ -297,22 +262,59 @@ def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
     return External(frame.source.text_of(decorator), tuple(frame.session.findings))
 
 
-def absolute(scope: StaticModule, node: ast.ImportFrom) -> str:
-    """The full name of the module that `from … import` names."""
-    if not node.level:
-        return node.module or ""
-    parts = scope.module.split(".")
-    keep = len(parts) - node.level + (1 if scope.is_package else 0)
-    return ".".join([*parts[: max(keep, 0)], *([node.module] if node.module else [])])
+def imported_module(scope: StaticModule, node: ast.ImportFrom) -> StaticModule | None:
+    """The module of the project that `from … import` names."""
+    if node.level:
+        return scope.project.relative(node.level, node.module or "", scope)
+    return scope.project.module(node.module or "", scope)
+
+
+def resolved(scope: StaticModule, name: str) -> StaticModule | None:
+    """The module of the project that `import name` names; None if it cannot be read."""
+    try:
+        return scope.project.module(name, scope)
+    except Failure:
+        return None
+
+
+def submodule(module: StaticModule, name: str) -> StaticModule | None:
+    """A module in a package, if the package binds nothing else by this name."""
+    if not module.folders or module.names.of(name):
+        return None
+    return module.project.submodule(name, module)
+
+
+def member(module: StaticModule, name: str) -> Any:
+    """A name of another module: what it binds, or a module in it."""
+    project = module.project
+    project.depth += 1
+    try:
+        if project.depth > MOST_IMPORTS:
+            raise Failure(ImportsTooDeep(name=name, limit=MOST_IMPORTS))
+        return module.own(name)
+    except KeyError:
+        pass
+    finally:
+        project.depth -= 1
+    full = f"{module.module}.{name}"
+    inner = project.submodule(name, module) if module.folders else None
+    if inner is not None:
+        return ModuleValue(full, inner)
+    if module.names.of("__getattr__"):
+        raise Failure(ComputedName(module=module.module, name=name))
+    if module.path is None:
+        return External(full)  # a folder that holds no such module; another one may
+    owner = f"module `{module.module}`"
+    raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=tuple(module.names.last)))
 
 
 def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Any:
     """What one name of an import statement stands for."""
     if isinstance(node, ast.Import):
         name = alias.name if alias.asname else alias.name.split(".")[0]
-        return module_value(scope.project, name)
-    base = absolute(scope, node)
-    known = known_module(base)
+        return module_value(scope, name)
+    base = node.module or ""
+    known = None if node.level else known_module(base)
     if known is not None:
         from pscdsl.frontend.known import known_attribute
 
@@ -320,26 +322,29 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
             return known_attribute(known, alias.name)
         except Failure:
             return External(f"{base}.{alias.name}")
-    module = scope.project.module(base)
-    if module is not None and module is not scope:
+    module = imported_module(scope, node)
+    if module is scope:  # a package that imports one of its own modules
+        inner = scope.project.submodule(alias.name, scope)
+        return External(alias.name) if inner is None else ModuleValue(alias.name, inner)
+    if module is not None:
         try:
-            return module.own(alias.name)
-        except KeyError:
-            pass
-    inner = scope.project.module(f"{base}.{alias.name}")
-    if inner is not None:
-        return ModuleValue(f"{base}.{alias.name}", inner)
-    if base == "pscdsl":
-        return module_value(scope.project, f"pscdsl.{alias.name}")
-    return External(f"{base}.{alias.name}")
+            return member(module, alias.name)
+        except Failure as failure:
+            found = failure.at(scope.source.span(node)).diagnostics
+            if any(each.code == "PSC932" or each.code == "PSC103" for each in found):
+                return External(f"{module.module}.{alias.name}", found)
+            raise
+    if base == "pscdsl.stdlib":
+        return module_value(scope, f"{base}.{alias.name}")
+    return External(f"{'.' * node.level}{base}.{alias.name}")
 
 
-def module_value(project: Project, name: str) -> Any:
+def module_value(scope: StaticModule, name: str) -> Any:
     """A module as a value: known, of the project, or one of which nothing is known."""
     known = known_module(name)
     if known is not None:
         return known
-    module = project.module(name)
+    module = scope.project.module(name, scope)
     return External(name) if module is None else ModuleValue(name, module)
 
 

@@ -8,11 +8,13 @@ import linecache
 import os
 import tokenize
 import types
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
+from pscdsl.frontend.reading import read_bytes
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import Span
@@ -20,9 +22,7 @@ from pscdsl.typing.spans import Span
 if TYPE_CHECKING:
     from pscdsl.frontend.contracts import Contract
 
-MAX_BYTES = 4_000_000
-"""Larger files are refused: no kernel file is that long."""
-
+FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 Writes: TypeAlias = tuple[dict[str, ast.AST], dict[str, ast.AST]]
@@ -31,10 +31,10 @@ Writes: TypeAlias = tuple[dict[str, ast.AST], dict[str, ast.AST]]
 class Source:
     """One module's text and tree."""
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, tree: ast.Module | None = None) -> None:
         self.path = path
         self.text = text
-        self.lines = text.splitlines()
+        self.lines = text.split("\n")  # as Python counts: a form feed ends no line
         self._spans: dict[int, Span] = {}
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
         self.contracts: WeakKeyDictionary[object, dict[int, Contract | None]] = WeakKeyDictionary()
@@ -45,34 +45,21 @@ class Source:
         self._scoping: dict[int, frozenset[str]] = {}
         self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None
         self._classes: dict[str, ast.ClassDef] | None = None
-        try:
-            self.tree = ast.parse(text, path)
-        except SyntaxError as error:
-            line, column = error.lineno or 1, error.offset or 1
-            end = (error.end_lineno or line, max(error.end_offset or 0, column + 1))
-            span = Span(path, line, max(column, 1), *end)
-            raise Failure(NotPython(reason=error.msg or "invalid syntax", span=span)) from None
-        except (ValueError, RecursionError, MemoryError) as error:
-            reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
-            span = Span(path, 1, 1, 1, 1)
-            raise Failure(NotPython(reason=reason, span=span)) from None
+        self.tree = parsed(text, path) if tree is None else tree
 
     @classmethod
     def read(cls, path: str) -> Source:
         """Read and parse a file; a Failure if it is not Python text of reasonable size."""
-        nowhere = Span(shown_path(path), 1, 1, 1, 1)
-        try:
-            if os.path.getsize(path) > MAX_BYTES:
-                reason = f"the file is larger than {MAX_BYTES} bytes"
-                raise Failure(NotPython(reason=reason, span=nowhere))
-            with tokenize.open(path) as file:
-                text = file.read(MAX_BYTES + 1)
-        except (UnicodeDecodeError, SyntaxError) as error:
-            raise Failure(NotPython(reason=f"not text: {error}", span=nowhere)) from None
-        except OSError as error:
-            reason = error.strerror or "cannot be read"
-            raise Failure(NotPython(reason=reason, span=nowhere)) from None
-        return cls(shown_path(path), text)
+        shown = shown_path(path)
+        return from_bytes(shown, read_bytes(path, shown))
+
+    def locate(self, line: int) -> tuple[str, int]:
+        """Where a line of the text is found: the path, and the line there."""
+        return self.path, line
+
+    def lines_of(self, span: Span) -> tuple[int, ...]:
+        """The first and last line of a place, counted in the text; none if it is elsewhere."""
+        return (span.line, span.end_line) if span.path == self.path else ()
 
     def column(self, line: int, offset: int) -> int:
         """The 1-based column in characters of a UTF-8 offset."""
@@ -89,13 +76,9 @@ class Source:
         if found is None:
             place: Any = node
             line, end = place.lineno, place.end_lineno
-            found = Span(
-                self.path,
-                line,
-                self.column(line, place.col_offset),
-                end,
-                self.column(end, place.end_col_offset),
-            )
+            columns = self.column(line, place.col_offset), self.column(end, place.end_col_offset)
+            path, first = self.locate(line)
+            found = Span(path, first, columns[0], first + end - line, columns[1])
             self._spans[id(node)] = found
             self._nodes.append(node)
         return found
@@ -113,8 +96,9 @@ class Source:
 
     def text_of(self, node: ast.AST) -> str:
         """The source text of a node, on one line."""
+        place: Any = node
         span = self.span(node)
-        rows = self.lines[span.line - 1 : span.end_line]
+        rows = self.lines[place.lineno - 1 : place.end_lineno]
         if not rows:
             return ast.unparse(node)
         rows[-1] = rows[-1][: span.end_column - 1]
@@ -158,6 +142,43 @@ class Source:
         if self._classes is None:
             self._classes = dict(_classes(self.tree.body, ""))
         return self._classes
+
+
+def parsed(text: str, path: str) -> ast.Module:
+    """The syntax tree of a text; a Failure if it is not Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape is not ours to report
+            return ast.parse(text, path)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, error.offset or 1
+        end = (error.end_lineno or line, max(error.end_offset or 0, column + 1))
+        span = Span(path, line, max(column, 1), *end)
+        raise Failure(NotPython(reason=error.msg or "invalid syntax", span=span)) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
+        span = Span(path, 1, 1, 1, 1)
+        raise Failure(NotPython(reason=reason, span=span)) from None
+
+
+def from_bytes(path: str, data: bytes) -> Source:
+    """A module from the content of its file: a program, or a notebook."""
+    if path.endswith(".ipynb"):
+        from pscdsl.frontend.notebooks import notebook
+
+        return notebook(path, data)
+    return Source(path, decoded(path, data))
+
+
+def decoded(path: str, data: bytes) -> str:
+    """A program's bytes as text, line ends made plain; a Failure if it is not text."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+    except (SyntaxError, LookupError, ValueError) as error:
+        span = Span(path, 1, 1, 1, 1)
+        raise Failure(NotPython(reason=f"not text: {error}", span=span)) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from pscdsl.report.cells import split_cell
 from pscdsl.report.sources import shown_path
 from pscdsl.report.summary import CheckedKernel, count, ordered
 from pscdsl.typing.diagnostics import Diagnostic
@@ -38,7 +39,7 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
         "code": diagnostic.code,
         "severity": diagnostic.severity.value,
         "message": diagnostic.message(),
-        "path": shown_path(span.path),
+        **_place(span.path),
         "line": span.line,
         "column": span.column,
         "end_line": span.end_line,
@@ -48,10 +49,16 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
     }
 
 
+def _place(path: str) -> dict[str, object]:
+    """The file; in a notebook also the number of the cell, in which the lines are counted."""
+    file, cell = split_cell(shown_path(path))
+    return {"path": file} if cell is None else {"path": file, "cell": cell}
+
+
 def _kernel(kernel: CheckedKernel) -> dict[str, object]:
     return {
         "name": kernel.name,
-        "path": shown_path(kernel.path),
+        **_place(kernel.path),
         "line": kernel.line,
         "column": kernel.column,
         "status": kernel.status,

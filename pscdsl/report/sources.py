@@ -9,10 +9,12 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pscdsl.report.cells import NotANotebook, code_cells, split_cell
+
 TAB = 4
 """Display columns between tab stops."""
 
-_LIMIT = 16 * 1024 * 1024
+_LIMIT = 32 * 1024 * 1024
 """Larger files are not read for the sake of a snippet."""
 
 _CONTROL = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -43,7 +45,7 @@ class Sources:
         """A line by its 1-based number, without its end; `None` where there is none."""
         if path not in self._lines:
             text = self._texts.get(path)
-            text = _read(path) if text is None else text
+            text = _read(*split_cell(path)) if text is None else text
             self._lines[path] = () if text is None else split_lines(text)
         lines = self._lines[path]
         return lines[number - 1] if 0 < number <= len(lines) else None
@@ -93,15 +95,17 @@ def _cell(character: str, column: int) -> tuple[str, int]:
     return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _read(path: str) -> str | None:
+def _read(path: str, cell: int | None) -> str | None:
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > _LIMIT:
             return None
         with open(path, "rb") as file:
             data = file.read(_LIMIT)
-    except (OSError, ValueError):
+        if cell is None:
+            return decode(data)
+        return next((each.text for each in code_cells(data) if each.number == cell), None)
+    except (OSError, ValueError, NotANotebook):
         return None
-    return decode(data)
 
 
 def decode(data: bytes) -> str:

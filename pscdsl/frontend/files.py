@@ -1,0 +1,169 @@
+"""The files of one check: those given, those they may import, and what they contain.
+
+Each is read once, so that everything said of it is said of the same content, and parsed when it is
+needed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+from pscdsl.frontend.finding import Finder, absolute, module_name
+from pscdsl.frontend.reading import read_bytes
+from pscdsl.frontend.source import Source, from_bytes, shown_path
+from pscdsl.typing.diagnostics import Failure
+
+SUFFIXES = (".py", ".ipynb")
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "build", "dist"})
+_FROM = re.compile(r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n;#]*)", re.M)
+_IMPORT = re.compile(r"^[ \t]*import[ \t]+([^\n;#]+)", re.M)
+_MOST_FILES = 5_000
+
+
+class Files:
+    """The files of a check by their real paths."""
+
+    def __init__(self, given: Iterable[str] = (), roots: Iterable[str] = ()) -> None:
+        self.given = tuple(dict.fromkeys(given))
+        own = (module_name(path)[1] for path in self.given)
+        self.roots = tuple(dict.fromkeys((*roots, *own)))
+        """The folders in which absolute imports are looked up."""
+        self.finder = Finder(self.roots)
+        self._data: dict[str, bytes | Failure] = {}
+        self._sources: dict[str, Source | Failure] = {}
+        self._all: tuple[str, ...] | None = None
+
+    def data(self, path: str) -> bytes:
+        """The content of a file; a Failure if it cannot be read."""
+        found = self._data.get(path)
+        if found is None:
+            try:
+                found = read_bytes(path, shown_path(path))
+            except Failure as failure:
+                found = failure
+            self._data[path] = found
+        if isinstance(found, Failure):
+            raise Failure(*found.diagnostics)
+        return found
+
+    def digest(self, path: str) -> str:
+        """What stands for the content of a file."""
+        try:
+            return blake2b(self.data(path), digest_size=16).hexdigest()
+        except Failure as failure:
+            return f"unread: {failure}"
+
+    def source(self, path: str) -> Source:
+        """A file as a module's text and tree; a Failure if it is not Python."""
+        found = self._sources.get(path)
+        if found is None:
+            try:
+                found = from_bytes(shown_path(path), self.data(path))
+            except Failure as failure:
+                found = failure
+            self._sources[path] = found
+        if isinstance(found, Failure):
+            raise Failure(*found.diagnostics)
+        return found
+
+    def mentioning(self, name: str) -> tuple[str, ...]:
+        """The files in which a name occurs, in order: only these can write what it stands for."""
+        word = name.encode()
+        return tuple(path for path in self.all() if word in self._raw(path))
+
+    def all(self) -> tuple[str, ...]:
+        """The files given and those that they import, directly or not, as far as can be told.
+
+        What is imported is read off the text: a file that is not needed is never parsed.
+        """
+        if self._all is None:
+            found = dict.fromkeys(self.given)
+            waiting = list(self.given)
+            while waiting and len(found) < _MOST_FILES:
+                path = waiting.pop()
+                for other in self._imported(path):
+                    if other not in found:
+                        found[other] = None
+                        waiting.append(other)
+            self._all = tuple(found)
+        return self._all
+
+    def _raw(self, path: str) -> bytes:
+        try:
+            return self.data(path)
+        except Failure:
+            return b""
+
+    def _imported(self, path: str) -> Iterator[str]:
+        text = self._raw(path).decode(errors="replace")
+        own = (module_name(path)[1], *self.roots)
+        for found in _FROM.finditer(text):
+            dots, base, names = found.groups()
+            folder = os.path.dirname(path)
+            for _ in dots[1:]:
+                folder = os.path.dirname(folder)
+            folders = (folder,) if dots else own
+            tails = [name.split()[0] for name in names.strip("()").split(",") if name.split()]
+            for tail in ["", *tails]:
+                yield from self._named(".".join(part for part in (base, tail) if part), folders)
+        for found in _IMPORT.finditer(text):
+            for name in found[1].split(","):
+                yield from self._named((name.split() or [""])[0], own)
+
+    def _named(self, name: str, folders: Sequence[str]) -> Iterator[str]:
+        """The files of a module and of the packages it lies in."""
+        parts = name.split(".")
+        for count in range(1, len(parts) + 1):
+            found = self.finder.find(absolute(".".join(parts[:count]), folders))
+            if found is not None and found.file is not None:
+                yield found.file
+
+
+def files_below(paths: Sequence[Path | str]) -> Files:
+    """The files to check, given by themselves or by folders."""
+    given = [os.path.realpath(path) for path in python_files(paths)]
+    return Files(given, _roots(paths))
+
+
+def _roots(paths: Sequence[Path | str]) -> Iterator[str]:
+    """Folders that modules may be named from: those given, what lies in `src`, and the current one.
+
+    A file's own root comes with the file.
+    """
+    here = os.path.realpath(os.curdir)
+    for path in paths:
+        real = os.path.realpath(path)
+        if real == here or real.startswith(os.path.join(here, "")):
+            yield from _with_src(here)
+        if os.path.isdir(real):
+            yield from _with_src(module_name(os.path.join(real, "x.py"))[1])
+
+
+def _with_src(folder: str) -> Iterator[str]:
+    yield folder
+    inner = os.path.join(folder, "src")
+    if os.path.isdir(inner) and not os.path.isfile(os.path.join(inner, "__init__.py")):
+        yield os.path.realpath(inner)
+
+
+def python_files(paths: Sequence[Path | str]) -> Iterator[str]:
+    """The files to check; links that lead out of a folder are not followed."""
+    for given in paths:
+        path = str(given)
+        if not os.path.isdir(path):
+            yield path
+            continue
+        root = os.path.realpath(path)
+        for folder, names, files in os.walk(root):
+            names[:] = sorted(
+                n for n in names if not n.startswith(".") and n not in SKIPPED_FOLDERS
+            )
+            for name in sorted(files):
+                file = os.path.join(folder, name)
+                real = os.path.realpath(file)
+                if name.endswith(SUFFIXES) and real.startswith(os.path.join(root, "")):
+                    yield file

@@ -1,0 +1,103 @@
+"""The modules of a project, as values: one for each file, by whatever name it is reached.
+
+Every module keeps a record of what was asked for its sake: which modules were looked for, and for
+which names all files were searched.  What is found of a file follows from its content, from the
+answers to these questions, and from the same of the modules that were the answers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from pscdsl.frontend.files import Files
+from pscdsl.frontend.finding import Found, Question, absolute, module_name
+from pscdsl.frontend.scope import StaticModule
+from pscdsl.frontend.source import Source
+from pscdsl.typing.diagnostics import Failure
+
+
+class Project:
+    """The modules that a check may read: those below its roots, and our own library's."""
+
+    def __init__(self, roots: Sequence[str] = (), files: Files | None = None) -> None:
+        self.files = Files((), roots) if files is None else files
+        self.by_path: dict[str, StaticModule] = {}
+        self.depth = 0
+        """How many modules deep the name is that is being looked up."""
+        self._namespaces: dict[tuple[str, ...], StaticModule] = {}
+
+    def add(self, source: Source, path: str | None) -> StaticModule:
+        """A module from its source; with a path its imports are found."""
+        if path is None:
+            return StaticModule(self, source, "__main__", None)
+        real = os.path.realpath(path)
+        if real not in self.files.given:
+            self.files = Files((*self.files.given, real), self.files.roots)
+        return self._made(real, source)
+
+    def at(self, path: str) -> StaticModule:
+        """The module of a file; a Failure if it is not Python."""
+        found = self.by_path.get(path)
+        return self._made(path, self.files.source(path)) if found is None else found
+
+    def _made(self, path: str, source: Source) -> StaticModule:
+        module = StaticModule(self, source, module_name(path)[0], path)
+        self.by_path[path] = module
+        return module
+
+    def module(self, name: str, asker: StaticModule) -> StaticModule | None:
+        """A module by its full name; None if its source is not below the roots."""
+        own = () if asker.path is None else (module_name(asker.path)[1],)
+        folders = tuple(dict.fromkeys((*own, *self.files.roots)))
+        return self._answer(absolute(name, folders), asker, name)
+
+    def relative(self, level: int, name: str, asker: StaticModule) -> StaticModule | None:
+        """What `from ..name import` looks into: `level` dots, and a name that may be empty."""
+        if asker.path is None:
+            return None
+        folder = os.path.dirname(asker.path)
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        if name:
+            return self._answer(Question((folder,), name), asker, name)
+        above, base = os.path.split(folder)
+        found = self._ask(Question((above,), base), asker)
+        if found is None or found.folders != (folder,):
+            found = Found(None, (folder,))  # not a package by itself, but a place for modules
+        return self._module(found, base)
+
+    def submodule(self, name: str, asker: StaticModule) -> StaticModule | None:
+        """A module in a package, by the last part of its name."""
+        full = f"{asker.module}.{name}"
+        return self._answer(Question(asker.folders, name), asker, full)
+
+    def mentioning(self, name: str, asker: StaticModule) -> Iterator[StaticModule]:
+        """Every other module of the check in whose text a name occurs."""
+        asker.searched.add(name)
+        for path in self.files.mentioning(name):
+            if path != asker.path:
+                try:
+                    yield self.at(path)
+                except Failure:
+                    pass  # it is not Python, and changes nothing
+
+    def _answer(self, question: Question, asker: StaticModule, name: str) -> StaticModule | None:
+        found = self._ask(question, asker)
+        return None if found is None else self._module(found, name)
+
+    def _ask(self, question: Question, asker: StaticModule) -> Found | None:
+        if not all(part.isidentifier() for part in question.name.split(".")):
+            return None
+        asker.asked.add(question)
+        return self.files.finder.find(question)
+
+    def _module(self, found: Found, name: str) -> StaticModule:
+        if found.file is not None:
+            return self.at(found.file)
+        module = self._namespaces.get(found.folders)
+        if module is None:
+            source = Source(f"<namespace {name}>", "")
+            module = StaticModule(self, source, name, None, found.folders)
+            self._namespaces[found.folders] = module
+        return module

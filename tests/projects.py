@@ -1,0 +1,54 @@
+"""Small projects in a folder, for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pscdsl.frontend.check import CheckResult, check_paths
+from pscdsl.report.cells import split_cell
+
+HEAD = "import pscdsl as psc\nfrom pscdsl import f32\n\n"
+
+
+def kernel(expression: str, name: str = "f") -> str:
+    """A kernel of one array."""
+    return f'\n@psc.kernel\ndef {name}(x: f32["n"]) -> f32["n"]:\n    return {expression}\n'
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files by their paths below a folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def check(folder: Path, files: Mapping[str, str], *given: str) -> CheckResult:
+    """Write the files and check those that are given, or all."""
+    write(folder, files)
+    return check_paths([folder / name for name in given] or [folder])
+
+
+def codes(result: CheckResult) -> list[str]:
+    """The codes that were found, with where."""
+    found: list[str] = []
+    for each in result.diagnostics:
+        file, cell = split_cell(each.span.path)
+        place = Path(file).name if cell is None else f"{Path(file).name}:{cell}"
+        found.append(f"{each.code} {place}:{each.span.line}")
+    return found
+
+
+def notebook(*cells: str | Sequence[str], **metadata: object) -> str:
+    """A notebook's document; a text is a code cell, a list of lines is one of Markdown."""
+    made: list[dict[str, object]] = []
+    for cell in cells:
+        if isinstance(cell, str):
+            lines = cell.splitlines(keepends=True)
+            made.append({"cell_type": "code", "source": lines, "metadata": {}, "outputs": []})
+        else:
+            made.append({"cell_type": "markdown", "source": list(cell), "metadata": {}})
+    document = {"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document, indent=1)
