@@ -83,7 +83,7 @@ def _object(value: object, what: str) -> dict[str, Any]:
 
 def _text(source: object, number: int) -> str:
     """The text of a cell, which is written as one string or as its lines."""
-    parts = source if _is_list(source) else [source]
+    parts: list[Any] = source if _is_list(source) else [source]
     if not all(isinstance(part, str) for part in parts):
         raise NotANotebook(f"the source of cell {number} is not text")
     text = "".join(parts).encode(errors="surrogatepass").decode(errors="replace")
