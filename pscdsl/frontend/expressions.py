@@ -270,6 +270,7 @@ def _generate(
     from pscdsl.frontend.assignment import assign
 
     inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
+    inner.in_comprehension = True
 
     def loop(level: int) -> None:
         if level == len(generators):
@@ -294,7 +295,7 @@ def _generate(
 
 def _named(frame: Frame, node: ast.NamedExpr) -> Any:
     value = evaluate(frame, node.value)
-    frame.names[node.target.id] = value
+    frame.bind_outside(node.target.id, value)
     return value
 
 

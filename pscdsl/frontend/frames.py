@@ -106,6 +106,7 @@ class Frame:
         "assigned",
         "call_site",
         "closure",
+        "in_comprehension",
         "names",
         "outer",
         "returned",
@@ -130,6 +131,8 @@ class Frame:
         self.call_site = call_site
         self.closure = closure
         self.names: dict[str, Any] = {}
+        self.in_comprehension = False
+        """Whether only the names that its `for`s bind are this frame's own."""
         self.assigned: frozenset[str] = frozenset()
         self.returned: Span | None = None
         """The place of what the function returns."""
@@ -177,6 +180,13 @@ class Frame:
             return self.scope.lookup(name)
         except KeyError:
             raise Failure(UnknownName(name=name, unassigned=False)) from None
+
+    def bind_outside(self, name: str, value: Any) -> None:
+        """Bind a name where `:=` does: not in a comprehension, but in the function around it."""
+        frame = self
+        while frame.in_comprehension and frame.outer is not None:
+            frame = frame.outer
+        frame.names[name] = value
 
     def poison(self, name: str) -> None:
         """Silence what depends on a local name from here on."""

@@ -334,6 +334,14 @@ def _operator(name: str) -> Callable[..., Any]:
     return apply
 
 
+def _pow(here: Any, base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return _operator("Pow")(here, base, exp)
+    if not all(type(each) is int for each in (base, exp, mod)):
+        raise Failure(NotStatic(what="`pow` with three arguments, unless all are static integers,"))
+    return pow(base, exp, mod)
+
+
 def _itemgetter(here: Any, index: Any) -> Any:
     from pscdsl.frontend.subscripts import subscript
 
@@ -414,7 +422,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "builtins.map": _map,
     "builtins.filter": _filter,
     "builtins.type": _type,
-    "builtins.pow": _operator("Pow"),
+    "builtins.pow": _pow,
     "builtins.divmod": _divmod,
     "functools.partial": _partial,
     "functools.reduce": _reduce,
