@@ -37,6 +37,7 @@ _JAXTYPING = {
     "Complex": "Complex",
     "Inexact": "Inexact",
     "Num": "Num",
+    "Real": "Real",
     "Shaped": "Shaped",
     "BFloat16": "bf16",
     "Key": "key",
@@ -89,6 +90,8 @@ def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:
         return spec_of(value.frame, value.node, label)
     if isinstance(value, Marker) and value.name == "pscdsl.Key":
         return ArraySpec(KEY, (), span)
+    if isinstance(value, Marker) and value.name == "jaxtyping.Scalar":
+        return ArraySpec(DTypeClass("Shaped", CLASSES["Shaped"]), (), span)
     if isinstance(value, Marker) and value.name in ("builtins.float", "builtins.int"):
         ours = "f32" if value.name.endswith("float") else "i32"
         raise _bad(
@@ -116,6 +119,8 @@ def _element(value: Any) -> Any:
             return dtype(name)
         if name in CLASSES:
             return DTypeClass(name, CLASSES[name])
+        if name == "Real":  # a class that only jaxtyping has
+            return DTypeClass(name, CLASSES["Integer"] + CLASSES["Float"])
     return value
 
 
@@ -123,7 +128,7 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, label: str, foreign
     if isinstance(head, DType | DTypeClass):
         inner = node.slice
         if foreign and isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
-            inner = inner.elts[1]  # jaxtyping: Float32[Array, "n d"]
+            return _jaxtyping_array(frame, node, head, label, *inner.elts)
         return _array(frame, inner, head, frame.span(node))
     if isinstance(head, RecordClass):
         arguments = _text(frame, node.slice)
@@ -145,6 +150,30 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, label: str, foreign
     raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", "")
 
 
+def _jaxtyping_array(
+    frame: Frame,
+    node: ast.Subscript,
+    element: DType | DTypeClass,
+    label: str,
+    array: ast.expr,
+    shape: ast.expr,
+) -> ArraySpec:
+    """`Float32[Array, "n d"]`; of an array that has a shape itself, the sizes stand in front."""
+    spec = _array(frame, shape, element, frame.span(node))
+    if not isinstance(array, ast.Subscript) and not isinstance(evaluate(frame, array), Alias):
+        return spec
+    inner = _spec(frame, array, label)
+    if not isinstance(inner, ArraySpec) or inner.dtype != element:
+        raise _bad(node, frame, f"{inner} is not an array of {element.name}", "name one dtype")
+    return _one_group(frame, replace(spec, dims=spec.dims + inner.dims), node)
+
+
+def _one_group(frame: Frame, spec: ArraySpec, node: ast.expr) -> ArraySpec:
+    if sum(isinstance(dim, Variadic) for dim in spec.dims) > 1:
+        raise _bad(node, frame, "one group of dimensions may be open, here are several", "")
+    return spec
+
+
 def _static(frame: Frame, node: ast.expr) -> StaticSpec:
     text = frame.source.text_of(node)
     if isinstance(node, ast.Subscript):
@@ -163,13 +192,7 @@ def _static(frame: Frame, node: ast.expr) -> StaticSpec:
 def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span) -> ArraySpec:
     text = _text(frame, node)
     try:
-        dims = parse_shape(text)
-        if sum(isinstance(dim, Variadic) for dim in dims) > 1:
-            reason = "one group of dimensions may be open, here are several"
-            raise Failure(
-                BadAnnotation(text=text, reason=reason, rewrite="", span=frame.span(node))
-            )
-        return ArraySpec(element, dims, span)
+        return _one_group(frame, ArraySpec(element, parse_shape(text), span), node)
     except ShapeSyntaxError as error:
         place = frame.span(node)
         if place.line == place.end_line:  # point into the string

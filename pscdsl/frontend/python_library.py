@@ -337,9 +337,9 @@ def _operator(name: str) -> Callable[..., Any]:
 def _pow(here: Any, base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is None:
         return _operator("Pow")(here, base, exp)
-    if not all(type(each) is int for each in (base, exp, mod)):
-        raise Failure(NotStatic(what="`pow` with three arguments, unless all are static integers,"))
-    return pow(base, exp, mod)
+    if isinstance(base, int) and isinstance(exp, int) and isinstance(mod, int):
+        return pow(base, exp, mod)
+    raise Failure(NotStatic(what="`pow` with three arguments, unless all are static integers,"))
 
 
 def _itemgetter(here: Any, index: Any) -> Any:
