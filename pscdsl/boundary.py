@@ -20,6 +20,7 @@ from pscdsl.typing.signatures import (
     ArraySpec,
     DTypeClass,
     MapSpec,
+    OptionalSpec,
     RecordSpec,
     RepeatedSpec,
     Spec,
@@ -64,6 +65,10 @@ def argument(
     Python scalars take the dtype that the specification names, or the one that `classes` has for
     its class; arrays add theirs there.  `register` is told of every container class that is met.
     """
+    if isinstance(spec, OptionalSpec):
+        spec = spec.item
+        if value is None:
+            return NONE
     kind = _KINDS.get(type(value))
     if kind is not None and not isinstance(spec, StaticSpec):
         leaves.append(value)

@@ -23,8 +23,8 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.dtypes import dtype as dtype_named
-from pscdsl.typing.signatures import Choice, Signature, StaticSpec
-from pscdsl.typing.trees import StaticType, Type
+from pscdsl.typing.signatures import Choice, Signature, StaticSpec, walk_paths
+from pscdsl.typing.trees import StaticType, Type, nodes
 from pscdsl.typing.unify import Match, match
 
 if TYPE_CHECKING:
@@ -142,8 +142,9 @@ class Kernel(Generic[P, R]):
 
     def _fits(self, choice: Choice, given: Mapping[str, Any]) -> bool:
         parts: dict[str, Any] = {k: v.name for k, v in choice.dtypes}
-        parts |= dict(choice.ranks) | dict(choice.lengths)
+        parts |= dict(choice.ranks) | {f"len({k})": v for k, v in choice.lengths}
         parts |= {k: v.value for k, v in choice.statics}
+        parts |= {f"{k} is None": not v for k, v in choice.given}
         return all(parts.get(key) == getattr(value, "name", value) for key, value in given.items())
 
     def _made(self, given: Mapping[str, Any]) -> Choice:
@@ -157,9 +158,10 @@ class Kernel(Generic[P, R]):
                 (k, dtype_named(getattr(v, "name", v))) for k, kind, v in items if kind == "dtype"
             ),
             tuple((k, v) for k, kind, v in items if kind == "rank"),
-            tuple((k, v) for k, kind, v in items if kind == "length"),
+            tuple((k[len("len(") : -1], v) for k, kind, v in items if kind == "length"),
             (),
             tuple((k, StaticType(v)) for k, kind, v in items if kind == "static"),
+            tuple((k.removesuffix(" is None"), not v) for k, kind, v in items if kind == "absence"),
         )
 
     def lower(self, **sizes: Any) -> Lowered:
@@ -242,6 +244,24 @@ class Kernel(Generic[P, R]):
             static,
             name=self.name,
             parameters=positional,
+            inner_statics=self._inner_statics if self._has_inner_statics() else None,
+        )
+
+    def _has_inner_statics(self) -> bool:
+        return any(
+            isinstance(part, StaticSpec)
+            for parameter in self.signature.parameters
+            for path, part in walk_paths(parameter.spec, parameter.name)
+            if path != parameter.name
+        )
+
+    def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The static values in the records among the arguments."""
+        return tuple(
+            part
+            for tree in self.arguments(args, kwargs)[1].values()
+            for part in nodes(tree)
+            if isinstance(part, StaticType)
         )
 
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ def test_what_fails_is_left_out_and_something_is_kept() -> None:
     rng = random.Random(0)
     proposed = 0
     tried = [
-        Choice(lengths=(("len(xs)", length),), statics=(("k", StaticType(k)),))
+        Choice(lengths=(("xs", length),), statics=(("k", StaticType(k)),))
         for length in range(4)
         for k in (0, 1, 2, True)
     ]
@@ -38,6 +38,6 @@ def test_what_fails_is_left_out_and_something_is_kept() -> None:
 def test_nothing_is_proposed_where_a_bound_does_not_help() -> None:
     by_rank = [Choice(ranks=(("b", rank),)) for rank in range(4)]
     assert not exclusion(by_rank[:1], by_rank)
-    by_length = [Choice(lengths=(("len(xs)", length),)) for length in range(4)]
+    by_length = [Choice(lengths=(("xs", length),)) for length in range(4)]
     assert not exclusion(by_length, by_length)
     assert exclusion(by_length[:2], by_length) == "len(xs) >= 2"

@@ -24,7 +24,8 @@ def exclusion(failing: Sequence[Choice], tried: Sequence[Choice]) -> str:
 
 def _numbers(choice: Choice) -> Iterator[tuple[str, int]]:
     """What a choice fixes that `assert` can bound."""
-    yield from choice.lengths
+    for path, length in choice.lengths:
+        yield f"len({path})", length
     for name, static in choice.statics:
         if isinstance(static.value, int) and not isinstance(static.value, bool):
             yield name, static.value

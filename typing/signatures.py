@@ -8,11 +8,12 @@ the sizes that fit given arguments.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Dim, Size, name, names, substitute
@@ -31,6 +32,8 @@ from pscdsl.typing.trees import (
     children,
 )
 
+T = TypeVar("T")
+U = TypeVar("U")
 MAX_RANK = 3
 MAX_LENGTH = 3
 MAX_INSTANCES = 256
@@ -75,10 +78,9 @@ class TupleSpec:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedSpec:
-    """`tuple[A, ...]`, `PVector[A]`: any number of the same; `label` names the length."""
+    """`tuple[A, ...]`, `PVector[A]`: any number of the same."""
 
     item: Spec
-    label: str
     vector: bool = False
 
     def __str__(self) -> str:
@@ -119,6 +121,16 @@ class StaticSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class OptionalSpec:
+    """`A | None`."""
+
+    item: Spec
+
+    def __str__(self) -> str:
+        return f"{self.item} | None"
+
+
+@dataclass(frozen=True, slots=True)
 class NoneSpec:
     """`None`."""
 
@@ -127,23 +139,38 @@ class NoneSpec:
 
 
 Spec: TypeAlias = (
-    ArraySpec | TupleSpec | RepeatedSpec | RecordSpec | MapSpec | StaticSpec | NoneSpec
+    ArraySpec
+    | TupleSpec
+    | RepeatedSpec
+    | RecordSpec
+    | MapSpec
+    | StaticSpec
+    | OptionalSpec
+    | NoneSpec
 )
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is fixed of a signature: dtypes of classes, ranks, lengths, map keys, static values."""
+    """What is fixed of a signature besides sizes.
+
+    Dtypes of classes and ranks of groups by their names; by the path of the part in question
+    (`xs`, `p.layers[0]`) lengths, map keys, static values, and whether what may be None is given.
+    Where a choice is for every item of a tuple, its path has `[…]`.
+    """
 
     dtypes: tuple[tuple[str, DType], ...] = ()
     ranks: tuple[tuple[str, int], ...] = ()
     lengths: tuple[tuple[str, int], ...] = ()
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
     statics: tuple[tuple[str, StaticType], ...] = ()
+    given: tuple[tuple[str, bool], ...] = ()
 
     def __str__(self) -> str:
-        parts = [f"{name}={value}" for name, value in (*self.dtypes, *self.ranks, *self.lengths)]
-        parts += [f"{name}={value.value!r}" for name, value in self.statics]
+        parts = [f"{name}={value}" for name, value in (*self.dtypes, *self.ranks)]
+        parts += [f"len({path})={value}" for path, value in self.lengths]
+        parts += [f"{path}={value.value!r}" for path, value in self.statics]
+        parts += [f"{path} is {'not None' if given else 'None'}" for path, given in self.given]
         return ", ".join(parts)
 
 
@@ -222,8 +249,9 @@ class Signature:
                             group = group_name(dim)
                             found[group] = ("ranks", group, tuple(range(MAX_RANK + 1)))
                 elif isinstance(part, RepeatedSpec):
-                    lengths = tuple(range(MAX_LENGTH + 1))
-                    found[part.label] = ("lengths", part.label, lengths)
+                    found[f"len({where})"] = ("lengths", where, tuple(range(MAX_LENGTH + 1)))
+                elif isinstance(part, OptionalSpec):
+                    found[f"{where} is None"] = ("given", where, (True, False))
                 elif isinstance(part, MapSpec) or (
                     isinstance(part, StaticSpec) and part.samples is None
                 ):
@@ -250,9 +278,11 @@ class Signature:
                     groups = (group_name(dim) for dim in part.dims if isinstance(dim, Variadic))
                     found.update((group, "rank") for group in groups)
                 elif isinstance(part, RepeatedSpec):
-                    found[part.label] = "length"
+                    found[f"len({where})"] = "length"
                 elif isinstance(part, StaticSpec):
                     found[where] = "static"
+                elif isinstance(part, OptionalSpec):
+                    found[f"{where} is None"] = "absence"
         return found
 
     def enumerated(self) -> tuple[str, ...]:
@@ -268,6 +298,8 @@ class Signature:
                             found[f"{dim} of rank 0 to {MAX_RANK}"] = None
                 elif isinstance(part, RepeatedSpec):
                     found[f"{part} of length 0 to {MAX_LENGTH}"] = None
+                elif isinstance(part, OptionalSpec):
+                    found[f"{where} given or None"] = None
                 elif isinstance(part, StaticSpec) and part.samples is not None:
                     samples = ", ".join(map(repr, part.samples))
                     found[f"{where} over {samples}"] = None
@@ -280,7 +312,7 @@ Column: TypeAlias = tuple[str, str, tuple[Any, ...]]
 
 def _choice(columns: Sequence[Column], index: int) -> Choice:
     """The choice with a number; the last column changes fastest."""
-    fields: dict[str, list[Any]] = {"dtypes": [], "ranks": [], "lengths": [], "statics": []}
+    fields: dict[str, list[Any]] = {kind: [] for kind, _, _ in columns}
     for kind, key, values in reversed(columns):
         index, position = divmod(index, len(values))
         value = values[position]
@@ -296,6 +328,8 @@ def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
             yield from walk_paths(item, f"{where}[{index}]")
     elif isinstance(spec, RepeatedSpec | MapSpec):
         yield from walk_paths(spec.item, f"{where}[…]")
+    elif isinstance(spec, OptionalSpec):
+        yield from walk_paths(spec.item, where)
     elif isinstance(spec, RecordSpec):
         for name_, item in spec.fields:
             yield from walk_paths(item, f"{where}.{name_}")
@@ -317,6 +351,13 @@ def group_dims(group: str, rank: int) -> tuple[Size, ...]:
     return tuple(name(f"{stem}_{index}") for index in range(rank))
 
 
+def chosen(choices: Mapping[str, T], path: str, otherwise: U) -> T | U:
+    """What is chosen for a part: by its own path, or for every item of the tuple it is in."""
+    if path in choices or "[" not in path:
+        return choices.get(path, otherwise)
+    return choices.get(re.sub(r"\[[^]]*\]", "[…]", path), otherwise)
+
+
 def static_sizes(statics: Mapping[str, StaticType]) -> dict[str, Size]:
     """Static integers can be used as sizes, under the names of their parameters."""
     return {
@@ -335,6 +376,7 @@ class Instantiation:
         self.lengths: Mapping[str, int] = dict(choice.lengths)
         self.keys: Mapping[str, tuple[str, ...]] = dict(choice.keys)
         self.statics: Mapping[str, StaticType] = dict(choice.statics)
+        self.given: Mapping[str, bool] = dict(choice.given)
         self.static_sizes = static_sizes(self.statics)
         self._anonymous = count(1)
 
@@ -355,7 +397,7 @@ class Instantiation:
         if isinstance(spec, TupleSpec):
             return TupleType(tuple(inside(e, f"[{i}]", i) for i, e in enumerate(spec.items)))
         if isinstance(spec, RepeatedSpec):
-            length = self.lengths.get(spec.label, len(parts))
+            length = chosen(self.lengths, where, len(parts))
             items = tuple(inside(spec.item, f"[{i}]", i) for i in range(length))
             return VectorType(items) if spec.vector else TupleType(items)
         if isinstance(spec, RecordSpec):
@@ -368,8 +410,11 @@ class Instantiation:
             keys = enumerate(self.keys.get(where, found))
             return MapType(tuple((k, inside(spec.item, f"[{k!r}]", i)) for i, k in keys))
         if isinstance(spec, StaticSpec):
-            known = self.statics.get(where, like)
+            known = chosen(self.statics, where, like)
             return known if isinstance(known, StaticType) else StaticType(None)
+        if isinstance(spec, OptionalSpec):
+            given = chosen(self.given, where, like is not None and like != NONE)
+            return self.type_of(spec.item, where, like) if given else NONE
         return NONE
 
     def array(self, spec: ArraySpec, like: ArrayType | None = None) -> ArrayType:

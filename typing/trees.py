@@ -106,6 +106,13 @@ def children(tree: Type) -> tuple[tuple[str, Type], ...]:
     return ()
 
 
+def nodes(tree: Type) -> Iterator[Type]:
+    """A tree and everything in it."""
+    yield tree
+    for _, each in children(tree):
+        yield from nodes(each)
+
+
 def leaves(tree: Type) -> Iterator[ArrayType]:
     """The arrays of a tree in order."""
     if isinstance(tree, ArrayType):

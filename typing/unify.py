@@ -20,6 +20,7 @@ from pscdsl.typing.signatures import (
     Choice,
     MapSpec,
     NoneSpec,
+    OptionalSpec,
     RecordSpec,
     RepeatedSpec,
     Signature,
@@ -97,6 +98,7 @@ class _Matching:
         self.lengths: dict[str, int] = {}
         self.keys: dict[str, tuple[str, ...]] = {}
         self.statics: dict[str, StaticType] = {}
+        self.given: dict[str, bool] = {}
         self.sizes: dict[str, Size] = {}
         self.reasons: dict[str, str] = {}
         self.demands: list[_Demand] = []
@@ -125,6 +127,11 @@ class _Matching:
         """The parts of a container with their specifications."""
         if isinstance(spec, NoneSpec) and isinstance(given, NoneType):
             return
+        if isinstance(spec, OptionalSpec):
+            self.given[where] = not isinstance(given, NoneType)
+            if self.given[where]:
+                yield spec.item, given, where
+            return
         if isinstance(spec, TupleSpec) and isinstance(given, TupleType):
             if len(spec.items) == len(given.items):
                 pairs = zip(spec.items, given.items, strict=True)
@@ -133,11 +140,10 @@ class _Matching:
                 return
         if isinstance(spec, RepeatedSpec):
             if isinstance(given, VectorType if spec.vector else TupleType):
-                length = len(given.items)
-                if self.lengths.setdefault(spec.label, length) == length:
-                    for index, item in enumerate(given.items):
-                        yield spec.item, item, f"{where}[{index}]"
-                    return
+                self.lengths[where] = len(given.items)
+                for index, item in enumerate(given.items):
+                    yield spec.item, item, f"{where}[{index}]"
+                return
         if isinstance(spec, RecordSpec) and isinstance(given, RecordType):
             if spec.record == given.record:
                 pairs2 = zip(spec.fields, given.fields, strict=True)
@@ -222,6 +228,7 @@ class _Matching:
             tuple(self.lengths.items()),
             tuple(self.keys.items()),
             tuple(self.statics.items()),
+            tuple(self.given.items()),
         )
         return Match(choice, self.sizes)
 

@@ -20,6 +20,7 @@ from pscdsl.typing.signatures import (
     DTypeClass,
     MapSpec,
     NoneSpec,
+    OptionalSpec,
     RecordSpec,
     RepeatedSpec,
     Spec,
@@ -49,32 +50,32 @@ _JAXTYPING = {
 }
 
 
-def spec_of(frame: Frame, node: ast.expr, label: str) -> Spec:
+def spec_of(frame: Frame, node: ast.expr) -> Spec:
     """What an annotation says; a Failure with its place if it has no meaning here."""
     session = frame.session
     annotating, session.annotating = session.annotating, True
     try:
-        return _spec(frame, node, label)
+        return _spec(frame, node)
     except Failure as failure:
         raise failure.at(frame.span(node)) from None
     finally:
         session.annotating = annotating
 
 
-def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:
+def _spec(frame: Frame, node: ast.expr) -> Spec:
     if isinstance(node, ast.Constant):
         if node.value is None:
             return NoneSpec()
         if isinstance(node.value, str):
-            return _spec(frame, _parsed(node), label)
+            return _spec(frame, _parsed(node))
     if isinstance(node, ast.Subscript):
         head = evaluate(frame, node.value)
         if head is POISON:
             raise Poisoned
         foreign = isinstance(head, Marker) and head.name.startswith("jaxtyping.")
-        return _subscript(frame, node, _element(head), label, foreign)
+        return _subscript(frame, node, _element(head), foreign)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        raise _bad(node, frame, "a union has no single type", "declare one kernel for each case")
+        return _union(frame, node, [node.left, node.right])
     value = _element(evaluate(frame, node))
     if value is POISON:
         raise Poisoned
@@ -87,7 +88,7 @@ def _spec(frame: Frame, node: ast.expr, label: str) -> Spec:
     if isinstance(value, RecordClass):
         return record_spec(value, ())
     if isinstance(value, Alias):
-        return spec_of(value.frame, value.node, label)
+        return spec_of(value.frame, value.node)
     if isinstance(value, Marker) and value.name == "pscdsl.Key":
         return ArraySpec(KEY, (), span)
     if isinstance(value, Marker) and value.name == "jaxtyping.Scalar":
@@ -124,11 +125,11 @@ def _element(value: Any) -> Any:
     return value
 
 
-def _subscript(frame: Frame, node: ast.Subscript, head: Any, label: str, foreign: bool) -> Spec:
+def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> Spec:
     if isinstance(head, DType | DTypeClass):
         inner = node.slice
         if foreign and isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
-            return _jaxtyping_array(frame, node, head, label, *inner.elts)
+            return _jaxtyping_array(frame, node, head, *inner.elts)
         return _array(frame, inner, head, frame.span(node))
     if isinstance(head, RecordClass):
         arguments = _text(frame, node.slice)
@@ -137,16 +138,20 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, label: str, foreign
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name in ("builtins.tuple", "typing.Tuple"):
         if len(items) == 2 and isinstance(items[1], ast.Constant) and items[1].value is Ellipsis:
-            return RepeatedSpec(_spec(frame, items[0], label), f"len({label})")
-        return TupleSpec(tuple(_spec(frame, item, f"{label}[{i}]") for i, item in enumerate(items)))
+            return RepeatedSpec(_part(frame, items[0]))
+        return TupleSpec(tuple(_part(frame, item) for item in items))
     if name in ("pyrsistent.PVector", "pyrsistent.typing.PVector"):
-        return RepeatedSpec(_spec(frame, items[0], label), f"len({label})", vector=True)
+        return RepeatedSpec(_part(frame, items[0]), vector=True)
     if name in ("pyrsistent.PMap", "pyrsistent.typing.PMap") and len(items) == 2:
-        return MapSpec(_spec(frame, items[1], label))
+        return MapSpec(_part(frame, items[1]))
     if name == "pscdsl.Static":
         return _static(frame, items[0])
     if name == "typing.Annotated":
-        return _spec(frame, items[0], label)
+        return _spec(frame, items[0])
+    if name == "typing.Optional":
+        return _union(frame, node, [items[0], ast.Constant(None)])
+    if name == "typing.Union":
+        return _union(frame, node, items)
     raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", "")
 
 
@@ -154,7 +159,6 @@ def _jaxtyping_array(
     frame: Frame,
     node: ast.Subscript,
     element: DType | DTypeClass,
-    label: str,
     array: ast.expr,
     shape: ast.expr,
 ) -> ArraySpec:
@@ -162,7 +166,7 @@ def _jaxtyping_array(
     spec = _array(frame, shape, element, frame.span(node))
     if not isinstance(array, ast.Subscript) and not isinstance(evaluate(frame, array), Alias):
         return spec
-    inner = _spec(frame, array, label)
+    inner = _spec(frame, array)
     if not isinstance(inner, ArraySpec) or inner.dtype != element:
         raise _bad(node, frame, f"{inner} is not an array of {element.name}", "name one dtype")
     return _one_group(frame, replace(spec, dims=spec.dims + inner.dims), node)
@@ -172,6 +176,24 @@ def _one_group(frame: Frame, spec: ArraySpec, node: ast.expr) -> ArraySpec:
     if sum(isinstance(dim, Variadic) for dim in spec.dims) > 1:
         raise _bad(node, frame, "one group of dimensions may be open, here are several", "")
     return spec
+
+
+def _part(frame: Frame, node: ast.expr) -> Spec:
+    """What stands in a tuple, vector, map or union; numbers in these are arrays."""
+    spec = _spec(frame, node)
+    if isinstance(spec, StaticSpec):
+        reason = "a static value is a parameter, or a field of a record"
+        raise _bad(node, frame, reason, "give it a parameter, or a record with a field, of its own")
+    return spec
+
+
+def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
+    """`A | None`; other unions have no single type."""
+    specs = [_part(frame, each) for each in alternatives]
+    others = [each for each in specs if not isinstance(each, NoneSpec)]
+    if len(others) == 1 and len(specs) == 2:
+        return others[0] if isinstance(others[0], OptionalSpec) else OptionalSpec(others[0])
+    raise _bad(node, frame, "a union has no single type", "declare one kernel for each case")
 
 
 def _static(frame: Frame, node: ast.expr) -> StaticSpec:
@@ -272,11 +294,20 @@ def _record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
                 )
             )
         try:
-            spec = spec_of(each.frame, each.annotation, f"{cls.title}.{each.name}")
+            spec = spec_of(each.frame, each.annotation)
         except Poisoned:
             raise Failure(*each.frame.session.findings) from None
         fields.append((each.name, renamed(spec, env) if env else spec))
     return RecordSpec(cls.name, tuple(fields), " ".join(arguments))
+
+
+def static_fields(cls: RecordClass) -> frozenset[str]:
+    """The fields of a record whose values are known while checking."""
+    try:
+        fields = record_spec(cls, ()).fields
+    except (Failure, Poisoned):  # whoever declares the record as a type reports it
+        return frozenset()
+    return frozenset(name for name, spec in fields if isinstance(spec, StaticSpec))
 
 
 def renamed(spec: Spec, env: dict[str, Size]) -> Spec:
@@ -286,7 +317,7 @@ def renamed(spec: Spec, env: dict[str, Size]) -> Spec:
         return replace(spec, dims=dims)
     if isinstance(spec, TupleSpec):
         return TupleSpec(tuple(renamed(each, env) for each in spec.items))
-    if isinstance(spec, RepeatedSpec | MapSpec):
+    if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
         return replace(spec, item=renamed(spec.item, env))
     if isinstance(spec, RecordSpec):
         return replace(spec, fields=tuple((n, renamed(s, env)) for n, s in spec.fields))

@@ -13,6 +13,7 @@ from pscdsl.typing.signatures import (
     ArraySpec,
     DTypeClass,
     MapSpec,
+    OptionalSpec,
     RecordSpec,
     RepeatedSpec,
     Spec,
@@ -20,6 +21,7 @@ from pscdsl.typing.signatures import (
 )
 from pscdsl.typing.trees import (
     MapType,
+    NoneType,
     RecordType,
     StaticType,
     TupleType,
@@ -70,8 +72,10 @@ def _dtypes(spec: Spec, tree: Type) -> Iterator[DType | DTypeClass | None]:
     elif isinstance(spec, RecordSpec) and isinstance(tree, RecordType):
         for (_, item), (_, part) in zip(spec.fields, tree.fields, strict=False):
             yield from _dtypes(item, part)
+    elif isinstance(spec, OptionalSpec) and not isinstance(tree, NoneType):
+        yield from _dtypes(spec.item, tree)
     elif isinstance(spec, MapSpec) and isinstance(tree, MapType):
         for _, part in tree.items:
             yield from _dtypes(spec.item, part)
-    elif not isinstance(tree, StaticType):
+    elif not isinstance(tree, StaticType | NoneType):
         yield None

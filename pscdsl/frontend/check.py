@@ -151,7 +151,10 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
         if choices is None:
             reason = "what it leaves open besides sizes is known only at its calls"
             span = definition.closure.source.span(definition.closure.node).head(3)
-            note = KernelNotChecked(kernel_name=definition.name, reason=reason, span=span)
+            rewrite = "call it in a kernel, or name its values: `psc.Static[Literal[...]]`"
+            note = KernelNotChecked(
+                kernel_name=definition.name, reason=reason, rewrite=rewrite, span=span
+            )
             return [note], "unchecked"
         found, status = _check_choices(definition, choices)
         if status == "error" and not found:

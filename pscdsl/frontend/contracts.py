@@ -91,22 +91,22 @@ def _read(frame: Frame, node: FunctionStatement) -> Contract | None:
     parameters: list[Parameter] = []
     for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
         if each.annotation is not None:
-            found = _array_spec(frame, each.annotation, each.arg)
+            found = _array_spec(frame, each.annotation)
             if found is not None:
                 span = frame.source.span(each.annotation)
                 parameters.append(Parameter(each.arg, found, span=span))
-    result = None if node.returns is None else _array_spec(frame, node.returns, "return")
+    result = None if node.returns is None else _array_spec(frame, node.returns)
     if not parameters and result is None:
         return None
     place = frame.source.span(node if node.returns is None else node.returns)
     return Contract(Signature(node.name, tuple(parameters), result), place)
 
 
-def _array_spec(frame: Frame, annotation: ast.expr, label: str) -> Spec | None:
+def _array_spec(frame: Frame, annotation: ast.expr) -> Spec | None:
     quiet = Frame(Session(None), frame.source, frame.scope, frame.outer)
     try:
-        spec = spec_of(quiet, annotation, label)
+        spec = spec_of(quiet, annotation)
     except (Failure, Poisoned):
         return None
-    has_arrays = any(isinstance(part, ArraySpec) for _, part in walk_paths(spec, label))
+    has_arrays = any(isinstance(part, ArraySpec) for _, part in walk_paths(spec, ""))
     return spec if has_arrays else None

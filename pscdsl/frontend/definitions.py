@@ -90,7 +90,7 @@ class Definition:
                 parameters.append(
                     Parameter(
                         each.arg,
-                        spec_of(frame, each.annotation, each.arg),
+                        spec_of(frame, each.annotation),
                         each in spec.kwonlyargs,
                         each.arg in self.closure.defaults,
                         source.span(each.annotation),
@@ -104,7 +104,7 @@ class Definition:
         returns = None if isinstance(node, ast.Lambda) else node.returns
         if returns is not None:
             try:
-                result = spec_of(frame, returns, "return")
+                result = spec_of(frame, returns)
             except Failure as failure:
                 problems.extend(failure.diagnostics)
             except Poisoned:

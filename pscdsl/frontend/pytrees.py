@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from pscdsl.frontend.values import (
     VectorValue,
     describe,
     is_poisoned,
+    is_traced,
 )
 from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.arrays import ArrayType
@@ -75,8 +76,7 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
     if is_sequence(value):
         return TupleType(tuple(_flatten(here, each, what, leaves) for each in value))
     if isinstance(value, RecordValue):
-        fields = tuple((n, _flatten(here, v, what, leaves)) for n, v in value.fields.items())
-        return RecordType(value.name, fields)
+        return _flatten_record(here, value, what, leaves)
     if isinstance(value, MapValue):
         entries = sorted(value.items.items())
         return MapType(tuple((k, _flatten(here, v, what, leaves)) for k, v in entries))
@@ -88,6 +88,19 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
         raise Failure(external_value(value))
     rewrite = "use a `psc.Record`, or `pyrsistent.pmap`, in its place" if is_dict(value) else ""
     raise Failure(NotATree(what=what, found=describe(value), rewrite=rewrite))
+
+
+def _flatten_record(
+    here: Builder, value: RecordValue, what: str, leaves: list[Value | Weak]
+) -> RecordType:
+    from pscdsl.frontend.annotations import static_fields
+
+    static = static_fields(value.cls)
+    fields: list[tuple[str, Type]] = []
+    for name, item in value.fields.items():
+        stays = name in static and isinstance(item, Hashable) and not is_traced(item)
+        fields.append((name, StaticType(item) if stays else _flatten(here, item, what, leaves)))
+    return RecordType(value.name, tuple(fields))
 
 
 def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | None = None) -> Any:

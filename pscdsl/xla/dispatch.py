@@ -47,7 +47,8 @@ class Dispatcher:
     `specialise(args, kwargs)` is called once for arguments of a kind; what it raises reaches the
     caller.  Several threads may call it at once, for arguments of different kinds.  `parameters`
     names the positional parameters, so that arguments given by keyword are as fast; without it a
-    kernel sees them as they were given.
+    kernel sees them as they were given.  `inner_statics` gives the static values inside of the
+    arguments, if there can be any; C++ does not know of these, so such calls go through Python.
     """
 
     def __init__(
@@ -58,17 +59,19 @@ class Dispatcher:
         *,
         name: str = "kernel",
         parameters: Sequence[str] = (),
+        inner_statics: Callable[[Args, Kwargs], Hashable] | None = None,
     ) -> None:
         self._specialise = specialise
         self._static_argnums = frozenset(static_argnums)
         self._static_argnames = frozenset(static_argnames)
         self._parameters = tuple(parameters)
+        self._inner_statics = inner_statics
         self._programs: dict[Hashable, Specialised] = {}
         self._locks: dict[Hashable, RLock] = {}
         self._kept: Any = None
         self.positional: Any = self._in_python
         """What a call without keywords comes to, but for the answer to a ValueError: `after`."""
-        if fast_path_works():
+        if inner_statics is None and fast_path_works():
             self.positional, self._kept = in_cpp(
                 name, self._miss, self._static_argnums, self._static_argnames
             )
@@ -140,10 +143,11 @@ class Dispatcher:
         static += [(k, type(v), v) for k, v in kwargs.items() if k in self._static_argnames]
         leaves, structure = trees.flatten(self._dynamic(args, kwargs))
         kinds = [_kind(leaf) for leaf in leaves]
-        if None in kinds:
+        inner = None if self._inner_statics is None else self._inner_statics(args, kwargs)
+        if None in kinds and inner is None:
             return None
         try:
-            return structure, len(args), tuple(kinds), frozenset(static) if static else None
+            return structure, len(args), tuple(kinds), frozenset(static) if static else None, inner
         except TypeError:  # a static value that is not hashable; `specialise` will say so
             return None
 

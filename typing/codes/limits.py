@@ -124,6 +124,9 @@ class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
 
     kernel_name: str
     reason: str
+    rewrite: str = (
+        "define it at module level and pass what it needs, or call `.check()` on it in a test"
+    )
 
     def message(self) -> str:
         """Which kernel."""
@@ -131,9 +134,7 @@ class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
 
     def help(self) -> str:
         """What to do."""
-        return (
-            "define it at module level and pass what it needs, or call `.check()` on it in a test"
-        )
+        return self.rewrite
 
 
 class NoSource(Diagnostic, code="PSC904"):
