@@ -64,7 +64,6 @@ def test_every_command_has_help(name: str, capsys: Capture) -> None:
     [
         [],
         ["frobnicate"],
-        ["check"],
         ["check", "no-such-folder"],
         ["check", "--format", "runes", "."],
         ["check", "--select", "PSC000", "."],

@@ -34,11 +34,22 @@ TYPED_PROGRAM = FOUNDATION | {
     "verify",
 }
 PRIMITIVES = TYPED_PROGRAM | {"primitives"}
-MIDDLE = PRIMITIVES | {"numpy", "report", "trees", "frontend", "transforms", "xla"}
+MIDDLE = PRIMITIVES | {
+    "configuration",
+    "findings",
+    "frontend",
+    "numpy",
+    "report",
+    "transforms",
+    "trees",
+    "xla",
+}
 ALLOWED: dict[str, set[str]] = {
     "typing": set(),
     "narrowing": set(),
     "report": FOUNDATION,
+    "findings": FOUNDATION | {"report"},
+    "configuration": FOUNDATION | {"findings", "report"},
     "ir": FOUNDATION | {"primitive", "show"},
     "hlo": FOUNDATION | {"ir"},
     "primitive": TYPED_PROGRAM | {"hlo"},
@@ -52,6 +63,8 @@ ALLOWED: dict[str, set[str]] = {
     "custom": MIDDLE,
     "errors": MIDDLE,
     "kernel": MIDDLE | {"boundary", "custom", "errors"},
+    "entry": {"pytest_plugin"},
+    "pytest_plugin": MIDDLE,
     "cli": MIDDLE | {"kernel", "pscdsl"},
 }
 

@@ -29,6 +29,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl.cli import main
+from pscdsl.configuration.reading import read_settings
+from pscdsl.configuration.settings import READERS
 from pscdsl.frontend.check import check_source
 
 ROOT = Path(__file__).parent.parent
@@ -225,3 +227,22 @@ def test_relative_links_lead_somewhere() -> None:
         document = (ROOT / name).read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)#:]+)\)", document):
             assert ((ROOT / name).parent / link).exists(), link
+
+
+def test_the_settings_in_the_readme_are_settings(tmp_path: Path) -> None:
+    document = (ROOT / "README.md").read_text(encoding="utf-8")
+    [block] = [each for each in blocks(document) if each.language == "toml"]
+    path = tmp_path / "pyproject.toml"
+    path.write_text(block.text, encoding="utf-8")
+    assert read_settings(str(path)).paths == ("src",)
+    for name in READERS:
+        assert re.search(rf"\b{name}\b", block.text), name
+
+
+def test_options_in_the_readme_are_options(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", "--help"])
+    known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    hooks = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    document = (ROOT / "README.md").read_text(encoding="utf-8") + hooks
+    for command in re.findall(r"pscdsl check [^`\n>]*", document):
+        assert set(re.findall(r"--[a-z-]+", command)) <= known, command

@@ -11,7 +11,7 @@ import pytest
 from pscdsl.report import concise, json, text
 from pscdsl.report.kinds import all_kinds
 from pscdsl.report.sources import Sources, display, printable, shown_path, split_lines
-from pscdsl.report.summary import sentence
+from pscdsl.report.summary import Hidden, sentence
 from pscdsl.typing.diagnostics import Diagnostic, Label, Severity
 from pscdsl.typing.spans import Span
 
@@ -265,6 +265,9 @@ def test_json_holds_the_facts() -> None:
             "errors": 0,
             "warnings": 1,
             "notes": 0,
+            "suppressed": 0,
+            "baselined": 0,
+            "stale": 0,
         },
     }
 
@@ -275,6 +278,11 @@ def test_the_summary_counts() -> None:
     findings = [Finding(), Finding(), Warned()]
     assert sentence(findings, kernels, 2) == (
         "2 kernels checked in 2 files, 1 not checked: 2 errors, 1 warning"
+    )
+    hidden = Hidden(suppressed=1, baselined=2, stale=3)
+    assert sentence([], [Kernel()], 1, hidden) == (
+        "1 kernel checked in 1 file: no errors "
+        "(1 suppressed, 2 in the baseline, 3 of the baseline are found no more)"
     )
 
 

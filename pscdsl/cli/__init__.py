@@ -89,16 +89,17 @@ def _top(arguments: list[str]) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     if parsed.version:
-        print(f"pscdsl {_version()}")
+        print(f"pscdsl {version()}")
         return 0
     parser.print_help()
     return 0 if parsed.command else 2
 
 
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
+def version() -> str:
+    """The version that is installed."""
+    from importlib import metadata
 
     try:
-        return version("pscdsl")
-    except PackageNotFoundError:
+        return metadata.version("pscdsl")
+    except metadata.PackageNotFoundError:
         return "(not installed)"

@@ -1,108 +1,170 @@
 """Prove kernels pure and well-shaped for every size, from their source alone.
 
+Without a path, what `[tool.pscdsl]` in pyproject.toml names is checked, or the current folder.
 Exit code 0: no errors (with --strict: no warnings either); 1: findings; 2: could not run.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pscdsl.cli import Unusable
 from pscdsl.cli.colour import add_colour, wants_colour
-from pscdsl.report.sources import printable, shown_path
-from pscdsl.report.summary import sentence
-from pscdsl.typing.diagnostics import Diagnostic, Severity
-
-if TYPE_CHECKING:
-    from pscdsl.frontend.check import CheckResult
-
-FORMATS = ("text", "concise", "json")
+from pscdsl.cli.formats import Outcome, render
+from pscdsl.configuration.reading import find_settings, read_settings
+from pscdsl.configuration.settings import FORMATS, Settings
+from pscdsl.findings import baseline
+from pscdsl.findings.baseline import Baseline, BaselineError
+from pscdsl.findings.fingerprints import Fingerprints
+from pscdsl.findings.selection import Layer
+from pscdsl.findings.triage import Triage, triage
+from pscdsl.report.kinds import is_known
+from pscdsl.report.sources import Sources
+from pscdsl.typing.diagnostics import Failure
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="a file or a folder")
-    parser.add_argument("--format", choices=FORMATS, default="text")
+    parser.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="a file or a folder")
+    parser.add_argument("--format", choices=FORMATS)
+    for name, text in (
+        ("--select", "report only these codes or families, for instance PSC3,PSC401"),
+        ("--extend-select", "report these codes or families too"),
+        ("--ignore", "do not report these codes or families"),
+    ):
+        parser.add_argument(name, action="append", default=[], metavar="CODES", help=text)
     parser.add_argument(
-        "--select",
-        action="append",
-        default=[],
-        metavar="CODES",
-        help="report only these codes or families, for instance PSC3,PSC401",
+        "--strict", action=argparse.BooleanOptionalAction, help="fail on warnings too"
     )
-    parser.add_argument(
-        "--ignore",
-        action="append",
-        default=[],
-        metavar="CODES",
-        help="do not report these codes or families",
-    )
-    parser.add_argument("--strict", action="store_true", help="fail on warnings too")
     parser.add_argument("--show-types", action="store_true", help="print the type of each kernel")
     add_colour(parser)
+    files = parser.add_argument_group("settings and baseline")
+    files.add_argument("--config", metavar="FILE", help="a TOML file with a table [tool.pscdsl]")
+    files.add_argument(
+        "--force-exclude", action="store_true", help="leave out excluded files even if given"
+    )
+    files.add_argument("--baseline", metavar="FILE", help="do not report what this file knows")
+    files.add_argument("--no-baseline", action="store_const", const="", dest="baseline")
+    files.add_argument(
+        "--write-baseline", metavar="FILE", help="write all findings into a baseline and exit"
+    )
+    files.add_argument(
+        "--strict-baseline",
+        action=argparse.BooleanOptionalAction,
+        help="fail if the baseline knows what is found no more",
+    )
+    files.add_argument(
+        "--hide-suppressed",
+        action="store_true",
+        help="leave suppressed and baselined findings out of SARIF",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, report, and say by the exit code whether there were findings."""
-    select, ignore = _codes(arguments.select), _codes(arguments.ignore)
-    for path in arguments.paths:
-        if not path.exists():
-            raise Unusable(f"no such file or folder: {path}")
+    settings = _settings(arguments)
+    select, extend, ignore = map(
+        _codes, (arguments.select, arguments.extend_select, arguments.ignore)
+    )
+    selection = settings.selection(Layer(select or None, extend, ignore))
+    writing = arguments.write_baseline is not None
+    known = Baseline() if writing or not settings.baseline else _baseline(settings.baseline)
+    paths = _paths(arguments, settings)
 
     from pscdsl.frontend.check import check_paths
 
-    result = check_paths(arguments.paths)
-    found = tuple(d for d in result.diagnostics if _reported(d, select, ignore))
-    sys.stdout.write(_render(arguments, result, found))
-    failing = {Severity.ERROR, Severity.WARNING} if arguments.strict else {Severity.ERROR}
-    return int(any(type(diagnostic).severity in failing for diagnostic in found))
+    result = check_paths(paths, _excluded(arguments, settings, paths))
+    sources = Sources()
+    fingerprints = Fingerprints(sources)
+    sorted_out = triage(
+        result.diagnostics,
+        result.suppressed,
+        selection,
+        known,
+        result.checked(),
+        fingerprints,
+    )
+    if writing:
+        return _write_baseline(arguments.write_baseline, sorted_out, fingerprints)
+    stale = settings.strict_baseline and bool(sorted_out.stale)
+    code = int(sorted_out.fails(strict=settings.strict) or stale)
+    outcome = Outcome(result, sorted_out, fingerprints, sources, bool(known.entries), code)
+    shown = render(
+        settings.format,
+        outcome,
+        types=arguments.show_types,
+        colour=wants_colour(arguments),
+        hide_suppressed=arguments.hide_suppressed,
+    )
+    sys.stdout.write(shown)
+    return code
 
 
-def _render(
-    arguments: argparse.Namespace, result: CheckResult, found: tuple[Diagnostic, ...]
-) -> str:
-    if arguments.format == "json":
-        from pscdsl.report import json
-
-        return json.render(found, result.kernels, result.files)
-    if arguments.format == "concise":
-        from pscdsl.report import concise
-
-        return concise.render(found) + (_types(result) if arguments.show_types else "")
+def _settings(arguments: argparse.Namespace) -> Settings:
+    """The settings of the project, with what the command line says instead."""
     from pscdsl.report import text
 
-    body = text.render(found, colour=wants_colour(arguments))
-    types = _types(result) if arguments.show_types else ""
-    return f"{body}{types}{sentence(found, result.kernels, result.files)}\n"
+    try:
+        found = read_settings(arguments.config) if arguments.config else find_settings(os.curdir)
+    except Failure as failure:
+        said = text.render(failure.diagnostics, colour=False).rstrip()
+        raise Unusable(f"the settings are wrong\n\n{said}") from None
+    given = {
+        name: value
+        for name in ("format", "strict", "strict_baseline", "baseline")
+        if (value := getattr(arguments, name)) is not None
+    }
+    if "baseline" not in given and found.baseline:
+        given["baseline"] = os.path.join(found.root, found.baseline)
+    return replace(found, **given)
 
 
-def _types(result: CheckResult) -> str:
-    rows: list[str] = []
-    for kernel in result.kernels:
-        place = f"{shown_path(kernel.path)}:{kernel.line}:{kernel.column}"
-        status = "" if kernel.status == "ok" else f"  [{kernel.status}]"
-        rows.append(printable(f"{place}: {kernel.name}{kernel.signature}{status}\n"))
-    return "".join(rows)
+def _paths(arguments: argparse.Namespace, settings: Settings) -> list[str]:
+    """The files and folders to check."""
+    given = [str(path) for path in arguments.paths]
+    own = [os.path.join(settings.root, path) for path in settings.paths]
+    paths = given or own or [os.curdir]
+    for path in paths:
+        if not os.path.exists(path):
+            raise Unusable(f"no such file or folder: {path}")
+    return paths
+
+
+def _excluded(
+    arguments: argparse.Namespace, settings: Settings, paths: list[str]
+) -> Callable[[str], bool]:
+    """Which files are left out; those that are given by name only if that is forced."""
+    named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}
+    kept = frozenset[str]() if arguments.force_exclude else frozenset(named)
+    return lambda path: os.path.realpath(path) not in kept and settings.excludes(path)
+
+
+def _baseline(path: str) -> Baseline:
+    try:
+        return baseline.read(path)
+    except BaselineError as problem:
+        raise Unusable(str(problem)) from None
+
+
+def _write_baseline(path: str, sorted_out: Triage, fingerprints: Fingerprints) -> int:
+    try:
+        number = baseline.write(path, sorted_out.reported, fingerprints)
+    except BaselineError as problem:
+        raise Unusable(str(problem)) from None
+    print(f"{number} finding{'' if number == 1 else 's'} written to {path}")
+    return 0
 
 
 def _codes(options: Iterable[str]) -> tuple[str, ...]:
     """Codes and families from an option, each the start of a code that exists."""
     given = [code.strip() for option in options for code in option.split(",")]
     codes = tuple(code.upper() for code in given if code)
-    if codes:
-        from pscdsl.report.kinds import all_kinds
-
-        known = tuple(kind.code for kind in all_kinds())
-        for code in codes:
-            if not any(other.startswith(code) for other in known):
-                raise Unusable(f"no such code: {code} (`pscdsl explain` lists them)")
+    for code in codes:
+        if not is_known(code):
+            raise Unusable(f"no such code: {code} (`pscdsl explain` lists them)")
     return codes
-
-
-def _reported(diagnostic: Diagnostic, select: tuple[str, ...], ignore: tuple[str, ...]) -> bool:
-    code = diagnostic.code
-    return (not select or code.startswith(select)) and not (ignore and code.startswith(ignore))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import gc
 import os
-import re
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from pscdsl.findings.silencing import Examined, silence, together
+from pscdsl.findings.suppressions import Suppression, suppressions
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.files import Files, files_below
@@ -21,6 +22,7 @@ from pscdsl.frontend.project import Project
 from pscdsl.frontend.scope import StaticModule
 from pscdsl.frontend.source import FunctionStatement, Source, shown_path
 from pscdsl.frontend.values import Poisoned
+from pscdsl.report.cells import split_cell
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.limits import ChoicesSampled, InternalError, KernelNotChecked
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
@@ -29,7 +31,6 @@ from pscdsl.typing.signatures import Choice
 from pscdsl.typing.spans import Span
 
 Status = Literal["ok", "error", "unchecked"]
-IGNORE = re.compile(r"#\s*psc:\s*ignore(?:\[([A-Z0-9,\s]+)\])?")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,16 @@ class CheckResult:
     kernels: tuple[KernelReport, ...]
     files: int
     revealed: tuple[tuple[int, str], ...] = ()
+    suppressed: tuple[Diagnostic, ...] = ()
+    """What comments silence."""
+    comments: tuple[Suppression, ...] = ()
+    """The comments that silence findings; not applied yet to the findings of one module alone."""
+    examined: Examined = field(default_factory=Examined)
+    """What was looked at to its end."""
+
+    def checked(self) -> frozenset[str]:
+        """The real paths of the files that were checked; not of those that cannot be read."""
+        return frozenset(os.path.realpath(path) for path in self.examined.files)
 
 
 def check_source(text: str, path: str) -> CheckResult:
@@ -66,9 +77,11 @@ def check_source(text: str, path: str) -> CheckResult:
         return _summary([check_module(module)])
 
 
-def check_paths(paths: Sequence[Path | str]) -> CheckResult:
-    """Check files, and the Python files and notebooks below folders."""
-    files = files_below(paths)
+def check_paths(
+    paths: Sequence[Path | str], excluded: Callable[[str], bool] | None = None
+) -> CheckResult:
+    """Check files, and the Python files and notebooks below folders, but for those excluded."""
+    files = files_below(paths, excluded)
     with _deep_stack():
         return _summary([check_file(files, path) for path in files.given])
 
@@ -100,7 +113,8 @@ def _deep_stack() -> Generator[None]:
 
 
 def check_module(module: StaticModule) -> CheckResult:
-    """Check every kernel of a module."""
+    """Check every kernel of a module; no comment silences anything yet."""
+    examined: set[tuple[str, int]] = set()
     diagnostics: list[Diagnostic] = []
     kernels: list[KernelReport] = []
     revealed: list[tuple[int, str]] = []
@@ -111,6 +125,8 @@ def check_module(module: StaticModule) -> CheckResult:
         span = definition.closure.source.span(definition.closure.node)
         diagnostics.extend(each.replaced(kernel=name) for each in found)
         revealed.extend(definition.revealed)
+        if status == "ok":
+            examined.update((each.path, each.line) for each in definition.entered)
         place = _name_place(definition)
         kernels.append(
             KernelReport(name, span.path, place.line, place.column, status, shown(definition))
@@ -122,8 +138,35 @@ def check_module(module: StaticModule) -> CheckResult:
             KernelNotChecked(kernel_name=name, reason=reason, span=span.head(3), kernel=name)
         )
         kernels.append(KernelReport(name, span.path, span.line, span.column, "unchecked", "(…)"))
-    kept = suppressed(module.source, diagnostics)
-    return CheckResult(tuple(kept), tuple(kernels), 1, tuple(dict.fromkeys(revealed)))
+    unfinished = {split_cell(each.path)[0] for each in kernels if each.status != "ok"}
+    return CheckResult(
+        tuple(diagnostics),
+        tuple(kernels),
+        1,
+        tuple(dict.fromkeys(revealed)),
+        comments=comments_near(module, diagnostics),
+        examined=Examined(
+            frozenset(examined), frozenset(unfinished), frozenset({module.source.path})
+        ),
+    )
+
+
+def comments_near(
+    module: StaticModule, diagnostics: Iterable[Diagnostic]
+) -> tuple[Suppression, ...]:
+    """The suppressions of a module, and of the others in which its kernels' findings are."""
+    sources = {module.source.path: module.source}
+    places = {frame.path for each in diagnostics for frame in each.span.frames()}
+    elsewhere = {split_cell(path)[0] for path in places} - sources.keys()
+    if elsewhere:
+        for other in module.project.by_path.values():
+            if other.source.path in elsewhere:
+                sources[other.source.path] = other.source
+    return tuple(
+        each
+        for source in sources.values()
+        for each in suppressions(source.text, source.tree, source.locate)
+    )
 
 
 def _name_place(definition: Definition) -> Span:
@@ -342,37 +385,29 @@ def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield getattr(part, "body", [])
 
 
-def suppressed(source: Source, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The findings that no `# psc: ignore[CODE]` on their first or last line silences."""
-    comments = source.comments() if "psc:" in source.text else {}
-    kept: list[Diagnostic] = []
-    for each in diagnostics:
-        lines = {line for frame in each.span.frames() for line in source.lines_of(frame)}
-        if not any(_ignores(comments.get(line, ""), each.code) for line in lines):
-            kept.append(each)
-    return kept
-
-
-def _ignores(comment: str, code: str) -> bool:
-    found = IGNORE.search(comment)
-    if found is None:
-        return False
-    return found[1] is None or code in {each.strip() for each in found[1].split(",")}
-
-
 def _summary(results: Sequence[CheckResult]) -> CheckResult:
-    unique: dict[tuple[str, Span, str], Diagnostic] = {}
-    for result in results:
-        for each in result.diagnostics:
-            unique.setdefault((each.code, replace(each.span, call_site=None), each.message()), each)
-    ordered = sorted(
-        unique.values(), key=lambda d: (d.span.path, d.span.line, d.span.column, d.code)
-    )
+    """One result of several: comments are applied, and what is found twice is told once."""
+    comments = tuple({each.span: each for result in results for each in result.comments}.values())
+    examined = together(result.examined for result in results)
+    silenced = silence((d for r in results for d in r.diagnostics), comments, examined)
     return CheckResult(
-        tuple(ordered),
+        _once(silenced.kept),
         tuple(kernel for result in results for kernel in result.kernels),
         sum(result.files for result in results),
         tuple(entry for result in results for entry in result.revealed),
+        _once(silenced.suppressed),
+        comments,
+        examined,
+    )
+
+
+def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The findings by place; those that several calls lead to, once."""
+    unique: dict[tuple[str, Span, str], Diagnostic] = {}
+    for each in diagnostics:
+        unique.setdefault((each.code, replace(each.span, call_site=None), each.message()), each)
+    return tuple(
+        sorted(unique.values(), key=lambda d: (d.span.path, d.span.line, d.span.column, d.code))
     )
 
 

@@ -51,6 +51,8 @@ class Definition:
         self._instances: dict[Choice, Function | Failure | Excluded] = {}
         self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
         self.revealed: list[tuple[int, str]] = []
+        self.entered: set[Span] = set()
+        """The functions that were elaborated into it, itself included."""
         self._active: set[Choice] = set()
 
     def frame(self) -> Frame:
@@ -180,6 +182,7 @@ class Definition:
             raise failure.at(self._head()) from None
         finally:
             self.revealed.extend(program.revealed)
+            self.entered |= session.entered
             spelling = spelled(declared)
             session.findings[:] = [d.replaced(spelling=spelling) for d in session.findings]
         if signature.result is not None:

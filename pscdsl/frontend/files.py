@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -123,9 +123,13 @@ class Files:
                 yield found.file
 
 
-def files_below(paths: Sequence[Path | str]) -> Files:
-    """The files to check, given by themselves or by folders."""
+def files_below(
+    paths: Sequence[Path | str], excluded: Callable[[str], bool] | None = None
+) -> Files:
+    """The files to check, given by themselves or by folders, but for those that are excluded."""
     given = [os.path.realpath(path) for path in python_files(paths)]
+    if excluded is not None:
+        given = [path for path in given if not excluded(path)]
     return Files(given, _roots(paths))
 
 

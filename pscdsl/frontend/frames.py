@@ -68,6 +68,8 @@ class Session:
         self.active: list[FunctionNode] = []
         self.annotating = False
         """Whether an annotation is being read."""
+        self.entered: set[Span] = set()
+        """The functions that were elaborated."""
         self.steps = 0
 
     def report(self, failure: Failure) -> None:

@@ -58,6 +58,7 @@ class Closure:
         terms = contract(frame, self.node) if checked else None
         here = frame.here(self.node) if program is None else program.current
         fit = None if terms is None else terms.arguments(here, names)
+        session.entered.add(self.source.span(self.node))
         with session.calling(self.node, self.name):
             result = run_body(frame, self.node)
         self.returned = frame.returned

@@ -53,13 +53,6 @@ class NotebookSource(Source):
             return self.path, line
         return cell_path(self.path, self._numbers[index]), line - self._starts[index] + 1
 
-    def lines_of(self, span: Span) -> tuple[int, ...]:
-        """The first and last line of a place, counted in the text; none if it is elsewhere."""
-        for number, start in zip(self._numbers, self._starts, strict=True):
-            if span.path == cell_path(self.path, number):
-                return (span.line + start - 1, span.end_line + start - 1)
-        return ()
-
 
 def notebook(path: str, data: bytes) -> NotebookSource:
     """A notebook from its document; a Failure if it is none, or not Python."""

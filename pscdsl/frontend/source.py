@@ -57,10 +57,6 @@ class Source:
         """Where a line of the text is found: the path, and the line there."""
         return self.path, line
 
-    def lines_of(self, span: Span) -> tuple[int, ...]:
-        """The first and last line of a place, counted in the text; none if it is elsewhere."""
-        return (span.line, span.end_line) if span.path == self.path else ()
-
     def column(self, line: int, offset: int) -> int:
         """The 1-based column in characters of a UTF-8 offset."""
         if line > len(self.lines):
@@ -125,17 +121,6 @@ class Source:
                         first = min([first, *(d.lineno for d in node.decorator_list)])
                     self._functions.setdefault((first, name), []).append(node)
         return self._functions.get((code.co_firstlineno, code.co_name), [])
-
-    def comments(self) -> dict[int, str]:
-        """The comment on each line that has one."""
-        found: dict[int, str] = {}
-        try:
-            for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
-                if token.type == tokenize.COMMENT:
-                    found[token.start[0]] = token.string
-        except (tokenize.TokenError, SyntaxError, IndentationError):
-            pass  # the parser accepted it; what was read so far counts
-        return found
 
     def classes(self) -> dict[str, ast.ClassDef]:
         """Every class statement by qualified name."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from pscdsl.report.cells import split_cell
 from pscdsl.report.sources import shown_path
-from pscdsl.report.summary import CheckedKernel, count, ordered
+from pscdsl.report.summary import CheckedKernel, Hidden, count, ordered
 from pscdsl.typing.diagnostics import Diagnostic
 
 
@@ -15,6 +16,7 @@ def render(
     diagnostics: Sequence[Diagnostic],
     kernels: Sequence[CheckedKernel] = (),
     files: int = 0,
+    hidden: Hidden | None = None,
 ) -> str:
     """The object `{"diagnostics": […], "kernels": […], "summary": {…}}`."""
     counts = count(diagnostics)
@@ -28,6 +30,7 @@ def render(
             "ok": statuses.count("ok"),
             "unchecked": statuses.count("unchecked"),
             **{f"{severity.value}s": number for severity, number in counts.items()},
+            **asdict(hidden or Hidden()),
         },
     }
     return json.dumps(document, indent=2) + "\n"

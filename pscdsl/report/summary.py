@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from pscdsl.report.sources import shown_path
@@ -44,6 +45,18 @@ class CheckedKernel(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """How many findings are not reported, and why."""
+
+    suppressed: int = 0
+    """Silenced by comments."""
+    baselined: int = 0
+    """Known from the baseline."""
+    stale: int = 0
+    """Entries of the baseline that are found no more."""
+
+
 def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The findings by place, those of one place by code."""
     return sorted(
@@ -59,14 +72,31 @@ def count(diagnostics: Iterable[Diagnostic]) -> dict[Severity, int]:
 
 
 def sentence(
-    diagnostics: Sequence[Diagnostic], kernels: Sequence[CheckedKernel], files: int
+    diagnostics: Sequence[Diagnostic],
+    kernels: Sequence[CheckedKernel],
+    files: int,
+    hidden: Hidden | None = None,
 ) -> str:
     """The last line of a check for people."""
     counts = count(diagnostics)
     findings = ", ".join(_many(n, s.value) for s, n in counts.items() if n) or "no errors"
     unchecked = sum(kernel.status == "unchecked" for kernel in kernels)
     checked = f"{_many(len(kernels) - unchecked, 'kernel')} checked in {_many(files, 'file')}"
-    return f"{checked}{f', {unchecked} not checked' if unchecked else ''}: {findings}"
+    aside = _aside(hidden or Hidden())
+    return f"{checked}{f', {unchecked} not checked' if unchecked else ''}: {findings}{aside}"
+
+
+def _aside(hidden: Hidden) -> str:
+    """What else is to be known of the findings, in parentheses."""
+    parts: list[str] = []
+    if hidden.suppressed:
+        parts.append(f"{hidden.suppressed} suppressed")
+    if hidden.baselined:
+        parts.append(f"{hidden.baselined} in the baseline")
+    if hidden.stale:
+        are = "is" if hidden.stale == 1 else "are"
+        parts.append(f"{hidden.stale} of the baseline {are} found no more")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _many(number: int, noun: str) -> str:

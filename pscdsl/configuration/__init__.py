@@ -1,0 +1,1 @@
+"""What `[tool.pscdsl]` in pyproject.toml says."""

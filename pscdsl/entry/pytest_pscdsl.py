@@ -1,0 +1,24 @@
+"""The option `--pscdsl` of pytest.  Installed beside the package, so that it loads without it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the option."""
+    group = parser.getgroup("pscdsl")
+    group.addoption(  # pyright: ignore[reportUnknownMemberType]
+        "--pscdsl", action="store_true", help="check the kernels in the files that are collected"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the rest where it is wanted."""
+    if config.getoption("--pscdsl"):
+        from pscdsl.pytest_plugin import NAME, Checks
+
+        config.pluginmanager.register(Checks(config), NAME)

@@ -1,0 +1,182 @@
+"""A file of findings that are known and accepted for now: only others are reported.
+
+A finding is recognised by its file, its code and its fingerprint, so that it is still known when
+lines move.  The file is JSON, ordered, with a line for each entry: it is made to be committed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from pscdsl.findings.fingerprints import Fingerprints
+from pscdsl.report.cells import split_cell
+from pscdsl.report.summary import ordered
+from pscdsl.typing.diagnostics import Diagnostic
+
+_FORMAT = "pscdsl-baseline"
+_VERSION = 1
+_LIMIT = 64 * 1024 * 1024
+
+Key = tuple[str, str, str]
+
+
+class BaselineError(Exception):
+    """The file cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A finding that is accepted, and how often."""
+
+    path: str
+    """From the folder of the baseline file, with `/` between names."""
+    code: str
+    fingerprint: str
+    count: int
+    message: str
+    """For people; not compared."""
+
+    @property
+    def key(self) -> Key:
+        """What it is recognised by."""
+        return self.path, self.code, self.fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The accepted findings, and the folder that their paths are meant from."""
+
+    entries: tuple[Entry, ...] = ()
+    root: str = "."
+
+    def divide(
+        self, findings: Iterable[Diagnostic], fingerprints: Fingerprints
+    ) -> tuple[list[Diagnostic], list[Diagnostic], list[Entry]]:
+        """The findings that are new, those that are known, and the entries that are left over."""
+        left = Counter[Key]()
+        for entry in self.entries:
+            left[entry.key] += entry.count
+        new: list[Diagnostic] = []
+        known: list[Diagnostic] = []
+        for each in findings:
+            key = (place(each.span.path, self.root), each.code, fingerprints.of(each))
+            if left[key] > 0:
+                left[key] -= 1
+                known.append(each)
+            else:
+                new.append(each)
+        over: list[Entry] = []
+        for entry in self.entries:
+            rest = min(left[entry.key], entry.count)
+            if rest:
+                left[entry.key] -= rest
+                over.append(replace(entry, count=rest))
+        return new, known, over
+
+    def concerns(self, entry: Entry, checked: Collection[str]) -> bool:
+        """Whether a check of these files (real paths) says something of an entry."""
+        path = os.path.realpath(os.path.join(self.root, entry.path))
+        return path in checked or not os.path.exists(path)
+
+
+def place(path: str, root: str) -> str:
+    """A path as it stands in a baseline file."""
+    real = os.path.realpath(split_cell(path)[0])
+    try:
+        real = os.path.relpath(real, os.path.realpath(root))
+    except ValueError:  # another drive
+        pass
+    return real.replace(os.sep, "/")
+
+
+def read(path: str) -> Baseline:
+    """The baseline in a file; a BaselineError if it is none."""
+    import json
+
+    try:
+        if os.path.getsize(path) > _LIMIT:
+            raise BaselineError(f"{path} is too large for a baseline")
+        with open(path, encoding="utf-8") as file:
+            document: object = json.load(file)
+    except FileNotFoundError:
+        hint = f"`pscdsl check --write-baseline {path}` writes one"
+        raise BaselineError(f"there is no baseline {path}; {hint}") from None
+    except OSError as problem:
+        raise BaselineError(f"cannot read {path}: {problem.strerror}") from None
+    except (ValueError, RecursionError):
+        raise BaselineError(f"{path} is no baseline: it is not JSON, or is cut off") from None
+    if _field(document, "format") != _FORMAT:
+        raise BaselineError(f"{path} is no baseline of pscdsl")
+    if _field(document, "version") != _VERSION:
+        wanted = f"this is pscdsl for version {_VERSION}: write it again"
+        raise BaselineError(f"{path} has another version; {wanted}")
+    rows = _field(document, "entries")
+    if not isinstance(rows, list):
+        raise BaselineError(f"{path} is damaged: it has no list of entries")
+    numbered = enumerate(cast("list[object]", rows), 1)
+    root = os.path.dirname(os.path.realpath(path))
+    return Baseline(tuple(_entry(row, path, number) for number, row in numbered), root)
+
+
+def write(path: str, findings: Sequence[Diagnostic], fingerprints: Fingerprints) -> int:
+    """Write these findings as the baseline, all at once; returns how many there are."""
+    import json
+
+    root = os.path.dirname(os.path.realpath(path))
+    counts: Counter[Key] = Counter()
+    messages: dict[Key, str] = {}
+    for each in ordered(findings):
+        key = place(each.span.path, root), each.code, fingerprints.of(each)
+        counts[key] += 1
+        messages.setdefault(key, " ".join(each.message().split()))
+    rows = [
+        {
+            "path": key[0],
+            "code": key[1],
+            "fingerprint": key[2],
+            "count": counts[key],
+            "message": messages[key],
+        }
+        for key in sorted(counts)
+    ]
+    lines = ",\n".join(f"    {json.dumps(row)}" for row in rows)
+    entries = f"[\n{lines}\n  ]" if rows else "[]"
+    text = f'{{\n  "format": "{_FORMAT}",\n  "version": {_VERSION},\n  "entries": {entries}\n}}\n'
+    try:
+        _replace(path, text)
+    except OSError as problem:
+        raise BaselineError(f"cannot write {path}: {problem.strerror}") from None
+    return len(findings)
+
+
+def _replace(path: str, text: str) -> None:
+    import tempfile
+
+    real = os.path.realpath(path)
+    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".baseline-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644 if not os.path.exists(real) else os.stat(real).st_mode & 0o777)
+        os.replace(temporary, real)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _entry(row: object, path: str, number: int) -> Entry:
+    texts = [_field(row, name) for name in ("path", "code", "fingerprint", "message")]
+    count = _field(row, "count")
+    good = all(isinstance(text, str) for text in texts)
+    if not good or not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise BaselineError(f"{path} is damaged: entry {number} cannot be read")
+    where, code, print_, message = map(str, texts)
+    return Entry(where, code, print_, count, message)
+
+
+def _field(value: object, name: str) -> object:
+    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
