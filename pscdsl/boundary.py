@@ -10,11 +10,13 @@ import numpy as np
 import pyrsistent
 
 from pscdsl.arrays import Array
+from pscdsl.builder import fit
 from pscdsl.frontend.loaded import record_class
 from pscdsl.frontend.records import RecordClass
 from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DEFAULT, DType, Kind, accepts_weak
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -72,7 +74,9 @@ def argument(
     kind = _KINDS.get(type(value))
     if kind is not None and not isinstance(spec, StaticSpec):
         leaves.append(value)
-        return ArrayType(_weak_dtype(spec, kind, classes))
+        dtype = _weak_dtype(spec, kind, classes)
+        _must_fit(value, dtype)
+        return ArrayType(dtype)
     if isinstance(spec, StaticSpec):
         return static(value)
     if isinstance(value, np.ndarray | np.generic | Array):
@@ -84,6 +88,13 @@ def argument(
     if value is None:
         return NONE
     return _container(spec, value, leaves, register, classes)
+
+
+def _must_fit(scalar: Any, dtype: DType) -> None:
+    try:
+        fit(scalar, dtype)
+    except Failure:
+        raise NotAnArgument(f"{scalar!r}, which does not fit into {dtype}") from None
 
 
 def static(value: object) -> StaticType:
@@ -100,6 +111,8 @@ def static(value: object) -> StaticType:
 
 def array_type(value: Any) -> ArrayType:
     """The type of a NumPy or device array."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise NotAnArgument("a masked array; fill it, or pass the mask as an array of its own")
     try:
         return ArrayType(from_numpy(np.dtype(value.dtype)), tuple(value.shape))
     except TypeError as error:

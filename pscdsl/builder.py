@@ -133,7 +133,7 @@ class Builder:
 
     def literal(self, value: Scalar, dtype: DType) -> Value:
         """A scalar constant; a Failure if the dtype cannot hold it."""
-        return Value(self.program.current, Literal(_fit(value, dtype), dtype))
+        return Value(self.program.current, Literal(fit(value, dtype), dtype))
 
     def constant(self, array: Any) -> Value:
         """An array constant, captured by value."""
@@ -347,26 +347,37 @@ def kind_of(scalar: Scalar) -> Kind:
     return Kind.FLOAT if isinstance(scalar, float) else Kind.COMPLEX
 
 
-_LARGEST = {dtypes.F16: 65519.9, dtypes.BF16: 3.3961e38, dtypes.F32: 3.4028235677e38}
+_LARGEST = {
+    dtypes.F16: 65519.9,
+    dtypes.BF16: 3.3961e38,
+    dtypes.F32: 3.4028235677e38,
+    dtypes.C64: 3.4028235677e38,
+}
 """What is larger would be rounded to infinity."""
 
 
-def _fit(value: Scalar, dtype: DType) -> Scalar:
+def fit(value: Scalar, dtype: DType) -> Scalar:
+    """A Python scalar as one of a dtype; a Failure if that cannot hold it."""
     if not accepts_weak(dtype, kind_of(value)):
         raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
     if dtype.kind is Kind.BOOL:
         return bool(value)
     if dtype.kind is Kind.FLOAT:
-        real = _real(value, dtype)
-        if abs(real) > _LARGEST.get(dtype, inf) and real not in (inf, -inf):
-            raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
-        return real
+        return _bounded(_real(value, dtype), value, dtype)
     if dtype.kind is Kind.COMPLEX:
-        return complex(value)
+        whole = value if isinstance(value, complex) else _real(value, dtype)
+        real, imag = (_bounded(part, value, dtype) for part in (whole.real, whole.imag))
+        return complex(real, imag)
     low, high = dtype.range
     if not low <= int(value) <= high:  # type: ignore[arg-type]
         raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
     return int(value)  # type: ignore[arg-type]
+
+
+def _bounded(part: float, value: Scalar, dtype: DType) -> float:
+    if abs(part) > _LARGEST.get(dtype, inf) and part not in (inf, -inf):
+        raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
+    return part
 
 
 def _real(value: Scalar, dtype: DType) -> float:

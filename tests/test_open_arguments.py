@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl import f32
+from pscdsl import f32, i32
 
 
 class Scaled(psc.Record):
@@ -89,3 +89,29 @@ def test_choices_have_names() -> None:
     two = scale_all.lower(n=2, **{"len(given)": 2})
     assert len(two.program.body.params) == 2
     assert affine.signature.enumerated() == ("b given or None",)
+
+
+@psc.kernel
+def shift(x: f32["n"], by: f32, at: i32) -> f32["n"]:
+    return psc.update(x, at % x.shape[0], by)
+
+
+def test_numbers_that_do_not_fit_are_refused_before_and_after_a_program_is_known() -> None:
+    for _ in range(2):
+        for by, at in ((1e300, 0), (1.0, 2**40), (10**400, 0), (1.0, -(2**31) - 1)):
+            with pytest.raises(psc.ArgumentError, match=r"does not fit into [fi]32"):
+                shift(X, by, at)
+        np.testing.assert_array_equal(shift(X, 5.0, 1), [1, 5])
+        assert np.isinf(np.asarray(shift(X, float("inf"), 1))[1])
+
+
+def test_masks_are_not_dropped() -> None:
+    for _ in range(2):
+        with pytest.raises(psc.ArgumentError, match="a masked array"):
+            shift(np.ma.masked_array(X, [True, False]), 1.0, 0)
+        shift(X, 1.0, 0)
+
+
+def test_byte_order_does_not_matter() -> None:
+    for x in (X.astype(">f4"), X, X.astype(">f4")):
+        np.testing.assert_array_equal(shift(x, 5.0, 1), [1, 5])

@@ -79,8 +79,13 @@ def transfer(leaf: Any, aval: Aval) -> Any:
             raise ValueError("argument has been deleted, or donated to another call")
         return leaf if is_here(leaf) else put(contents(leaf), aval)
     given = getattr(leaf, "dtype", None)
-    if given is not None and given != aval.dtype:
+    if given is None:
+        with np.errstate(over="raise"):  # a float that its dtype cannot hold
+            return put(leaf, aval)
+    if given.newbyteorder("=") != aval.dtype:
         raise ValueError(f"argument is {given}, expected {aval.dtype}")
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise TypeError("argument is a masked array")
     return put(leaf, aval)
 
 

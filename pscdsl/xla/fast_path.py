@@ -85,7 +85,7 @@ def _transfer(leaf: Any, _: Any, target: HostValue) -> Any:
         return copied(leaf, target.aval)
     try:
         return transfer(leaf, target.aval)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise Stale from error
 
 
