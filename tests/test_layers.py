@@ -59,13 +59,14 @@ ALLOWED: dict[str, set[str]] = {
     "transforms": PRIMITIVES,
     "xla": PRIMITIVES,
     "frontend": MIDDLE,
+    "discover": MIDDLE,
     "boundary": MIDDLE,
     "custom": MIDDLE,
     "errors": MIDDLE,
     "kernel": MIDDLE | {"boundary", "custom", "errors"},
     "entry": {"pytest_plugin"},
     "pytest_plugin": MIDDLE,
-    "cli": MIDDLE | {"kernel", "pscdsl"},
+    "cli": MIDDLE | {"discover", "kernel", "pscdsl"},
 }
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 COMMANDS = {
     "check": "prove kernels pure and well-shaped, without running them",
+    "discover": "find the functions of plain NumPy code that are PSC already",
     "explain": "say what a diagnostic code means, with an example and its fix",
     "ir": "print the typed program of a kernel",
     "hlo": "print the StableHLO of a kernel, or what XLA makes of it",

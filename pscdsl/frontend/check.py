@@ -67,7 +67,7 @@ class CheckResult:
 
 def check_source(text: str, path: str) -> CheckResult:
     """Check one module given as text; imports are looked up beside `path` if it exists."""
-    with _deep_stack():
+    with deep_stack():
         project = Project()
         try:
             source = Source(path, text)
@@ -82,7 +82,7 @@ def check_paths(
 ) -> CheckResult:
     """Check files, and the Python files and notebooks below folders, but for those excluded."""
     files = files_below(paths, excluded)
-    with _deep_stack():
+    with deep_stack():
         return _summary([check_file(files, path) for path in files.given])
 
 
@@ -98,7 +98,7 @@ def check_file(files: Files, path: str) -> CheckResult:
 
 
 @contextmanager
-def _deep_stack() -> Generator[None]:
+def deep_stack() -> Generator[None]:
     """Room for nested programs; collecting garbage later makes many small trees cheap."""
     limit = sys.getrecursionlimit()
     enabled = gc.isenabled()

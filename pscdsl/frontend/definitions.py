@@ -23,7 +23,11 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.codes.language import MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel
-from pscdsl.typing.codes.shapes_signatures import PreconditionNotMet, SizeNotDetermined
+from pscdsl.typing.codes.shapes_signatures import (
+    AssertionFails,
+    PreconditionNotMet,
+    SizeNotDetermined,
+)
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dims import Dim, variable
 from pscdsl.typing.dtypes import accepts_weak
@@ -42,12 +46,20 @@ class Excluded(Exception):
 
 
 class Definition:
-    """A kernel: a function, its declared types, and what was elaborated of it so far."""
+    """A kernel: a function, its declared types, and what was elaborated of it so far.
 
-    def __init__(self, closure: Closure) -> None:
+    A signature and facts about its sizes may be given in place of those that the source declares.
+    """
+
+    def __init__(
+        self, closure: Closure, signature: Signature | None = None, facts: Sequence[Fact] = ()
+    ) -> None:
         self.closure = closure
         self.name = closure.name
-        self._signature: Signature | Failure | None = None
+        self.steps = 0
+        """How much work its elaborations were so far."""
+        self._given_facts = tuple(facts)
+        self._signature: Signature | Failure | None = signature
         self._instances: dict[Choice, Function | Failure | Excluded] = {}
         self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
         self.revealed: list[tuple[int, str]] = []
@@ -148,12 +160,21 @@ class Definition:
     def _elaborate(self, choice: Choice) -> Function:
         from pscdsl.frontend.preconditions import Widened
 
-        facts = Assumptions()
+        facts = self._assumed(choice)
         while True:
             try:
                 return self._elaborate_under(choice, facts)
             except Widened as widened:  # a size may be 0: what was proven so far may not hold
                 facts = facts.assume(widened.fact)
+
+    def _assumed(self, choice: Choice) -> Assumptions:
+        """The facts that were given with the signature, for the static values of a choice."""
+        sizes = Instantiation(choice).static_sizes
+        facts = [fact.substitute(sizes) for fact in self._given_facts]
+        for fact, given in zip(facts, self._given_facts, strict=True):
+            if not fact.names() and not fact.holds({}):
+                raise Excluded(AssertionFails(condition=str(given)).at(self._head()))
+        return Assumptions(tuple(facts))
 
     def _elaborate_under(self, choice: Choice, facts: Assumptions) -> Function:
         signature, node = self.signature, self.closure.node
@@ -181,6 +202,7 @@ class Definition:
         except Failure as failure:
             raise failure.at(self._head()) from None
         finally:
+            self.steps += session.steps
             self.revealed.extend(program.revealed)
             self.entered |= session.entered
             spelling = spelled(declared)

@@ -22,7 +22,7 @@ def render(
     counts = count(diagnostics)
     statuses = [kernel.status for kernel in kernels]
     document = {
-        "diagnostics": [_diagnostic(diagnostic) for diagnostic in ordered(diagnostics)],
+        "diagnostics": [finding_object(diagnostic) for diagnostic in ordered(diagnostics)],
         "kernels": [_kernel(kernel) for kernel in kernels],
         "summary": {
             "files": files,
@@ -36,7 +36,8 @@ def render(
     return json.dumps(document, indent=2) + "\n"
 
 
-def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
+def finding_object(diagnostic: Diagnostic) -> dict[str, object]:
+    """One finding as an object."""
     span = diagnostic.span
     return {
         "code": diagnostic.code,

@@ -1,0 +1,136 @@
+"""What a parameter may be, in the order in which it is tried: all evidence taken together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pscdsl.discover.candidates import BOOL, FLOAT, INT, array, fresh
+from pscdsl.discover.hints import Hint
+from pscdsl.discover.usage import Usage
+from pscdsl.frontend.values import Applicable
+from pscdsl.typing.signatures import MAX_RANK, NoneSpec, Spec, StaticSpec, TupleSpec
+
+Kind = Literal["array", "dtype", "static", "none", "tuple", "function", "declared"]
+
+SCALARS = frozenset(
+    "alpha beta dt dx dy eps epsilon gamma h lam lambda_ lr mu rate scale sigma step t tau temp "
+    "temperature threshold tol x0 y0".split()
+)
+"""Names that are scalars more often than not."""
+NO_DEFAULT = object()
+MAX_ITEMS = 8
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One thing that a parameter may be."""
+
+    kind: Kind
+    spec: Spec
+    cost: int
+
+
+class AnyFunction:
+    """Stands for a function that is given as an argument: its result is like its argument."""
+
+    name = "function"
+
+    def apply(self, here: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """The first argument."""
+        del here
+        given = (*args, *kwargs.values())
+        return given[0] if given else 0.0
+
+
+FUNCTION = StaticSpec("Callable", (AnyFunction(),))
+
+
+def alternatives(
+    name: str, usage: Usage, hint: Hint, default: Any = NO_DEFAULT
+) -> tuple[Alternative, ...]:
+    """What a parameter may be, the likeliest first; never empty."""
+    found = [*_alternatives(name, usage, hint, default)]
+    kept: dict[Spec, Alternative] = {}
+    for each in found:
+        kept.setdefault(each.spec, each)
+    return tuple(kept.values())
+
+
+def _alternatives(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
+    if usage.called or hint.kind == "callable" or isinstance(default, Applicable):
+        yield Alternative("function", FUNCTION, 0)
+    if default is None:
+        yield Alternative("none", NoneSpec(), 0)
+    static = list(_static(usage, hint, default))
+    if hint.kind in ("int", "bool", "str") or usage.static or usage.strings or usage.flag:
+        yield from static
+        static = []
+    elif default is not NO_DEFAULT and isinstance(default, bool | int | str):
+        yield from static
+        static = []
+    if usage.unpacked and usage.unpacked <= MAX_ITEMS and not usage.exactly:
+        yield from _tuples(name, usage.unpacked)
+    yield from _arrays(name, usage, hint, default)
+    yield from static
+
+
+def _static(usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
+    """Values known while checking: the default, what is compared with, or a small number."""
+    strings = list(dict.fromkeys([*usage.strings, *hint.strings]))
+    if isinstance(default, str):
+        strings = list(dict.fromkeys([default, *strings]))
+    if strings:
+        yield Alternative("static", StaticSpec("str", tuple(strings)), 0)
+    elif isinstance(default, bool):
+        yield Alternative("static", StaticSpec("bool", (default, not default)), 0)
+    elif isinstance(default, int):
+        samples = dict.fromkeys((default, 0, 1, 2, 3, 4))
+        yield Alternative("static", StaticSpec("int", tuple(samples)), 0)
+    elif default is None or default is NO_DEFAULT:
+        integer = Alternative("static", StaticSpec("int", (2, 0, 1, 3, 4)), 1)
+        boolean = Alternative("static", StaticSpec("bool", (False, True)), 1)
+        if hint.kind == "bool" or (usage.flag and hint.kind != "int" and not usage.static):
+            integer, boolean = boolean, integer
+        yield from (integer, boolean)
+
+
+def _tuples(name: str, length: int) -> Iterator[Alternative]:
+    for rank in range(3):
+        items = tuple(
+            array(FLOAT, *(fresh(name, f"{index}_{axis}") for axis in range(rank)))
+            for index in range(length)
+        )
+        yield Alternative("tuple", TupleSpec(items), rank)
+
+
+def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
+    dtype = BOOL if usage.mask else INT if usage.index else hint.dtype or FLOAT
+    others = [each for each in (FLOAT, INT, BOOL) if each != dtype]
+    for cost, rank in enumerate(_ranks(name, usage, hint, default)):
+        dims = tuple(fresh(name, axis) for axis in range(rank))
+        yield Alternative("array", array(dtype, *dims), cost)
+        for other in others:
+            yield Alternative("dtype", array(other, *dims), cost + 2)
+
+
+def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
+    """The ranks to try, the likeliest first."""
+    if usage.exactly is not None:
+        return [usage.exactly] if usage.exactly <= MAX_RANK + 1 else []
+    usual = [1, 2, 0, 3]
+    if usage.index:
+        usual = [0, 1, 2, 3]
+    if hint.kind == "scalar" or (default is not None and isinstance(default, int | float)):
+        usual = [0, 1, 2]
+    elif usage.product and (name[:1].isupper() or hint.kind == ""):
+        usual = [2, 1, 3] if name[:1].isupper() else [1, 2, 3]
+    elif name in SCALARS:
+        usual = [0, 1, 2, 3]
+    elif name[:1].isupper() and len(name) <= 2:
+        usual = [2, 1, 3, 0]
+    if hint.dims is not None:
+        usual = [len(hint.dims), *(rank for rank in usual if rank != len(hint.dims))]
+    ranks = [rank for rank in usual if rank >= usage.least]
+    return ranks or [usage.least]

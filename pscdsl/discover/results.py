@@ -1,0 +1,84 @@
+"""What a function returns under a candidate, as a type that can be declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from pscdsl.discover.candidates import Candidate
+from pscdsl.discover.trials import Trials, first_choice
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import variable
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.notation import DimSpec, Variadic
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    NoneSpec,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+    walk_paths,
+)
+from pscdsl.typing.trees import NoneType, TupleType, Type
+
+BATCH = Variadic("batch")
+
+
+def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
+    """A result type with which every choice of the candidate is accepted; None if there is none."""
+    definition = trials.definition(candidate)
+    program = trials.one(definition, first_choice(definition.signature)).program
+    if program is None or program.result is None:
+        return None
+    spec = _result(program.result, _classes(candidate))
+    if spec is None:
+        return None
+    for each in (*_over_statics(spec, candidate), spec):
+        if trials.accepts(candidate, each):
+            return each
+    return None
+
+
+def _classes(candidate: Candidate) -> dict[DType, DTypeClass]:
+    """The classes of the parameters, by the dtypes that are tried first."""
+    found: dict[DType, DTypeClass] = {}
+    for name, spec in candidate.specs:
+        for _, part in walk_paths(spec, name):
+            if isinstance(part, ArraySpec) and isinstance(part.dtype, DTypeClass):
+                if len(part.dtype.members) > 1:
+                    found[part.dtype.usual_first()[0]] = part.dtype
+    return found
+
+
+def _result(tree: Type, classes: Mapping[DType, DTypeClass]) -> Spec | None:
+    if isinstance(tree, ArrayType):
+        dims = tuple(BATCH if dim == variable("batch_0") else dim for dim in tree.shape)
+        return ArraySpec(classes.get(tree.dtype, tree.dtype), dims)
+    if isinstance(tree, NoneType):
+        return NoneSpec()
+    if isinstance(tree, TupleType):
+        items = [_result(each, classes) for each in tree.items]
+        kept = tuple(each for each in items if each is not None)
+        return TupleSpec(kept) if len(kept) == len(items) else None
+    return None
+
+
+def _over_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
+    """The result with a static parameter in place of the number that it has at first."""
+    for name, each in candidate.specs:
+        if isinstance(each, StaticSpec) and each.kind == "int" and each.samples:
+            changed = _with_name(spec, name, each.samples[0])
+            if changed != spec:
+                yield changed
+
+
+def _with_name(spec: Spec, name: str, value: object) -> Spec:
+    if isinstance(spec, ArraySpec):
+        dims: tuple[DimSpec, ...] = tuple(
+            variable(name) if isinstance(dim, int) and dim == value else dim for dim in spec.dims
+        )
+        return replace(spec, dims=dims)
+    if isinstance(spec, TupleSpec):
+        return TupleSpec(tuple(_with_name(each, name, value) for each in spec.items))
+    return spec

@@ -1,0 +1,137 @@
+"""Trials: a function elaborated under a candidate, within bounds for each function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pscdsl.discover.candidates import Candidate
+from pscdsl.frontend.definitions import Definition, Excluded
+from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.values import Poisoned
+from pscdsl.ir import Function
+from pscdsl.typing.codes.limits import InternalError
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.notation import Variadic
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    Choice,
+    DTypeClass,
+    Signature,
+    Spec,
+    StaticSpec,
+    group_name,
+    walk_paths,
+)
+from pscdsl.typing.trees import StaticType
+
+MAX_WORK = 400_000
+"""Statements and expressions elaborated for one function, over all its trials."""
+MAX_CHOICES = 128
+"""Choices of dtypes, ranks and static values that a signature is verified with."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a trial: a program, or why there is none."""
+
+    program: Function | None
+    findings: tuple[Diagnostic, ...]
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """The findings that are errors."""
+        return tuple(each for each in self.findings if type(each).severity is Severity.ERROR)
+
+
+class Trials:
+    """The trials of one function."""
+
+    def __init__(self, closure: Closure) -> None:
+        self.closure = closure
+        self.count = 0
+        self.work = 0
+        spec = closure.node.args
+        self.keyword_only = frozenset(each.arg for each in spec.kwonlyargs)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no more work is to be done for this function."""
+        return self.work > MAX_WORK
+
+    def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
+        """The function as a kernel with the candidate's signature."""
+        signature = candidate.signature(self.closure.name, self.keyword_only)
+        signature = Signature(signature.name, signature.parameters, result)
+        return Definition(self.closure, signature, candidate.facts)
+
+    def run(self, candidate: Candidate) -> Trial:
+        """The first choice of a candidate."""
+        definition = self.definition(candidate)
+        return self.one(definition, first_choice(definition.signature))
+
+    def one(self, definition: Definition, choice: Choice) -> Trial:
+        """One choice of a signature."""
+        self.count += 1
+        before = definition.steps
+        try:
+            program = definition.instance(choice)
+            return Trial(program, definition.warnings(choice))
+        except Failure as failure:
+            return Trial(None, failure.diagnostics or self._internal("nothing was found"))
+        except Excluded as excluded:
+            return Trial(None, (excluded.finding,))
+        except Poisoned:
+            return Trial(None, self._internal("nothing was found"))
+        except RecursionError:
+            return Trial(None, self._internal("it is nested too deeply"))
+        except Exception as error:
+            return Trial(None, self._internal(f"{type(error).__name__}: {error}"))
+        finally:
+            self.work += definition.steps - before + 1
+
+    def accepts(self, candidate: Candidate, result: Spec | None = None) -> bool:
+        """Whether every choice of a candidate is a program, or excluded by a precondition."""
+        definition = self.definition(candidate, result)
+        choices = definition.signature.choices()
+        if choices is None or definition.signature.combinations() > MAX_CHOICES:
+            return False
+        accepted = 0
+        for choice in choices:
+            if self.exhausted:
+                return False
+            try:
+                definition.instance(choice)
+                accepted += 1
+            except Excluded:
+                continue
+            except Exception:
+                return False
+            finally:
+                self.count += 1
+                self.work += definition.steps
+                definition.steps = 0
+        return accepted > 0
+
+    def _internal(self, what: str) -> tuple[Diagnostic, ...]:
+        span = self.closure.source.span(self.closure.node).head(3)
+        return (InternalError(what=f"function `{self.closure.name}`: {what}", span=span),)
+
+
+def first_choice(signature: Signature, rank: int = 1) -> Choice:
+    """The usual dtype of each class, one rank for each group, the first static values."""
+    dtypes: dict[str, DTypeClass] = {}
+    groups: dict[str, int] = {}
+    statics: dict[str, StaticType] = {}
+    for parameter in signature.parameters:
+        for where, part in walk_paths(parameter.spec, parameter.name):
+            if isinstance(part, ArraySpec):
+                if isinstance(part.dtype, DTypeClass):
+                    dtypes[part.dtype.name] = part.dtype
+                groups.update((group_name(d), rank) for d in part.dims if isinstance(d, Variadic))
+            elif isinstance(part, StaticSpec) and part.samples:
+                statics[where] = StaticType(part.samples[0])
+    return Choice(
+        dtypes=tuple((name, each.usual_first()[0]) for name, each in dtypes.items()),
+        ranks=tuple(groups.items()),
+        statics=tuple(statics.items()),
+    )

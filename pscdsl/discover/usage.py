@@ -1,0 +1,289 @@
+"""How a function's body uses its parameters: what that says of their ranks and kinds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
+
+_PASSING = frozenset(
+    "asarray array atleast_1d asanyarray ascontiguousarray float64 float32".split()
+)
+"""Functions whose result stands for their first argument."""
+_SIZED = frozenset("zeros ones empty full eye identity arange linspace tri range hanning".split())
+"""Functions whose positional arguments are sizes or bounds of ranges."""
+_COUNTS = frozenset("axis axes shape newshape n repeats ddof keepdims k num ord bins".split())
+"""Keywords whose values are known while checking."""
+_REARRANGING = frozenset("reshape repeat tile transpose moveaxis swapaxes roll diff".split())
+_DICT = frozenset("items keys values get pop update setdefault".split())
+_LIST = frozenset("append extend insert remove clear reverse".split())
+
+
+@dataclass
+class Usage:
+    """What the body says of one parameter."""
+
+    least: int = 0
+    """The least rank."""
+    exactly: int | None = None
+    """The rank, where `n, d = x.shape` says it."""
+    names: dict[int, str] = field(default_factory=dict[int, str])
+    """What the body calls the sizes of its axes."""
+    product: bool = False
+    index: bool = False
+    static: bool = False
+    flag: bool = False
+    mask: bool = False
+    called: bool = False
+    none: bool = False
+    unpacked: int | None = None
+    looped: bool = False
+    strings: dict[str, None] = field(default_factory=dict[str, None])
+    attributes: dict[str, ast.AST] = field(default_factory=dict[str, ast.AST])
+    """Attributes that arrays do not have, and where."""
+    keyed: ast.AST | None = None
+    """Where a string is its index."""
+
+    def at_least(self, rank: int) -> None:
+        """Note a lower bound of the rank."""
+        self.least = max(self.least, rank)
+
+
+def usages(node: FunctionStatement) -> dict[str, Usage]:
+    """What the body of a function says of each of its parameters."""
+    spec = node.args
+    found = {p.arg: Usage() for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    _Reader(found).read(node)
+    return found
+
+
+class _Reader:
+    """One walk over a body; aliases such as `v = np.asarray(x)` stand for the parameter."""
+
+    def __init__(self, found: dict[str, Usage]) -> None:
+        self.found = found
+        self.aliases: dict[str, str] = {}
+
+    def of(self, node: ast.AST | None) -> Usage | None:
+        """The usage of the parameter that an expression stands for."""
+        if isinstance(node, ast.Name):
+            return self.found.get(self.aliases.get(node.id, node.id))
+        if isinstance(node, ast.Call) and _called_name(node) in _PASSING and node.args:
+            return self.of(node.args[0])
+        return None
+
+    def read(self, function: FunctionStatement) -> None:
+        for node in _in_order(function.body):
+            for asked in self.every(_truths(node)):
+                asked.flag = True
+            if isinstance(node, ast.Assign):
+                self.assignment(node)
+            elif isinstance(node, ast.Subscript):
+                self.subscript(node)
+            elif isinstance(node, ast.Attribute):
+                self.attribute(node)
+            elif isinstance(node, ast.Call):
+                self.call(node)
+            elif isinstance(node, ast.Compare):
+                self.comparison(node)
+            elif isinstance(node, ast.BinOp | ast.UnaryOp):
+                self.operator(node)
+            elif isinstance(node, ast.For | ast.comprehension):
+                if usage := self.of(node.iter):
+                    usage.looped = True
+                    usage.at_least(1)
+
+    def every(self, nodes: Iterator[ast.AST]) -> list[Usage]:
+        """The usages of those of some expressions that are parameters."""
+        return [usage for usage in map(self.of, nodes) if usage is not None]
+
+    def assignment(self, node: ast.Assign) -> None:
+        target, value = node.targets[0], node.value
+        if isinstance(target, ast.Name) and isinstance(value, ast.Call):
+            if _called_name(value) in _PASSING and value.args:
+                given = value.args[0]
+                if isinstance(given, ast.Name) and target.id not in self.found:
+                    self.aliases[target.id] = given.id
+        usage, axis = self.size(value)
+        if usage is not None and axis is not None and isinstance(target, ast.Name):
+            usage.names.setdefault(axis, target.id)
+        if not isinstance(target, ast.Tuple):
+            return
+        names = [each.id if isinstance(each, ast.Name) else "" for each in target.elts]
+        starred = any(isinstance(each, ast.Starred) for each in target.elts)
+        owner = value.value if isinstance(value, ast.Attribute) else None
+        shaped = self.of(owner) if _is_attribute(value, "shape") else None
+        if shaped is not None and not starred:
+            shaped.exactly = len(names)
+            for index, name in enumerate(names):
+                shaped.names.setdefault(index, name)
+        elif (direct := self.of(value)) is not None and not starred:
+            direct.unpacked = len(names)
+            direct.at_least(1)
+
+    def size(self, node: ast.AST) -> tuple[Usage | None, int | None]:
+        """Whose size an expression is, and of which axis: `x.shape[0]`, `len(x)`."""
+        if isinstance(node, ast.Subscript) and _is_attribute(node.value, "shape"):
+            index = _integer(node.slice)
+            assert isinstance(node.value, ast.Attribute)
+            return self.of(node.value.value), index if index is not None and index >= 0 else None
+        if isinstance(node, ast.Call) and _called_name(node) == "len" and node.args:
+            return self.of(node.args[0]), 0
+        return None, None
+
+    def subscript(self, node: ast.Subscript) -> None:
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if usage := self.of(node.value):
+            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+                usage.keyed = usage.keyed or node
+            consumed = [
+                each
+                for each in items
+                if not (isinstance(each, ast.Constant) and each.value in (None, ...))
+                and not _is_attribute(each, "newaxis")
+            ]
+            usage.at_least(len(consumed))
+        if _is_attribute(node.value, "shape"):
+            assert isinstance(node.value, ast.Attribute)
+            index = _integer(node.slice)
+            if index is not None and (usage := self.of(node.value.value)):
+                usage.at_least(index + 1 if index >= 0 else -index)
+            return
+        for each in items:
+            if usage := self.of(each):
+                usage.index = True
+            if isinstance(each, ast.Slice):
+                for part in (each.lower, each.upper, each.step):
+                    for name in _names(part):
+                        if bound := self.of(name):
+                            bound.static = True
+
+    def attribute(self, node: ast.Attribute) -> None:
+        usage = self.of(node.value)
+        if usage is None:
+            return
+        if node.attr in ("T", "mT", "transpose"):
+            usage.product = True
+        elif not hasattr(np.ndarray, node.attr):
+            usage.attributes.setdefault(node.attr, node)
+
+    def call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Name) and (usage := self.of(node.func)):
+            usage.called = True
+        name = _called_name(node)
+        axes = [k.value for k in node.keywords if k.arg == "axis"]
+        axis = _integer(axes[0]) if axes else None
+        array = node.func.value if isinstance(node.func, ast.Attribute) else None
+        for each in (array, *node.args[:1]):
+            if axis is not None and (usage := self.of(each)):
+                usage.at_least(axis + 1 if axis >= 0 else -axis)
+        if name == "len" and node.args and (usage := self.of(node.args[0])):
+            usage.at_least(1)
+        if name in ("dot", "matmul", "inner", "inv", "solve", "det", "trace", "eigh", "cholesky"):
+            for usage in self.every(iter(node.args)):
+                usage.product = True
+        if name == "where" and len(node.args) == 3 and (usage := self.of(node.args[0])):
+            usage.mask = True
+        if name in ("zip", "enumerate", "concatenate", "stack", "hstack", "vstack"):
+            for usage in self.every(iter(node.args)):
+                usage.looped = True
+        sizes = list(node.args) if name in _SIZED else []
+        if name in _REARRANGING:
+            sizes = list(node.args[0 if array is not None and self.of(array) else 1 :])
+        sizes += [k.value for k in node.keywords if k.arg in _COUNTS]
+        for each in sizes:
+            for inner in _names(each):
+                if usage := self.of(inner):
+                    usage.static = True
+
+    def comparison(self, node: ast.Compare) -> None:
+        usage = self.of(node.left)
+        if usage is None:
+            return
+        for operator, other in zip(node.ops, node.comparators, strict=True):
+            if isinstance(operator, ast.Is | ast.IsNot):
+                usage.none = True
+            values = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else [other]
+            for value in values:
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    usage.strings[value.value] = None
+
+    def operator(self, node: ast.BinOp | ast.UnaryOp) -> None:
+        if isinstance(node, ast.UnaryOp):
+            if isinstance(node.op, ast.Invert) and (usage := self.of(node.operand)):
+                usage.mask = True
+            return
+        for usage in self.every(iter((node.left, node.right))):
+            if isinstance(node.op, ast.MatMult):
+                usage.product = True
+                usage.at_least(1)
+            elif isinstance(node.op, ast.BitAnd | ast.BitOr):
+                usage.mask = True
+
+
+def mutating_method(usage: Usage) -> tuple[str, str, ast.AST] | None:
+    """A method of lists or dicts that the body calls on a parameter, what of, and where."""
+    for name, node in usage.attributes.items():
+        if name in _LIST:
+            return "list", name, node
+    return None
+
+
+def is_mapping(usage: Usage) -> bool:
+    """Whether a parameter is used as a dict."""
+    return usage.keyed is not None or any(name in _DICT for name in usage.attributes)
+
+
+def _in_order(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Every node below some statements, in the order of the text."""
+    pending: list[ast.AST] = list(reversed(body))
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def _truths(node: ast.AST) -> Iterator[ast.AST]:
+    """The expressions whose truth a node asks for."""
+    if isinstance(node, ast.If | ast.IfExp | ast.While):
+        yield node.test
+    elif isinstance(node, ast.BoolOp):
+        yield from node.values
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node.operand
+
+
+def _called_name(node: ast.Call) -> str:
+    """The last part of what a call calls."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _is_attribute(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == name
+
+
+def _integer(node: ast.AST) -> int | None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _integer(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) < 8:
+        return node.value
+    return None
+
+
+def _names(node: ast.AST | None) -> Iterator[ast.Name]:
+    """The names in arithmetic; not those in calls or subscripts."""
+    if isinstance(node, ast.Name):
+        yield node
+    elif isinstance(node, ast.BinOp):
+        yield from _names(node.left)
+        yield from _names(node.right)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _names(node.operand)
+    elif isinstance(node, ast.Tuple | ast.List):
+        for each in node.elts:
+            yield from _names(each)
