@@ -194,3 +194,51 @@ def test_as_a_module_in_a_narrow_locale(write: Write) -> None:
     )
     assert done.returncode == 1
     assert b"PSC301" in done.stdout
+
+
+PLAIN = """\
+import numpy as np
+
+
+def mean_square(x):
+    return np.mean(x**2)
+
+
+def fill(x):
+    x[0] = 1
+    return x
+
+
+class Model:
+    def predict(self, x):
+        return x
+"""
+
+
+def test_discover_shows_definitions_and_first_obstacles(write: Write, capsys: Capture) -> None:
+    path = write(PLAIN)
+    assert main(["discover", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert '    def mean_square(x: Float["*batch"]) -> Float:' in out
+    assert "error[PSC205]" in out
+    assert "2 functions in 1 file: 1 PSC, 1 not PSC, 0 unknown\n" in out
+    assert "not looked at: 1 inside a class\n" in out
+
+
+@pytest.mark.parametrize(("select", "names"), [("psc", ["mean_square"]), ("obstacles", ["fill"])])
+def test_discover_selects(write: Write, capsys: Capture, select: str, names: list[str]) -> None:
+    path = write(PLAIN)
+    assert main(["discover", "--format", "json", "--select", select, str(path)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in document["functions"]] == names
+    summary = document["summary"]
+    assert (summary["functions"], summary["psc"], summary["methods"]) == (2, 1, 1)
+    assert summary["first_obstacles"] == {"PSC205": 1}
+
+
+def test_discover_says_what_it_could_not_read(write: Write, capsys: Capture) -> None:
+    path = write("def f(:\n")
+    assert main(["discover", "--format", "json", str(path)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["code"] for each in document["diagnostics"]] == ["PSC100"]
+    assert main(["discover", "missing.py"]) == 2

@@ -10,7 +10,8 @@ from pscdsl.discover.candidates import BOOL, FLOAT, INT, array, fresh
 from pscdsl.discover.hints import Hint
 from pscdsl.discover.usage import Usage
 from pscdsl.frontend.values import Applicable
-from pscdsl.typing.signatures import MAX_RANK, NoneSpec, Spec, StaticSpec, TupleSpec
+from pscdsl.narrowing import is_tuple
+from pscdsl.typing.signatures import MAX_RANK, NoneSpec, RepeatedSpec, Spec, StaticSpec, TupleSpec
 
 Kind = Literal["array", "dtype", "static", "none", "tuple", "function", "declared"]
 
@@ -70,10 +71,20 @@ def _alternatives(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator
     elif default is not NO_DEFAULT and isinstance(default, bool | int | str):
         yield from static
         static = []
+    length = literal_length(default)
+    if 0 < length <= MAX_ITEMS:
+        yield from _tuples(name, length)
     if usage.unpacked and usage.unpacked <= MAX_ITEMS and not usage.exactly:
         yield from _tuples(name, usage.unpacked)
     yield from _arrays(name, usage, hint, default)
+    if usage.looped:
+        yield from _repeated(name)
     yield from static
+
+
+def literal_length(default: Any) -> int:
+    """How many items a default has that is a tuple; 0 for anything else."""
+    return len(default) if is_tuple(default) else 0
 
 
 def _static(usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
@@ -105,6 +116,12 @@ def _tuples(name: str, length: int) -> Iterator[Alternative]:
         yield Alternative("tuple", TupleSpec(items), rank)
 
 
+def _repeated(name: str) -> Iterator[Alternative]:
+    for rank in range(3):
+        item = array(FLOAT, *(fresh(name, axis) for axis in range(rank)))
+        yield Alternative("tuple", RepeatedSpec(item, f"len({name})"), rank + 1)
+
+
 def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
     dtype = BOOL if usage.mask else INT if usage.index else hint.dtype or FLOAT
     others = [each for each in (FLOAT, INT, BOOL) if each != dtype]
@@ -120,13 +137,15 @@ def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
     if usage.exactly is not None:
         return [usage.exactly] if usage.exactly <= MAX_RANK + 1 else []
     usual = [1, 2, 0, 3]
-    if usage.index:
+    if usage.index and (len(name) == 1 or name.endswith(("index", "_i"))):
         usual = [0, 1, 2, 3]
     if hint.kind == "scalar" or (default is not None and isinstance(default, int | float)):
         usual = [0, 1, 2]
-    elif usage.product and (name[:1].isupper() or hint.kind == ""):
-        usual = [2, 1, 3] if name[:1].isupper() else [1, 2, 3]
-    elif name in SCALARS:
+    elif usage.turned or (usage.product and name[:1].isupper()):
+        usual = [2, 1, 3]
+    elif usage.product:
+        usual = [1, 2, 3]
+    elif name in SCALARS and hint.kind == "":
         usual = [0, 1, 2, 3]
     elif name[:1].isupper() and len(name) <= 2:
         usual = [2, 1, 3, 0]

@@ -108,11 +108,16 @@ class Candidate:
 
 
 def _solutions(fact: Fact, statics: frozenset[str]) -> Iterator[tuple[str, Size]]:
-    """The names that an equation defines by the other side; later names by earlier ones."""
-    for one, other in ((fact.right, fact.left), (fact.left, fact.right)):
-        if isinstance(one, Dim) and str(one).isidentifier() and str(one) not in statics:
-            if str(one) not in names(other):
-                yield str(one), other
+    """The names that an equation defines, each by the others; later names by earlier ones."""
+    gap = fact.left - fact.right
+    if isinstance(gap, int):
+        return
+    for monomial, coefficient in reversed(as_terms(gap)):
+        name = str(monomial[0]) if len(monomial) == 1 and monomial[0].kind == "name" else ""
+        if name and name not in statics and abs(coefficient) == 1:
+            rest = gap - coefficient * variable(name)
+            if name not in names(rest):
+                yield name, -rest if coefficient == 1 else rest
 
 
 def _plain(size: Size) -> bool:

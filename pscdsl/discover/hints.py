@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal["array", "scalar", "int", "bool", "str", "callable", "none", "dict", ""]
@@ -26,10 +26,8 @@ class Hint:
     """`Int` or `Bool` where the text says that the elements are no floating-point numbers."""
 
 
-STRING: Kind = "str"
-ARRAY: Kind = "array"
 _ENTRY = re.compile(r"^(\s*)\**(\w+(?:\s*,\s*\**\w+)*)\s*:\s*(.+)$")
-_GOOGLE = re.compile(r"^\s*(\w+)\s*\(([^)]*(?:\([^)]*\)[^)]*)*)\)\s*:")
+_GOOGLE = re.compile(r"^\s*(\w+)\s*\(([^)]*(?:\([^)]*\)[^)]*)*)\)\s*:(.*)$")
 _SHAPE = re.compile(r"\(([\w\s,.*+-]*)\)")
 _CHOICES = re.compile(r"\{([^}]*)\}")
 _STRING = re.compile(r"""['"]([^'"]*)['"]""")
@@ -54,7 +52,10 @@ def docstring_hints(text: str) -> dict[str, Hint]:
             for name in entry[2].split(","):
                 found.setdefault(name.strip(" *"), hint(entry[3]))
         elif entry := _GOOGLE.match(line):
-            found.setdefault(entry[1], hint(entry[2]))
+            told, shape = hint(entry[2]), hint(f"array {entry[3]}")
+            if told.kind == "array" and told.dims is None:
+                told = replace(told, dims=shape.dims)
+            found.setdefault(entry[1], told)
     return found
 
 
@@ -63,7 +64,7 @@ def hint(text: str) -> Hint:
     choices = _CHOICES.search(text)
     strings = tuple(_STRING.findall(choices[1])) if choices else ()
     lowered = text.lower()
-    kind = _kind(lowered) if not strings else STRING
+    kind: Kind = "str" if strings else _kind(lowered)
     shape = _SHAPE.search(text)
     dims = _dims(shape[1]) if shape and kind in ("array", "") else None
     if dims is not None:
@@ -111,10 +112,10 @@ _ANNOTATIONS: dict[str, Kind] = {
 def annotation_hint(node: ast.expr | None) -> Hint:
     """What an annotation that is none of ours says."""
     kinds = list(_kinds(node))
-    named = [kind for kind in kinds if kind != "none"]
+    named: list[Kind] = [kind for kind in kinds if kind != "none"]
     if not named:
         return Hint()
-    kind = ARRAY if ARRAY in named else named[0]
+    kind: Kind = "array" if "array" in named else named[0]
     dtype = "Int" if kind == "array" and "int" in named else ""
     return Hint(kind, dtype="Bool" if kind == "array" and "bool" in named else dtype)
 

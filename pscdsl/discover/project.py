@@ -14,7 +14,8 @@ from pscdsl.frontend.check import deep_stack
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.files import Files, files_below
 from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.scope import Project, StaticModule
+from pscdsl.frontend.project import Project
+from pscdsl.frontend.scope import StaticModule
 from pscdsl.frontend.source import Source
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction
 from pscdsl.typing.diagnostics import Diagnostic, Failure

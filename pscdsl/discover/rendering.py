@@ -16,6 +16,7 @@ from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import BOOL
 from pscdsl.typing.signatures import (
     ArraySpec,
+    RepeatedSpec,
     Spec,
     StaticSpec,
     TupleSpec,
@@ -83,13 +84,17 @@ class _Spelling:
             return f'{head}["{dims}"]' if dims else head
         if isinstance(spec, TupleSpec):
             return f"tuple[{', '.join(self.of(each, candidate, '') for each in spec.items)}]"
+        if isinstance(spec, RepeatedSpec):
+            return f"tuple[{self.of(spec.item, candidate, '')}, ...]"
         if isinstance(spec, StaticSpec) and spec.kind == "Callable":
             return "Callable"
         if isinstance(spec, StaticSpec):
             if is_open(spec, candidate, where):
                 return f"{self.package}.Static[{spec.kind}]"
             self.literal = True
-            values = ", ".join(map(_literal, spec.samples or ()))
+            samples = spec.samples or ()
+            ordered = sorted(samples, key=repr) if spec.kind == "int" else samples
+            values = ", ".join(map(_literal, ordered))
             return f"{self.package}.Static[Literal[{values}]]"
         return str(spec)
 

@@ -15,8 +15,15 @@ from pscdsl.discover.obstacles import Branches, Firmness, firmness
 from pscdsl.discover.trials import Trial, Trials
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.dims import Size, variable
-from pscdsl.typing.signatures import ArraySpec, DTypeClass, Spec, StaticSpec, TupleSpec
+from pscdsl.typing.dims import Size, apply, as_terms, variable
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    RepeatedSpec,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+)
 
 MAX_TRIALS = 48
 """Candidates that are tried for one function."""
@@ -44,6 +51,7 @@ def search(
     blame: Blame,
     branches: Branches,
     limit: int = MAX_TRIALS,
+    preconditions: bool = True,
 ) -> Search:
     """The cheapest candidate that is accepted, or the trials that failed."""
     found = Search()
@@ -66,7 +74,7 @@ def search(
         if blocking:
             limit = min(limit, MAX_TRIALS_BLOCKED)
         for successor in _successors(candidate, trial.errors, options, blame):
-            if successor not in seen:
+            if successor not in seen and (preconditions or not successor.facts):
                 seen.add(successor)
                 heapq.heappush(queue, (successor.cost, next(order), successor))
     return found
@@ -106,7 +114,20 @@ def _in_terms_of_statics(candidate: Candidate, fact: Fact) -> Iterator[Fact]:
 
 
 def _generalised(size: Size, value: int, name: str) -> Size:
-    return variable(name) if isinstance(size, int) and size == value else size
+    """A size with a name in place of a number: the size itself, or what it is divided by."""
+    if isinstance(size, int):
+        return variable(name) if size == value else size
+    total: Size = 0
+    for monomial, coefficient in as_terms(size):
+        product: Size = coefficient
+        for factor in monomial:
+            if factor.kind == "name":
+                product = product * variable(factor)
+            else:
+                args = [_generalised(each, value, name) for each in factor.args]
+                product = product * apply(factor.kind, args)
+        total = total + product
+    return size if total == size else total
 
 
 def _consistent(candidate: Candidate) -> bool:
@@ -164,4 +185,6 @@ def retyped_spec(spec: Spec, old: str, new: str) -> Spec:
         )
     if isinstance(spec, TupleSpec):
         return TupleSpec(tuple(retyped_spec(each, old, new) for each in spec.items))
+    if isinstance(spec, RepeatedSpec):
+        return replace(spec, item=retyped_spec(spec.item, old, new))
     return spec

@@ -16,6 +16,7 @@ from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
     DTypeClass,
+    RepeatedSpec,
     Signature,
     Spec,
     StaticSpec,
@@ -122,6 +123,7 @@ def first_choice(signature: Signature, rank: int = 1) -> Choice:
     dtypes: dict[str, DTypeClass] = {}
     groups: dict[str, int] = {}
     statics: dict[str, StaticType] = {}
+    lengths: dict[str, int] = {}
     for parameter in signature.parameters:
         for where, part in walk_paths(parameter.spec, parameter.name):
             if isinstance(part, ArraySpec):
@@ -130,8 +132,11 @@ def first_choice(signature: Signature, rank: int = 1) -> Choice:
                 groups.update((group_name(d), rank) for d in part.dims if isinstance(d, Variadic))
             elif isinstance(part, StaticSpec) and part.samples:
                 statics[where] = StaticType(part.samples[0])
+            elif isinstance(part, RepeatedSpec):
+                lengths[part.label] = 2
     return Choice(
         dtypes=tuple((name, each.usual_first()[0]) for name, each in dtypes.items()),
         ranks=tuple(groups.items()),
+        lengths=tuple(lengths.items()),
         statics=tuple(statics.items()),
     )

@@ -34,6 +34,9 @@ class Usage:
     names: dict[int, str] = field(default_factory=dict[int, str])
     """What the body calls the sizes of its axes."""
     product: bool = False
+    """An operand of a product of matrices."""
+    turned: bool = False
+    """Transposed somewhere."""
     index: bool = False
     static: bool = False
     flag: bool = False
@@ -167,7 +170,7 @@ class _Reader:
         if usage is None:
             return
         if node.attr in ("T", "mT", "transpose"):
-            usage.product = True
+            usage.turned = True
         elif not hasattr(np.ndarray, node.attr):
             usage.attributes.setdefault(node.attr, node)
 

@@ -11,7 +11,7 @@ from pscdsl.discover.search import retyped
 from pscdsl.discover.statics import first_dtypes, fixed, opened
 from pscdsl.discover.trials import Trials
 from pscdsl.typing.dims import Dim, names
-from pscdsl.typing.notation import DimSpec
+from pscdsl.typing.notation import DimSpec, Variadic
 from pscdsl.typing.signatures import ArraySpec, DTypeClass, Spec, walk_paths
 
 
@@ -25,6 +25,11 @@ def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
         if trials.accepts(each):
             return each
     return None
+
+
+def has_group(spec: Spec) -> bool:
+    """Whether a type has an open number of leading axes."""
+    return isinstance(spec, ArraySpec) and any(isinstance(dim, Variadic) for dim in spec.dims)
 
 
 def _batched(trials: Trials, candidate: Candidate) -> Candidate:

@@ -192,10 +192,15 @@ def _raise(frame: Frame, node: ast.Raise) -> Outcome:
 
 def _for(frame: Frame, node: ast.For) -> Outcome:
     source = evaluate(frame, node.iter)
-    if isinstance(source, Poison):
-        raise Poisoned
     broken = False
-    for item in elements(frame, source, node.iter):
+    if isinstance(source, Poison):
+        return _unrolled_in_doubt(frame, node)
+    try:
+        items = elements(frame, source, node.iter)
+    except Failure as failure:
+        frame.session.report(failure.at(frame.span(node.iter)))
+        return _unrolled_in_doubt(frame, node)
+    for item in items:
         frame.session.step()
         assign(frame, node.target, item)
         outcome = run(frame, node.body)
@@ -205,6 +210,15 @@ def _for(frame: Frame, node: ast.For) -> Outcome:
             broken = True
             break
     return None if broken else run(frame, node.orelse)
+
+
+def _unrolled_in_doubt(frame: Frame, node: ast.For) -> Outcome:
+    """What is wrong in the body of a loop whatever it runs over."""
+    assign(frame, node.target, POISON)
+    run(frame, node.body)
+    for statement in node.body:
+        frame.names.update(dict.fromkeys(targets(statement), POISON))
+    return None
 
 
 def _while(frame: Frame, node: ast.While) -> Outcome:
