@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from pscdsl.frontend.annotations import renamed
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.dims import Dim, Size, as_terms, names, variable
+from pscdsl.typing.dims import Dim, Size, apply, as_terms, names, variable
 from pscdsl.typing.dtypes import CLASSES, dtype, is_dtype_name
 from pscdsl.typing.notation import DimSpec
 from pscdsl.typing.signatures import (
@@ -125,3 +125,20 @@ def _plain(size: Size) -> bool:
     if isinstance(size, int):
         return size >= 1
     return all(coefficient > 0 or not monomial for monomial, coefficient in as_terms(size))
+
+
+def generalised(size: Size, value: int, name: str) -> Size:
+    """A size with a name in place of a number: the size itself, or what it is divided by."""
+    if isinstance(size, int):
+        return variable(name) if size == value else size
+    total: Size = 0
+    for monomial, coefficient in as_terms(size):
+        product: Size = coefficient
+        for factor in monomial:
+            if factor.kind == "name":
+                product = product * variable(factor)
+            else:
+                args = [generalised(each, value, name) for each in factor.args]
+                product = product * apply(factor.kind, args)
+        total = total + product
+    return size if total == size else total

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from pscdsl.discover.candidates import Candidate
+from pscdsl.discover.candidates import Candidate, generalised
 from pscdsl.discover.trials import Trials, first_choice
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dims import variable
+from pscdsl.typing.dims import Dim, variable
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.notation import DimSpec, Variadic
 from pscdsl.typing.signatures import (
@@ -67,16 +67,18 @@ def _result(tree: Type, classes: Mapping[DType, DTypeClass]) -> Spec | None:
 def _over_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
     """The result with a static parameter in place of the number that it has at first."""
     for name, each in candidate.specs:
-        if isinstance(each, StaticSpec) and each.kind == "int" and each.samples:
-            changed = _with_name(spec, name, each.samples[0])
+        value = each.samples[0] if isinstance(each, StaticSpec) and each.samples else None
+        if type(value) is int:
+            changed = _with_name(spec, name, value)
             if changed != spec:
                 yield changed
 
 
-def _with_name(spec: Spec, name: str, value: object) -> Spec:
+def _with_name(spec: Spec, name: str, value: int) -> Spec:
     if isinstance(spec, ArraySpec):
         dims: tuple[DimSpec, ...] = tuple(
-            variable(name) if isinstance(dim, int) and dim == value else dim for dim in spec.dims
+            generalised(dim, value, name) if isinstance(dim, int | Dim) else dim
+            for dim in spec.dims
         )
         return replace(spec, dims=dims)
     if isinstance(spec, TupleSpec):

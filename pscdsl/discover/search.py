@@ -9,13 +9,12 @@ from itertools import count
 
 from pscdsl.discover.alternatives import Alternative
 from pscdsl.discover.blame import Blame
-from pscdsl.discover.candidates import FLOAT, Candidate, array
+from pscdsl.discover.candidates import FLOAT, Candidate, array, generalised
 from pscdsl.discover.demands import demands
 from pscdsl.discover.obstacles import Branches, Firmness, firmness
 from pscdsl.discover.trials import Trial, Trials
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.dims import Size, apply, as_terms, variable
 from pscdsl.typing.signatures import (
     ArraySpec,
     DTypeClass,
@@ -107,27 +106,10 @@ def _in_terms_of_statics(candidate: Candidate, fact: Fact) -> Iterator[Fact]:
         value = spec.samples[0] if isinstance(spec, StaticSpec) and spec.samples else None
         if type(value) is not int or abs(value) < 2:
             continue
-        left, right = (_generalised(s, value, name) for s in (fact.left, fact.right))
+        left, right = (generalised(s, value, name) for s in (fact.left, fact.right))
         if left is not fact.left or right is not fact.right:
             yield Fact(fact.relation, left, right)
     yield fact
-
-
-def _generalised(size: Size, value: int, name: str) -> Size:
-    """A size with a name in place of a number: the size itself, or what it is divided by."""
-    if isinstance(size, int):
-        return variable(name) if size == value else size
-    total: Size = 0
-    for monomial, coefficient in as_terms(size):
-        product: Size = coefficient
-        for factor in monomial:
-            if factor.kind == "name":
-                product = product * variable(factor)
-            else:
-                args = [_generalised(each, value, name) for each in factor.args]
-                product = product * apply(factor.kind, args)
-        total = total + product
-    return size if total == size else total
 
 
 def _consistent(candidate: Candidate) -> bool:

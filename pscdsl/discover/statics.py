@@ -57,7 +57,7 @@ def opened(trials: Trials, candidate: Candidate) -> Candidate:
         if spec.kind == "int" and numbers and numbers == list(range(numbers[0], 5)):
             if numbers[0]:
                 facts.append(Fact("<=", numbers[0], variable(name)))
-    several = _with_samples(replace(candidate, facts=(*candidate.facts, *facts)), taken)
+    several = _with_samples(replace(candidate, facts=(*facts, *candidate.facts)), taken)
     one = _with_samples(candidate, {n: s[:1] for n, s in taken.items()})
     return several if trials.accepts(first_dtypes(several)) else one
 
