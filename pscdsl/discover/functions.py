@@ -19,7 +19,7 @@ from pscdsl.discover.rendering import Written, written
 from pscdsl.discover.results import declared_result
 from pscdsl.discover.search import Search, search
 from pscdsl.discover.statics import opened
-from pscdsl.discover.trials import Trials
+from pscdsl.discover.trials import Trial, Trials
 from pscdsl.discover.usage import FunctionStatement, Usage, usages
 from pscdsl.discover.widen import has_group, widened
 from pscdsl.frontend.functions import Closure
@@ -153,13 +153,19 @@ def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...
         span = seen.module.source.span(seen.function).head(3)
         ended = SearchEnded(function=seen.function.name, trials=trials.count, span=span)
         return "unknown", (ended,)
-    firm = standing([trial.errors for _, trial in found.failed])
+    firm = standing([found.blocked] if found.blocked else [t.errors for _, t in found.failed])
     if firm:
         return _status(firm), tuple(firm)
-    best, _ = min(found.failed, key=lambda each: len(each[1].errors))
+    best, _ = max(found.failed, key=lambda each: _progress(*each))
     errors = trials.run(named(best, seen.usages, seen.hints)).errors
     ordered = sorted(errors, key=lambda d: (-firmness(d), place(d)))
     return _status(ordered), tuple(ordered)
+
+
+def _progress(candidate: Candidate, trial: Trial) -> tuple[int, int, int]:
+    """How far a trial went before its first error, and how close it was to the evidence."""
+    line = min((place(each)[0] for each in trial.errors), default=0)
+    return line, -candidate.cost, -len(set(candidate.sizes()))
 
 
 def _status(findings: Sequence[Diagnostic]) -> Status:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from pscdsl.discover.usage import FunctionStatement, Usage, is_mapping, mutating_method
+from pscdsl.discover.usage import FunctionStatement, Usage, is_mapping, is_text, mutating_method
 from pscdsl.frontend import purity
 from pscdsl.frontend.annotations import spec_of
 from pscdsl.frontend.frames import Frame, Session
@@ -56,7 +56,7 @@ def unfit(
         refusal = purity.static_attribute([], mutated[1]) if mutated is not None else None
         if mutated is not None and refusal is not None:
             found.append(refusal.at(source.span(mutated[2])))
-        elif is_mapping(usage) or usage.attributes:
+        elif is_mapping(usage) or (usage.attributes and not is_text(usage)):
             attributes = tuple(each for each in usage.attributes if each != "append")
             how = "dict" if is_mapping(usage) else "object"
             found.append(

@@ -31,12 +31,12 @@ def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
     program = trials.one(definition, first_choice(definition.signature)).program
     if program is None or program.result is None:
         return None
-    spec = _result(program.result, _classes(candidate))
-    if spec is None:
-        return None
-    for each in (*_over_statics(spec, candidate), spec):
-        if trials.accepts(candidate, each):
-            return each
+    for classes in (_classes(candidate), {}):
+        spec = _result(program.result, classes)
+        if spec is not None:
+            for each in dict.fromkeys((*_over_statics(spec, candidate), spec)):
+                if trials.accepts(candidate, each):
+                    return each
     return None
 
 

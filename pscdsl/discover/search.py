@@ -42,6 +42,8 @@ class Search:
     accepted: Candidate | None = None
     trial: Trial | None = None
     failed: list[tuple[Candidate, Trial]] = field(default_factory=list[tuple[Candidate, Trial]])
+    blocked: tuple[Diagnostic, ...] = ()
+    """Obstacles that no signature can mend and that stand in no branch."""
 
 
 def search(
@@ -68,7 +70,8 @@ def search(
             return found
         found.failed.append((candidate, trial))
         blocking = [each for each in trial.errors if firmness(each)]
-        if any(not branches.hold(each) for each in blocking):
+        found.blocked = tuple(each for each in blocking if not branches.hold(each))
+        if found.blocked:
             return found
         if blocking:
             limit = min(limit, MAX_TRIALS_BLOCKED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 
 from pscdsl.discover.candidates import Candidate
@@ -25,8 +26,10 @@ from pscdsl.typing.signatures import (
 )
 from pscdsl.typing.trees import StaticType
 
-MAX_WORK = 400_000
-"""Statements and expressions elaborated for one function, over all its trials."""
+MAX_WORK = 60_000
+"""Statements of the function and its helpers and nodes of its tree, over all its trials."""
+MAX_STEPS = 10_000
+"""Statements that one trial may be, loops unrolled and helpers inlined."""
 MAX_CHOICES = 128
 """Choices of dtypes, ranks and static values that a signature is verified with."""
 
@@ -51,6 +54,7 @@ class Trials:
         self.closure = closure
         self.count = 0
         self.work = 0
+        self.nodes = sum(1 for _ in ast.walk(closure.node))
         spec = closure.node.args
         self.keyword_only = frozenset(each.arg for each in spec.kwonlyargs)
 
@@ -63,7 +67,9 @@ class Trials:
         """The function as a kernel with the candidate's signature."""
         signature = candidate.signature(self.closure.name, self.keyword_only)
         signature = Signature(signature.name, signature.parameters, result)
-        return Definition(self.closure, signature, candidate.facts)
+        definition = Definition(self.closure, signature, candidate.facts)
+        definition.most_steps = MAX_STEPS
+        return definition
 
     def run(self, candidate: Candidate) -> Trial:
         """The first choice of a candidate."""
@@ -88,7 +94,7 @@ class Trials:
         except Exception as error:
             return Trial(None, self._internal(f"{type(error).__name__}: {error}"))
         finally:
-            self.work += definition.steps - before + 1
+            self.work += definition.steps - before + self.nodes
 
     def accepts(self, candidate: Candidate, result: Spec | None = None) -> bool:
         """Whether every choice of a candidate is a program, or excluded by a precondition."""
@@ -109,7 +115,7 @@ class Trials:
                 return False
             finally:
                 self.count += 1
-                self.work += definition.steps
+                self.work += definition.steps + self.nodes
                 definition.steps = 0
         return accepted > 0
 

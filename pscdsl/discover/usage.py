@@ -70,6 +70,8 @@ class _Reader:
     def __init__(self, found: dict[str, Usage]) -> None:
         self.found = found
         self.aliases: dict[str, str] = {}
+        self.rebound: dict[str, int] = {}
+        """The line from which on a parameter stands for what a call returned."""
 
     def of(self, node: ast.AST | None) -> Usage | None:
         """The usage of the parameter that an expression stands for."""
@@ -111,6 +113,8 @@ class _Reader:
                 given = value.args[0]
                 if isinstance(given, ast.Name) and target.id not in self.found:
                     self.aliases[target.id] = given.id
+        if isinstance(target, ast.Name) and isinstance(value, ast.Call) and not self.of(value):
+            self.rebound.setdefault(target.id, value.end_lineno or value.lineno)
         usage, axis = self.size(value)
         if usage is not None and axis is not None and isinstance(target, ast.Name):
             usage.names.setdefault(axis, target.id)
@@ -128,6 +132,11 @@ class _Reader:
             direct.unpacked = len(names)
             direct.at_least(1)
 
+    def itself(self, node: ast.AST) -> bool:
+        """Whether a name still stands for the argument."""
+        line = self.rebound.get(node.id) if isinstance(node, ast.Name) else None
+        return line is None or (isinstance(node, ast.Name) and node.lineno <= line)
+
     def size(self, node: ast.AST) -> tuple[Usage | None, int | None]:
         """Whose size an expression is, and of which axis: `x.shape[0]`, `len(x)`."""
         if isinstance(node, ast.Subscript) and _is_attribute(node.value, "shape"):
@@ -141,7 +150,8 @@ class _Reader:
     def subscript(self, node: ast.Subscript) -> None:
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if usage := self.of(node.value):
-            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            keyed = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+            if keyed and self.itself(node.value):
                 usage.keyed = usage.keyed or node
             consumed = [
                 each
@@ -171,7 +181,7 @@ class _Reader:
             return
         if node.attr in ("T", "mT", "transpose"):
             usage.turned = True
-        elif not hasattr(np.ndarray, node.attr):
+        elif not hasattr(np.ndarray, node.attr) and self.itself(node.value):
             usage.attributes.setdefault(node.attr, node)
 
     def call(self, node: ast.Call) -> None:
@@ -234,6 +244,11 @@ def mutating_method(usage: Usage) -> tuple[str, str, ast.AST] | None:
         if name in _LIST:
             return "list", name, node
     return None
+
+
+def is_text(usage: Usage) -> bool:
+    """Whether what a body takes of a parameter are methods of strings."""
+    return bool(usage.attributes) and all(hasattr(str, each) for each in usage.attributes)
 
 
 def is_mapping(usage: Usage) -> bool:

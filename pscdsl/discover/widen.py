@@ -19,12 +19,23 @@ def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
     """The candidate with static values, leading axes and dtypes left open; None if none fits."""
     if not trials.accepts(first_dtypes(fixed(accepted))):
         return None
-    candidate = opened(trials, accepted)
+    candidate = opened(trials, _as_it_asserts(trials, accepted))
     candidate = _batched(trials, candidate)
     for each in _dtypes(candidate):
         if trials.accepts(each):
             return each
     return None
+
+
+def _as_it_asserts(trials: Trials, candidate: Candidate) -> Candidate:
+    """Sizes that the function itself asserts to be equal, as one name."""
+    program = trials.run(first_dtypes(fixed(candidate))).program
+    changed = candidate
+    for fact in () if program is None else program.facts.facts:
+        if fact.relation == "==" and fact not in candidate.facts:
+            renamed = {str(size) for size in (fact.left, fact.right)} <= set(changed.sizes())
+            changed = (changed.requiring(fact) or changed) if renamed else changed
+    return changed if trials.accepts(first_dtypes(fixed(changed))) else candidate
 
 
 def has_group(spec: Spec) -> bool:

@@ -29,6 +29,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.narrowing import is_known_array, is_scalar
+from pscdsl.numpy.layout import values_only
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
@@ -95,6 +96,7 @@ def invoke(
             raise Failure(refusal)
         kwargs = {name: value for name, value in kwargs.items() if name != "out"}
     if isinstance(function, Meaning):
+        kwargs = values_only(function.name, kwargs)
         if frame.program is None:
             return static_numpy(function, args, kwargs)
         args, kwargs = _plain_all(here, args, kwargs)

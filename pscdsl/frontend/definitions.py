@@ -11,7 +11,7 @@ from pscdsl.frontend.annotations import spec_of
 from pscdsl.frontend.arguments import settle
 from pscdsl.frontend.calls import with_origins
 from pscdsl.frontend.expressions import evaluate
-from pscdsl.frontend.frames import Frame, Session, session_of
+from pscdsl.frontend.frames import MAX_STEPS, Frame, Session, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.results import result_problems
@@ -56,6 +56,8 @@ class Definition:
     ) -> None:
         self.closure = closure
         self.name = closure.name
+        self.most_steps = MAX_STEPS
+        """How much work one elaboration may be."""
         self.steps = 0
         """How much work its elaborations were so far."""
         self._given_facts = tuple(facts)
@@ -180,7 +182,7 @@ class Definition:
         signature, node = self.signature, self.closure.node
         types = Instantiation(choice)
         program = Program(facts)
-        session = Session(program, self.closure)
+        session = Session(program, self.closure, self.most_steps)
         entry = program.current
         arguments: dict[str, Any] = {}
         declared: list[tuple[str, Type]] = []

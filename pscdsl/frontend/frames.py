@@ -59,8 +59,11 @@ def session_of(here: Builder | NoProgram) -> Session:
 class Session:
     """One elaboration.  Without a program only static values can be computed."""
 
-    def __init__(self, program: Program | None, root: Closure | None = None) -> None:
+    def __init__(
+        self, program: Program | None, root: Closure | None = None, most_steps: int = MAX_STEPS
+    ) -> None:
         self.program = program
+        self.most_steps = most_steps
         self.root = root
         if program is not None:
             program.session = self
@@ -84,9 +87,9 @@ class Session:
     def step(self) -> None:
         """Count one piece of work; a Failure past the bound."""
         self.steps += 1
-        if self.steps == MAX_STEPS:
-            raise Failure(TooManySteps(limit=MAX_STEPS))
-        if self.steps > MAX_STEPS:
+        if self.steps == self.most_steps:
+            raise Failure(TooManySteps(limit=self.most_steps))
+        if self.steps > self.most_steps:
             raise Poisoned
 
     @contextmanager

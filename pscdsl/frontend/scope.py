@@ -88,6 +88,8 @@ class StaticModule:
         self.folders = folders
         """Where its submodules are, if it is a package; several of a namespace package."""
         self._bindings: Bindings | None = None
+        self._unseen = False
+        """Whether it takes all names of a module that cannot be read."""
         self._values: dict[str, Any] = {}
         self._evaluating: set[str] = set()
         self.findings: list[Diagnostic] = []
@@ -122,7 +124,13 @@ class StaticModule:
             module = imported_module(self, node)
         except Failure:
             return ()  # whoever uses a name of it is told
+        if module is None:
+            self._unseen = True
         return () if module is None or module is self else module.exports()
+
+    def may_bind_more(self) -> bool:
+        """Whether it may have names that its text does not show."""
+        return bool(self.names.every) and (self._unseen or "globals()" in self.source.text)
 
     def exports(self) -> Iterable[str]:
         """The names that `from module import *` takes from this one."""
@@ -302,6 +310,8 @@ def member(module: StaticModule, name: str) -> Any:
         return ModuleValue(full, inner)
     if module.names.of("__getattr__"):
         raise Failure(ComputedName(module=module.module, name=name))
+    if module.may_bind_more():
+        return External(full)
     if module.path is None:
         return External(full)  # a folder that holds no such module; another one may
     owner = f"module `{module.module}`"

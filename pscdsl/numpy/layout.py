@@ -1,0 +1,23 @@
+"""Keywords that say how an array lies in memory: they have no meaning for values, and no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+ORDERS = frozenset("C F A K c f a k".split())
+MAKING = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "array asarray asanyarray ascontiguousarray copy eye zeros ones empty full zeros_like "
+        "ones_like empty_like full_like astype"
+    ).split()
+)
+"""Functions whose `order=` is about memory alone; in `reshape` and `ravel` it is about values."""
+
+
+def values_only(name: str, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords of a call without an `order=` that does not change the result."""
+    if name not in MAKING or kwargs.get("order", "") not in ORDERS:
+        return kwargs
+    return {key: value for key, value in kwargs.items() if key != "order"}
