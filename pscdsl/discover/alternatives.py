@@ -119,7 +119,7 @@ def _tuples(name: str, length: int) -> Iterator[Alternative]:
 def _repeated(name: str) -> Iterator[Alternative]:
     for rank in range(3):
         item = array(FLOAT, *(fresh(name, axis) for axis in range(rank)))
-        yield Alternative("tuple", RepeatedSpec(item, f"len({name})"), rank + 1)
+        yield Alternative("tuple", RepeatedSpec(item), rank + 1)
 
 
 def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:

@@ -6,7 +6,7 @@ equal, or becomes a precondition: a candidate says no more than was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pscdsl.frontend.annotations import renamed
@@ -17,10 +17,13 @@ from pscdsl.typing.notation import DimSpec
 from pscdsl.typing.signatures import (
     ArraySpec,
     DTypeClass,
+    OptionalSpec,
     Parameter,
+    RepeatedSpec,
     Signature,
     Spec,
     StaticSpec,
+    TupleSpec,
     arrays_of,
 )
 
@@ -42,6 +45,17 @@ def fresh(parameter: str, axis: int | str) -> Size:
 def owner(size: str) -> str:
     """The parameter that a fresh size belongs to; empty for other names."""
     return size.rpartition(_MARK)[0]
+
+
+def map_arrays(spec: Spec, change: Callable[[ArraySpec], ArraySpec]) -> Spec:
+    """The same type with other arrays; records are left as they are declared."""
+    if isinstance(spec, ArraySpec):
+        return change(spec)
+    if isinstance(spec, TupleSpec):
+        return TupleSpec(tuple(map_arrays(each, change) for each in spec.items))
+    if isinstance(spec, RepeatedSpec | OptionalSpec):
+        return replace(spec, item=map_arrays(spec.item, change))
+    return spec
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pscdsl.discover.ranks import other_ranks
 from pscdsl.discover.rendering import Written, written
 from pscdsl.discover.results import declared_result
 from pscdsl.discover.search import Search, search
-from pscdsl.discover.statics import opened
+from pscdsl.discover.statics import first_dtypes, fixed, opened
 from pscdsl.discover.trials import Trial, Trials
 from pscdsl.discover.usage import FunctionStatement, Usage, usages
 from pscdsl.discover.widen import has_group, widened
@@ -26,12 +26,14 @@ from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.scope import StaticModule
 from pscdsl.typing.codes.limits_discovery import SearchEnded
 from pscdsl.typing.diagnostics import Diagnostic, Severity
-from pscdsl.typing.signatures import NoneSpec
+from pscdsl.typing.signatures import NoneSpec, OptionalSpec
 
 Status = Literal["psc", "helper", "obstacle", "unknown"]
 MAX_ALSO = 4
 """Other signatures that are told once one was found."""
-MAX_TRIALS_ALSO = 16
+MAX_OPTIONAL = 3
+"""Parameters that are `None` by default for which another type is looked for."""
+MAX_TRIALS_OPTIONAL = 16
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def examine(module: StaticModule, function: FunctionStatement, closure: Closure)
     trials = Trials(closure)
     seen = _Seen(module, function, trials, used, hints, options, blame, Branches(source, function))
     found = search(trials, options, blame, seen.branches)
-    final = None if found.accepted is None else widened(trials, found.accepted)
+    final = None if found.accepted is None else _with_absent(seen, found.accepted)
     if found.accepted is None or found.trial is None or final is None:
         status, findings = _obstacle(found, seen)
         return replace(verdict, status=status, findings=findings, trials=trials.count)
@@ -127,17 +129,28 @@ def _ours(module: StaticModule, name: str) -> bool:
     )
 
 
-def _also(seen: _Seen, found: Candidate, final: Candidate) -> Iterator[Candidate]:
-    """Other signatures that fit: something in place of a default `None`, another rank."""
-    absent = [name for name, spec in found.specs if isinstance(spec, NoneSpec)]
-    for name in absent[:MAX_ALSO]:
+def _with_absent(seen: _Seen, accepted: Candidate) -> Candidate | None:
+    """The accepted candidate widened; what is `None` by default as an optional argument."""
+    absent = [name for name, spec in accepted.specs if isinstance(spec, NoneSpec)]
+    for name in absent[:MAX_OPTIONAL]:
         rest = [each for each in seen.options[name] if each.kind != "none"]
-        if rest:
-            options = {**seen.options, name: rest}
-            other = search(seen.trials, options, seen.blame, seen.branches, MAX_TRIALS_ALSO)
-            wide = other.accepted and widened(seen.trials, other.accepted)
-            if wide:
-                yield wide
+        options = {**seen.options, name: rest}
+        for other, spec in accepted.specs:
+            if isinstance(spec, OptionalSpec):
+                options[other] = [Alternative("declared", spec, 0)]
+        if not rest:
+            continue
+        given = search(seen.trials, options, seen.blame, seen.branches, MAX_TRIALS_OPTIONAL)
+        if given.accepted is not None:
+            spec = dict(given.accepted.specs)[name]
+            both = given.accepted.with_spec(name, OptionalSpec(spec), 0, 0)
+            if seen.trials.accepts(first_dtypes(fixed(both))):
+                accepted = both
+    return widened(seen.trials, accepted)
+
+
+def _also(seen: _Seen, found: Candidate, final: Candidate) -> Iterator[Candidate]:
+    """Other signatures that fit: another rank of one array."""
     if any(has_group(spec) for _, spec in final.specs):
         return  # the group stands for the ranks
     for each in other_ranks(seen.trials, found, seen.options, seen.blame, seen.branches):

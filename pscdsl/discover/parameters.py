@@ -25,7 +25,7 @@ def declared(module: StaticModule, function: FunctionStatement, name: str) -> Sp
     for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
         if each.arg == name and isinstance(each.annotation, ast.Subscript | ast.Name):
             try:
-                found = spec_of(Frame(Session(None), module.source, module), each.annotation, name)
+                found = spec_of(Frame(Session(None), module.source, module), each.annotation)
             except (Failure, Poisoned):
                 return None
             return found if any(True for _ in arrays_of(found)) else None

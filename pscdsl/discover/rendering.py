@@ -16,6 +16,7 @@ from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import BOOL
 from pscdsl.typing.signatures import (
     ArraySpec,
+    OptionalSpec,
     RepeatedSpec,
     Spec,
     StaticSpec,
@@ -84,6 +85,8 @@ class _Spelling:
             return f'{head}["{dims}"]' if dims else head
         if isinstance(spec, TupleSpec):
             return f"tuple[{', '.join(self.of(each, candidate, '') for each in spec.items)}]"
+        if isinstance(spec, OptionalSpec):
+            return f"{self.of(spec.item, candidate, '')} | None"
         if isinstance(spec, RepeatedSpec):
             return f"tuple[{self.of(spec.item, candidate, '')}, ...]"
         if isinstance(spec, StaticSpec) and spec.kind == "Callable":

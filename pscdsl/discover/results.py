@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from pscdsl.discover.candidates import Candidate, generalised
+from pscdsl.discover.candidates import Candidate, generalised, map_arrays
 from pscdsl.discover.trials import Trials, first_choice
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Dim, variable
@@ -75,12 +75,11 @@ def _over_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
 
 
 def _with_name(spec: Spec, name: str, value: int) -> Spec:
-    if isinstance(spec, ArraySpec):
+    def changed(array: ArraySpec) -> ArraySpec:
         dims: tuple[DimSpec, ...] = tuple(
             generalised(dim, value, name) if isinstance(dim, int | Dim) else dim
-            for dim in spec.dims
+            for dim in array.dims
         )
-        return replace(spec, dims=dims)
-    if isinstance(spec, TupleSpec):
-        return TupleSpec(tuple(_with_name(each, name, value) for each in spec.items))
-    return spec
+        return replace(array, dims=dims)
+
+    return map_arrays(spec, changed)

@@ -9,20 +9,13 @@ from itertools import count
 
 from pscdsl.discover.alternatives import Alternative
 from pscdsl.discover.blame import Blame
-from pscdsl.discover.candidates import FLOAT, Candidate, array, generalised
+from pscdsl.discover.candidates import FLOAT, Candidate, array, generalised, map_arrays
 from pscdsl.discover.demands import demands
 from pscdsl.discover.obstacles import Branches, Firmness, firmness
 from pscdsl.discover.trials import Trial, Trials
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.signatures import (
-    ArraySpec,
-    DTypeClass,
-    RepeatedSpec,
-    Spec,
-    StaticSpec,
-    TupleSpec,
-)
+from pscdsl.typing.signatures import ArraySpec, DTypeClass, Spec, StaticSpec
 
 MAX_TRIALS = 48
 """Candidates that are tried for one function."""
@@ -157,19 +150,10 @@ def _same_rank(one: Spec, other: Spec) -> bool:
 
 def retyped(candidate: Candidate, old: str, new: str, cost: int = 0) -> Candidate:
     """Another dtype in place of a class, in every parameter."""
-    specs = tuple((name, retyped_spec(spec, old, new)) for name, spec in candidate.specs)
+
+    def changed(spec: ArraySpec) -> ArraySpec:
+        meant = isinstance(spec.dtype, DTypeClass) and spec.dtype.name == old
+        return array(new, *spec.dims) if meant else spec
+
+    specs = tuple((name, map_arrays(spec, changed)) for name, spec in candidate.specs)
     return replace(candidate, specs=specs, cost=candidate.cost + cost)
-
-
-def retyped_spec(spec: Spec, old: str, new: str) -> Spec:
-    """Another dtype in place of a class."""
-    if isinstance(spec, ArraySpec):
-        name = spec.dtype.name
-        return (
-            array(new, *spec.dims) if isinstance(spec.dtype, DTypeClass) and name == old else spec
-        )
-    if isinstance(spec, TupleSpec):
-        return TupleSpec(tuple(retyped_spec(each, old, new) for each in spec.items))
-    if isinstance(spec, RepeatedSpec):
-        return replace(spec, item=retyped_spec(spec.item, old, new))
-    return spec

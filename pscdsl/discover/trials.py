@@ -17,6 +17,7 @@ from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
     DTypeClass,
+    OptionalSpec,
     RepeatedSpec,
     Signature,
     Spec,
@@ -130,6 +131,7 @@ def first_choice(signature: Signature, rank: int = 1) -> Choice:
     groups: dict[str, int] = {}
     statics: dict[str, StaticType] = {}
     lengths: dict[str, int] = {}
+    given: dict[str, bool] = {}
     for parameter in signature.parameters:
         for where, part in walk_paths(parameter.spec, parameter.name):
             if isinstance(part, ArraySpec):
@@ -139,10 +141,13 @@ def first_choice(signature: Signature, rank: int = 1) -> Choice:
             elif isinstance(part, StaticSpec) and part.samples:
                 statics[where] = StaticType(part.samples[0])
             elif isinstance(part, RepeatedSpec):
-                lengths[part.label] = 2
+                lengths[where] = 2
+            elif isinstance(part, OptionalSpec):
+                given[where] = True
     return Choice(
         dtypes=tuple((name, each.usual_first()[0]) for name, each in dtypes.items()),
         ranks=tuple(groups.items()),
         lengths=tuple(lengths.items()),
+        given=tuple(given.items()),
         statics=tuple(statics.items()),
     )

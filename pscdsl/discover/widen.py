@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from pscdsl.discover.candidates import FLOAT, INT, Candidate
+from pscdsl.discover.candidates import FLOAT, INT, Candidate, map_arrays
 from pscdsl.discover.results import BATCH, declared_result
 from pscdsl.discover.search import retyped
 from pscdsl.discover.statics import first_dtypes, fixed, opened
 from pscdsl.discover.trials import Trials
 from pscdsl.typing.dims import Dim, names
 from pscdsl.typing.notation import DimSpec, Variadic
-from pscdsl.typing.signatures import ArraySpec, DTypeClass, Spec, walk_paths
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    OptionalSpec,
+    Spec,
+    arrays_of,
+    walk_paths,
+)
 
 
 def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
@@ -40,7 +47,7 @@ def _as_it_asserts(trials: Trials, candidate: Candidate) -> Candidate:
 
 def has_group(spec: Spec) -> bool:
     """Whether a type has an open number of leading axes."""
-    return isinstance(spec, ArraySpec) and any(isinstance(dim, Variadic) for dim in spec.dims)
+    return any(isinstance(dim, Variadic) for each in arrays_of(spec) for dim in each.dims)
 
 
 def _batched(trials: Trials, candidate: Candidate) -> Candidate:
@@ -59,13 +66,14 @@ Grouping = dict[str, int]
 
 def _groupings(candidate: Candidate) -> Iterator[Grouping]:
     """The groups to try, the largest first."""
-    arrays = {
-        name: spec.dims
-        for name, spec in candidate.specs
-        if isinstance(spec, ArraySpec) and spec.dims
-    }
-    inner = [spec for _, spec in candidate.specs if not isinstance(spec, ArraySpec)]
-    if not arrays or any(isinstance(p, ArraySpec) for s in inner for _, p in walk_paths(s, "")):
+    arrays: dict[str, tuple[DimSpec, ...]] = {}
+    for name, spec in candidate.specs:
+        inner = spec.item if isinstance(spec, OptionalSpec) else spec
+        if isinstance(inner, ArraySpec) and inner.dims:
+            arrays[name] = inner.dims
+        elif not isinstance(inner, ArraySpec) and any(True for _ in arrays_of(inner)):
+            return
+    if not arrays:
         return
     demanded = frozenset[str]().union(*(fact.names() for fact in candidate.facts))
     shared = _common_prefix(list(arrays.values()))
@@ -80,12 +88,13 @@ def _groupings(candidate: Candidate) -> Iterator[Grouping]:
 
 
 def _grouped(candidate: Candidate, grouping: Grouping) -> tuple[tuple[str, Spec], ...]:
-    specs: list[tuple[str, Spec]] = []
-    for name, spec in candidate.specs:
-        if isinstance(spec, ArraySpec) and name in grouping:
-            spec = replace(spec, dims=(BATCH, *spec.dims[grouping[name] :]))
-        specs.append((name, spec))
-    return tuple(specs)
+    def grouped(name: str) -> Callable[[ArraySpec], ArraySpec]:
+        return lambda spec: replace(spec, dims=(BATCH, *spec.dims[grouping[name] :]))
+
+    return tuple(
+        (name, map_arrays(spec, grouped(name)) if name in grouping else spec)
+        for name, spec in candidate.specs
+    )
 
 
 def _common_prefix(shapes: Sequence[tuple[DimSpec, ...]]) -> int:
