@@ -153,6 +153,18 @@ REFUSED: dict[str, tuple[dict[str, str], str, str, str]] = {
         "x * N",
         "PSC932",
     ),
+    "a name that may be one of many that cannot be seen": (
+        {"pkg/__init__.py": "from ._compiled import *\n"},
+        "import pkg",
+        "pkg.f(x)",
+        "PSC910",
+    ),
+    "a name that a module may write into its own globals": (
+        {"pkg/__init__.py": "import tools\ntools.fill(globals())\n"},
+        "import pkg",
+        "pkg.f(x)",
+        "PSC910",
+    ),
     "branches that do not agree": (
         {},
         "import os\nif os.environ:\n    N = 2\nelse:\n    N = 3",

@@ -123,14 +123,15 @@ class StaticModule:
         try:
             module = imported_module(self, node)
         except Failure:
-            return ()  # whoever uses a name of it is told
+            module = None  # whoever uses a name of it is told
         if module is None:
             self._unseen = True
         return () if module is None or module is self else module.exports()
 
     def may_bind_more(self) -> bool:
         """Whether it may have names that its text does not show."""
-        return bool(self.names.every) and (self._unseen or "globals()" in self.source.text)
+        self.bindings()  # reads the imports
+        return self._unseen or "globals()" in self.source.text
 
     def exports(self) -> Iterable[str]:
         """The names that `from module import *` takes from this one."""
