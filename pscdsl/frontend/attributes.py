@@ -174,8 +174,8 @@ def _of_static(value: Any, name: str) -> Any:
         return getattr(value, name)
     if isinstance(value, int | float | complex) and name in ("real", "imag"):
         return getattr(value, name)
-    if isinstance(value, DType) and name in ("itemsize", "name"):
-        return value.bits // 8 if name == "itemsize" else value.name
+    if isinstance(value, DType) and name in ("char", "itemsize", "kind", "name"):
+        return getattr(to_numpy(value), name)
     static = getattr(value, "STATIC_ATTRIBUTES", ())
     if name in static:
         return getattr(value, name)

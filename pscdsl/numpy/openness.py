@@ -43,7 +43,7 @@ def as_dtype(dtype: object) -> DType | None:
     """A dtype argument, maybe by its name; a Failure if it is none."""
     if dtype is None or isinstance(dtype, DType):
         return dtype
-    shown = repr(dtype)
+    shown = f"an array ({dtype.type})" if isinstance(dtype, Value | Weak) else repr(dtype)
     if isinstance(dtype, str) and is_dtype_name(dtype):
         return named(dtype)
     if isinstance(dtype, str | np.dtype):
