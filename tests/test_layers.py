@@ -64,7 +64,7 @@ ALLOWED: dict[str, set[str]] = {
     "custom": MIDDLE,
     "errors": MIDDLE,
     "kernel": MIDDLE | {"boundary", "custom", "errors"},
-    "entry": {"pytest_plugin"},
+    "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
     "cli": MIDDLE | {"discover", "kernel", "pscdsl"},
 }

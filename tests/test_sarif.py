@@ -191,6 +191,17 @@ def test_suppressed_results_and_the_state_of_the_invocation(
     assert [result["ruleId"] for result in short["results"]] == ["PSC100"]
 
 
+def test_two_classes_of_one_code_are_one_rule() -> None:
+    class Copied(NotPython):
+        """A finding that was read back from somewhere."""
+
+    span = Span("a.py", 1, 1, 1, 1)
+    both: list[Diagnostic] = [NotPython(reason="a", span=span), Copied(reason="b", span=span)]
+    [run] = log(both, Sources())["runs"]
+    assert len(run["tool"]["driver"]["rules"]) == 1
+    assert len(run["invocations"][0]["toolExecutionNotifications"]) == 2
+
+
 def test_a_place_in_a_notebook_is_told_in_words() -> None:
     span = Span("n.ipynb:cell 3", 2, 5, 2, 6)
     finding = NotPython(reason="odd", span=span, labels=(Label(span, "here"),))

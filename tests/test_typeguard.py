@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import os
 import subprocess
 import sys
 import threading
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -293,3 +295,14 @@ def test_the_plug_in_needs_no_runtime() -> None:
         "assert typeguard.check_type(['x'], List['str']) == ['x']"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_what_typeguard_loads_is_not_the_package() -> None:
+    code = (
+        "import sys, pscdsl_typeguard as entry; assert entry.lookup(int, (), ()) is None;"
+        "assert 'pscdsl' not in sys.modules; from pscdsl import f32;"
+        "assert entry.lookup(f32['n'], (), ()) is not None; assert entry.lookup(int, (), ()) is None"
+    )
+    root = Path(__file__).parent.parent
+    paths = os.pathsep.join([str(root / "pscdsl" / "entry"), str(root)])
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": paths})

@@ -38,6 +38,7 @@ _FAMILIES = {
     "8": "performance",
     "9": "limits",
 }
+_NOT_LOOKED_AT = (NotPython.code, InternalError.code)
 _PROBLEM = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "recommendation"}
 
 
@@ -72,12 +73,13 @@ def document(
     exit_code: int = 0,
 ) -> Object:
     """The log as an object."""
-    kinds = sorted({type(each.finding) for each in results}, key=lambda kind: kind.code)
+    by_code = {each.finding.code: type(each.finding) for each in results}
+    codes = sorted(by_code)
     places = _Places(sources or Sources())
-    driver: Object = {"name": "pscdsl", "rules": [rule(kind) for kind in kinds]}
+    driver: Object = {"name": "pscdsl", "rules": [rule(by_code[code]) for code in codes]}
     if version:
         driver["version"] = version
-    failed = any(isinstance(each.finding, InternalError) for each in results)
+    failed = any(each.finding.code == InternalError.code for each in results)
     invocation: Object = {
         "executionSuccessful": not failed,
         "exitCode": exit_code,
@@ -85,7 +87,7 @@ def document(
         "toolExecutionNotifications": [
             places.notification(each.finding)
             for each in results
-            if isinstance(each.finding, NotPython | InternalError)
+            if each.finding.code in _NOT_LOOKED_AT
         ],
     }
     run: Object = {
@@ -93,7 +95,7 @@ def document(
         "columnKind": "utf16CodeUnits",
         "originalUriBaseIds": {_ROOT: {"uri": _folder()}},
         "invocations": [invocation],
-        "results": [places.result(each, kinds.index(type(each.finding))) for each in results],
+        "results": [places.result(each, codes.index(each.finding.code)) for each in results],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
