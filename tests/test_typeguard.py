@@ -301,7 +301,8 @@ def test_what_typeguard_loads_is_not_the_package() -> None:
     code = (
         "import sys, pscdsl_typeguard as entry; assert entry.lookup(int, (), ()) is None;"
         "assert 'pscdsl' not in sys.modules; from pscdsl import f32;"
-        "assert entry.lookup(f32['n'], (), ()) is not None; assert entry.lookup(int, (), ()) is None"
+        "assert entry.lookup(f32['n'], (), ()) is not None;"
+        "assert entry.lookup(int, (), ()) is None"
     )
     root = Path(__file__).parent.parent
     paths = os.pathsep.join([str(root / "pscdsl" / "entry"), str(root)])
