@@ -8,10 +8,10 @@ bin    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit bench format clean
+.PHONY: help demo test lint types unit bench bench-check format clean
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo ## Check the examples and the standard library, then train a model on real data.
 	$(bin)/pscdsl check examples stdlib
@@ -33,12 +33,15 @@ unit: $(VENV)/.test ## The test suite.
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
 	$(bin)/python -m tests.benchmarks
 
+bench-check: $(VENV)/.test ## Check a project of a thousand kernels, beside mypy and pyright.
+	$(bin)/python -m tests.benchmarks.synthetic
+
 format: $(VENV)/.test ## Rewrite the sources in the project's format.
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
 clean: ## Remove the environment and everything built.
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .pscdsl_cache
 
 # A stamp a set of extras: installed once, and again when the requirements change.
 $(VENV)/.demo: extras := examples

@@ -61,12 +61,13 @@ ALLOWED: dict[str, set[str]] = {
     "frontend": MIDDLE,
     "discover": MIDDLE,
     "boundary": MIDDLE,
+    "checking": MIDDLE | {"pscdsl"},
     "custom": MIDDLE,
     "errors": MIDDLE,
     "kernel": MIDDLE | {"boundary", "custom", "errors"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
-    "cli": MIDDLE | {"discover", "kernel", "pscdsl"},
+    "cli": MIDDLE | {"checking", "discover", "kernel", "pscdsl"},
 }
 
 

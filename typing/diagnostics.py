@@ -80,6 +80,11 @@ class _Facts:
     def __hash__(self) -> int:
         return hash((type(self), self._compared()))
 
+    @classmethod
+    def fact_names(cls) -> tuple[str, ...]:
+        """The names of the fields."""
+        return cls._fields
+
     def replaced(self, **changes: object) -> Self:
         """A copy with other values in some fields."""
         copy = object.__new__(type(self))

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pscdsl.cli import Unusable
+from pscdsl.cli.checking import add_checking, checked
 from pscdsl.cli.colour import add_colour, wants_colour
 from pscdsl.cli.formats import Outcome, render
 from pscdsl.configuration.reading import find_settings, read_settings
@@ -41,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict", action=argparse.BooleanOptionalAction, help="fail on warnings too"
     )
+    add_checking(parser)
     parser.add_argument("--show-types", action="store_true", help="print the type of each kernel")
     add_colour(parser)
     files = parser.add_argument_group("settings and baseline")
@@ -76,9 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     known = Baseline() if writing or not settings.baseline else _baseline(settings.baseline)
     paths = _paths(arguments, settings)
 
-    from pscdsl.frontend.check import check_paths
-
-    result = check_paths(paths, _excluded(arguments, settings, paths))
+    excluded = _excluded(arguments, settings, paths)
+    result = checked(arguments, paths, excluded, settings.root)
     sources = Sources()
     fingerprints = Fingerprints(sources)
     sorted_out = triage(

@@ -74,7 +74,7 @@ def check_source(text: str, path: str) -> CheckResult:
         except Failure as failure:
             return CheckResult(failure.diagnostics, (), 1)
         module = project.add(source, path if os.path.isfile(path) else None)
-        return _summary([check_module(module)])
+        return summary([check_module(module)])
 
 
 def check_paths(
@@ -83,18 +83,24 @@ def check_paths(
     """Check files, and the Python files and notebooks below folders, but for those excluded."""
     files = files_below(paths, excluded)
     with deep_stack():
-        return _summary([check_file(files, path) for path in files.given])
+        return summary([check_file(files, path)[0] for path in files.given])
 
 
-def check_file(files: Files, path: str) -> CheckResult:
-    """Check one of the files.
+def check_file(files: Files, path: str) -> tuple[CheckResult, Project]:
+    """Check one of the files; also the modules that were read for it.
 
     What is found depends on nothing but these files: not on which of them were checked before.
     """
+    project = Project(files=files)
     try:
-        return check_module(Project(files=files).at(path))
+        return check_module(project.at(path)), project
     except Failure as failure:
-        return CheckResult(failure.diagnostics, (), 1)
+        return CheckResult(failure.diagnostics, (), 1), project
+    except RecursionError:
+        found = InternalError(what="the module is nested too deeply")
+    except Exception as error:
+        found = InternalError(what=f"{type(error).__name__}: {error}")
+    return CheckResult((found.at(Span(shown_path(path), 1, 1, 1, 1)),), (), 1), project
 
 
 @contextmanager
@@ -385,7 +391,7 @@ def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield getattr(part, "body", [])
 
 
-def _summary(results: Sequence[CheckResult]) -> CheckResult:
+def summary(results: Sequence[CheckResult]) -> CheckResult:
     """One result of several: comments are applied, and what is found twice is told once."""
     comments = tuple({each.span: each for result in results for each in result.comments}.values())
     examined = together(result.examined for result in results)

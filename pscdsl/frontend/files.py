@@ -75,6 +75,24 @@ class Files:
         word = name.encode()
         return tuple(path for path in self.all() if word in self._raw(path))
 
+    def answer_to(self, question: str) -> str:
+        """What stands for the answer to a question about all files; it changes if the answer does.
+
+        A word asks for the files in which it occurs, and for their content; `module NAME` for the
+        files of a module and of those in it, not for their content; `file PATH` for the content of
+        one.
+        """
+        kind, _, argument = question.partition(" ")
+        if not argument:
+            parts = [f"{path}\0{self.digest(path)}" for path in self.mentioning(question)]
+        elif kind == "file":
+            parts = [self.digest(os.path.realpath(argument))]
+        else:
+            names = ((module_name(path)[0], path) for path in self.all())
+            parts = [path for name, path in names if f"{name}.".startswith(f"{argument}.")]
+        text = "\0".join(parts).encode(errors="surrogateescape")
+        return blake2b(text, digest_size=16).hexdigest()
+
     def all(self) -> tuple[str, ...]:
         """The files given and those that they import, directly or not, as far as can be told.
 

@@ -46,6 +46,10 @@ class Project:
         self.by_path[path] = module
         return module
 
+    def modules(self) -> tuple[StaticModule, ...]:
+        """All modules that were needed."""
+        return (*self.by_path.values(), *self._namespaces.values())
+
     def module(self, name: str, asker: StaticModule) -> StaticModule | None:
         """A module by its full name; None if its source is not below the roots."""
         own = () if asker.path is None else (module_name(asker.path)[1],)

@@ -96,7 +96,7 @@ class StaticModule:
         self.asked: set[Question] = set()
         """The modules that were looked for because of what this one says."""
         self.searched: set[str] = set()
-        """The names whose writers were looked for, because this module binds them."""
+        """What was asked of all files because of what this one binds; see `Files.answer_to`."""
 
     @property
     def module(self) -> str:
