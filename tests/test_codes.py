@@ -22,6 +22,11 @@ def _section(kind: type[Diagnostic], name: str) -> str:
     return "\n".join(_BLOCK.findall(sections.get(name, "")))
 
 
+def example(kind: type[Diagnostic]) -> str:
+    """The program that a kind of diagnostic rejects, empty if there is none."""
+    return _section(kind, "Example")
+
+
 @BY_CODE
 def test_the_explanation_has_a_title_and_says_more(kind: type[Diagnostic]) -> None:
     title, _, rest = kind.explanation().partition("\n")

@@ -244,6 +244,7 @@ def test_json_holds_the_facts() -> None:
                 "end_column": 11,
                 "help": "help",
                 "kernel": "f",
+                "fix": None,
             }
         ],
         "kernels": [

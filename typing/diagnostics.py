@@ -12,6 +12,7 @@ from enum import Enum
 from inspect import cleandoc, get_annotations
 from typing import ClassVar, Self, dataclass_transform
 
+from pscdsl.typing.fixes import Fix
 from pscdsl.typing.spans import NOWHERE, Span
 
 
@@ -31,7 +32,9 @@ class Label:
     text: str
 
 
-_UNCOMPARED = ("choice", "kernel", "spelling")
+_UNCOMPARED = ("choice", "fixes", "kernel", "spelling")
+_ASSERTION = re.compile(r"(?:(?! or )[^`])*`(assert [^`]*)`")
+"""A help that names an `assert` first, and not as one way among others."""
 _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
 _SIZED = re.compile(r"`(?:assert |\.reshape\(|np\.broadcast_to\()[^`]*`")
 """Code that a help proposes in which names are sizes."""
@@ -109,6 +112,8 @@ class Diagnostic(_Facts):
     """Where the signature leaves something open: for what it was found; not compared."""
     spelling: tuple[tuple[str, str], ...] = ()
     """How the kernel's code writes the names of sizes: `n` is `x.shape[0]`; not compared."""
+    fixes: tuple[Fix, ...] = ()
+    """What would mend it, the likeliest first: alternatives, of which one is made; not compared."""
 
     def __init_subclass__(cls, code: str = "", severity: Severity | None = None) -> None:
         super().__init_subclass__()
@@ -143,6 +148,11 @@ class Diagnostic(_Facts):
             return re.sub(r"[A-Za-z_]\w*", lambda n: spelling.get(n[0], n[0]), found[0])
 
         return _SIZED.sub(written, text)
+
+    def assertion(self) -> str | None:
+        """The `assert` statement that the advice names before anything else, if it does."""
+        found = _ASSERTION.match(self.advice() or "")
+        return found[1] if found else None
 
     def at(self, span: Span) -> Self:
         """This finding at a place, unless it has one already."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +25,8 @@ from pscdsl.findings.fingerprints import Fingerprints
 from pscdsl.findings.selection import Layer
 from pscdsl.findings.triage import Triage, triage
 from pscdsl.report.kinds import is_known
-from pscdsl.report.sources import Sources
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.report.sources import Sources, printable
+from pscdsl.typing.diagnostics import Diagnostic, Failure
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +43,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--strict", action=argparse.BooleanOptionalAction, help="fail on warnings too"
     )
     add_checking(parser)
+    parser.add_argument("--fix", action="store_true", help="make the fixes that keep the meaning")
+    parser.add_argument(
+        "--unsafe-fixes", action="store_true", help="with --fix or --diff: make the others too"
+    )
+    parser.add_argument(
+        "--diff",
+        action="store_true",
+        help="print what --fix would change and write nothing; exit code 1 if that is something",
+    )
     parser.add_argument("--show-types", action="store_true", help="print the type of each kernel")
     add_colour(parser)
     files = parser.add_argument_group("settings and baseline")
@@ -78,8 +87,27 @@ def run(arguments: argparse.Namespace) -> int:
     known = Baseline() if writing or not settings.baseline else _baseline(settings.baseline)
     paths = _paths(arguments, settings)
 
+    if arguments.unsafe_fixes and not (arguments.fix or arguments.diff):
+        raise Unusable("--unsafe-fixes goes with --fix or --diff")
+
     excluded = _excluded(arguments, settings, paths)
-    result = checked(arguments, paths, excluded, settings.root)
+    fixed = ""
+    if arguments.fix or arguments.diff:
+        from pscdsl.cli import fixing
+
+        def wanted(found: Sequence[Diagnostic], texts: Mapping[str, str]) -> Sequence[Diagnostic]:
+            prints = Fingerprints(Sources(texts))
+            return triage(found, (), selection, known, (), prints).reported
+
+        unsafe, write = arguments.unsafe_fixes, not arguments.diff
+        made = fixing.fix(paths, excluded, wanted, unsafe=unsafe, write=write)
+        if arguments.diff:
+            # A patch must be exact; a terminal must not be steered.
+            sys.stdout.write(printable(made.diff) if sys.stdout.isatty() else made.diff)
+            return int(bool(made.diff))
+        result, fixed = made.result, made.summary
+    else:
+        result = checked(arguments, paths, excluded, settings.root)
     sources = Sources()
     fingerprints = Fingerprints(sources)
     sorted_out = triage(
@@ -94,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _write_baseline(arguments.write_baseline, sorted_out, fingerprints)
     stale = settings.strict_baseline and bool(sorted_out.stale)
     code = int(sorted_out.fails(strict=settings.strict) or stale)
-    outcome = Outcome(result, sorted_out, fingerprints, sources, bool(known.entries), code)
+    outcome = Outcome(result, sorted_out, fingerprints, sources, bool(known.entries), code, fixed)
     shown = render(
         settings.format,
         outcome,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pscdsl.findings.fingerprints import Fingerprints
 from pscdsl.findings.triage import Triage
 from pscdsl.report.sources import Sources, printable, shown_path
-from pscdsl.report.summary import ordered, sentence
+from pscdsl.report.summary import fixable, ordered, sentence
 from pscdsl.typing.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ class Outcome:
     sources: Sources
     has_baseline: bool
     exit_code: int
+    fixed: str = ""
+    """How many findings were fixed, in words."""
 
 
 def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppressed: bool) -> str:
@@ -49,7 +51,8 @@ def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppr
         return github.render(found) + rows + last
     from pscdsl.report import text
 
-    return text.render(found, outcome.sources, colour=colour) + rows + last
+    notes = "".join(f"{note}\n" for note in (outcome.fixed, fixable(found)) if note)
+    return text.render(found, outcome.sources, colour=colour) + rows + notes + last
 
 
 def _sarif(outcome: Outcome, hide_suppressed: bool) -> str:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from pscdsl.builder import Builder
 from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
@@ -83,7 +85,9 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     frame.here(node)
     found = methods.attribute(value, name)
     if found is None:
-        raise Failure(NoSuchAttribute(owner=f"an array ({value.type})", attribute=name))
+        known = tuple(each for each in dir(np.ndarray) if not each.startswith("_"))
+        owner = f"an array ({value.type})"
+        raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known))
     return found
 
 

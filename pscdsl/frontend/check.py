@@ -144,6 +144,11 @@ def check_module(module: StaticModule) -> CheckResult:
             KernelNotChecked(kernel_name=name, reason=reason, span=span.head(3), kernel=name)
         )
         kernels.append(KernelReport(name, span.path, span.line, span.column, "unchecked", "(…)"))
+    if diagnostics:
+        from pscdsl.frontend.fixes import with_fixes
+
+        known = (module, *module.project.by_path.values())
+        diagnostics = with_fixes(diagnostics, {each.source.path: each.source for each in known}.get)
     unfinished = {split_cell(each.path)[0] for each in kernels if each.status != "ok"}
     return CheckResult(
         tuple(diagnostics),

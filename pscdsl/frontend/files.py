@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -36,6 +36,14 @@ class Files:
         self._data: dict[str, bytes | Failure] = {}
         self._sources: dict[str, Source | Failure] = {}
         self._all: tuple[str, ...] | None = None
+
+    def changed(self, contents: Mapping[str, bytes]) -> Files:
+        """The same files with other contents in some; nothing is written."""
+        other = Files(self.given, self.roots)
+        other.finder = self.finder
+        other._data = {**self._data, **contents}
+        other._sources = {k: v for k, v in self._sources.items() if k not in contents}
+        return other
 
     def data(self, path: str) -> bytes:
         """The content of a file; a Failure if it cannot be read."""

@@ -1,4 +1,4 @@
-"""One line a finding: `path:line:column: error[PSC301] message`."""
+"""One line a finding: `path:line:column: error[PSC301] message`; `[*]` marks what has a fix."""
 
 from __future__ import annotations
 
@@ -18,4 +18,5 @@ def _line(diagnostic: Diagnostic) -> str:
     span = diagnostic.span
     place = f"{shown_path(span.path)}:{span.line}:{span.column}"
     message = " ".join(diagnostic.message().split())
-    return printable(f"{place}: {diagnostic.severity.value}[{diagnostic.code}] {message}")
+    mark = " [*]" if diagnostic.fixes else ""
+    return printable(f"{place}: {diagnostic.severity.value}[{diagnostic.code}]{mark} {message}")

@@ -10,6 +10,7 @@ from pscdsl.report.cells import split_cell
 from pscdsl.report.sources import shown_path
 from pscdsl.report.summary import CheckedKernel, Hidden, count, ordered
 from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.fixes import Fix
 
 
 def render(
@@ -50,6 +51,25 @@ def finding_object(diagnostic: Diagnostic) -> dict[str, object]:
         "end_column": span.end_column,
         "help": diagnostic.advice(),
         "kernel": diagnostic.kernel or None,
+        "fix": _fix(diagnostic.fixes[0]) if diagnostic.fixes else None,
+    }
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    return {
+        "applicability": fix.applicability,
+        "message": fix.message,
+        "edits": [
+            {
+                "path": shown_path(edit.span.path),
+                "line": edit.span.line,
+                "column": edit.span.column,
+                "end_line": edit.span.end_line,
+                "end_column": edit.span.end_column,
+                "text": edit.text,
+            }
+            for edit in fix.edits
+        ],
     }
 
 

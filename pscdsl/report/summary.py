@@ -99,5 +99,18 @@ def _aside(hidden: Hidden) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
+def fixable(diagnostics: Sequence[Diagnostic]) -> str:
+    """How many findings can be fixed and by which options; empty if none can."""
+    kinds = [{fix.applicability for fix in each.fixes} for each in diagnostics if each.fixes]
+    safe = sum("safe" in each for each in kinds)
+    unsafe = len(kinds) - safe
+    if not kinds:
+        return ""
+    if not safe:
+        return f"{unsafe} fixable with `--fix --unsafe-fixes`"
+    more = f", {unsafe} more with `--fix --unsafe-fixes`" if unsafe else ""
+    return f"{safe} fixable with `--fix`{more}"
+
+
 def _many(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

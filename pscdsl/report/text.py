@@ -12,6 +12,7 @@ from pscdsl.typing.spans import NOWHERE, Span
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 _BLUE = "34"
+_CYAN = "36"
 _FRAMES = 6
 """More calls than this between the finding and its kernel are left out in the middle."""
 
@@ -53,7 +54,8 @@ class _Page:
         diagnostic = self.diagnostic
         kind = f"{diagnostic.severity.value}[{diagnostic.code}]"
         message = printable(" ".join(diagnostic.message().split()))
-        yield f"{self._severe(kind)}: {self._paint(message, '1')}"
+        mark = f" {self._paint('[*]', _CYAN)}" if diagnostic.fixes else ""
+        yield f"{self._severe(kind)}{mark}: {self._paint(message, '1')}"
         for index, (header, block) in enumerate(self.blocks):
             corner = "├─" if index else "┌─"
             yield f"{self._gutter(f'{corner} ')}{printable(header)}"

@@ -66,7 +66,7 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
 
 
     @psc.kernel
-    def f(x: i32["n"]) -> i32["n"]:
+    def f(x: i32["n"]) -> f32["n"]:
         return x * 0.5
     ```
 

@@ -16,11 +16,11 @@ class NegativePowerOfInteger(Diagnostic, code="PSC410"):
 
     ```py
     import pscdsl as psc
-    from pscdsl import i32
+    from pscdsl import f32, i32
 
 
     @psc.kernel
-    def f(x: i32["n"]) -> i32["n"]:
+    def f(x: i32["n"]) -> f32["n"]:
         return x**-1
     ```
 

@@ -1,0 +1,302 @@
+"""Fixes: what is written instead, that it mends what was found, and that it stays that way."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from pscdsl.frontend.check import check_source
+from pscdsl.frontend.files import Files
+from pscdsl.frontend.fixes import BUILDERS
+from pscdsl.frontend.fixes.applying import Fixed, fix_all
+from pscdsl.frontend.source import Source
+from pscdsl.report.kinds import all_kinds
+from pscdsl.typing.codes.language import UnknownName
+from pscdsl.typing.diagnostics import Diagnostic
+from tests.test_codes import example
+
+PATH = os.path.realpath("program.py")
+HEAD = """\
+import math
+
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32, f64, i32
+
+
+"""
+KERNEL = '@psc.kernel\ndef f(x: f32["n"], y: f32["n"], a: f32, b: f32, k: i32["n"]):\n'
+
+
+def fixed(text: str, *, unsafe: bool = True, only: str = "") -> Fixed:
+    """The fixes of a program that is one file."""
+    files = Files([PATH]).changed({PATH: text.encode()})
+
+    def wanted(found: Sequence[Diagnostic], _: Mapping[str, str]) -> list[Diagnostic]:
+        return [each for each in found if each.code.startswith(only)]
+
+    return fix_all(files, [PATH], wanted, unsafe=unsafe)
+
+
+def text_of(outcome: Fixed, before: str) -> str:
+    return outcome.contents.get(PATH, before.encode()).decode()
+
+
+def kernel(body: str) -> str:
+    """A program with these statements in a kernel."""
+    return HEAD + KERNEL + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+SAFE = {
+    "x[0] = 1.0\nreturn x": "x = psc.update(x, 0, 1.0)\nreturn x",
+    "x[1:] = y[1:]\nreturn x": "x = psc.update(x, np.s_[1:], y[1:])\nreturn x",
+    "x[0] += 1.0\nreturn x": 'x = psc.update(x, 0, 1.0, combine="add")\nreturn x',
+    "x[k] += 1.0\nreturn x": "x = psc.update(x, k, x[k] + 1.0)\nreturn x",
+    "x[0] -= a + b\nreturn x": "x = psc.update(x, 0, x[0] - (a + b))\nreturn x",
+    "x[0] = a; x[-1] = b\nreturn x": "x = psc.update(x, 0, a); x = psc.update(x, -1, b)\nreturn x",
+    "for i in range(1):\n    x[i] *= 2.0\nreturn x": (
+        'for i in range(1):\n    x = psc.update(x, i, 2.0, combine="multiply")\nreturn x'
+    ),
+    "x[x > 0] = a\nreturn x": "x = psc.update(x, x > 0, a)\nreturn x",
+    "np.add.at(x, k, 1.0)\nreturn x": 'x = psc.update(x, k, 1.0, combine="add")\nreturn x',
+    "x.sort()\nreturn x": "x = np.sort(x)\nreturn x",
+    "x.fill(a)\nreturn x": "x = np.full_like(x, a)\nreturn x",
+    "z = x + y\nz[0] = a\nreturn z": "z = x + y\nz = psc.update(z, 0, a)\nreturn z",
+    "return (x > 0) & (y > 0) if False else a > 0 and b > 0": (
+        "return (x > 0) & (y > 0) if False else (a > 0) & (b > 0)"
+    ),
+    "return np.where(a > 0 or not b > 0, x, y)": "return np.where((a > 0) | (~(b > 0)), x, y)",
+    "return np.where(not a, x, y)": "return np.where(a == 0, x, y)",
+    "return np.where(0 < x < 1, x, y)": "return np.where((0 < x) & (x < 1), x, y)",
+    "return -x if a > b else x": "return psc.cond(a > b, lambda: -x, lambda: x)",
+    "if a > b:\n    z = x\nelse:\n    z = y\nreturn z": (
+        "z = psc.cond(a > b, lambda: x, lambda: y)\nreturn z"
+    ),
+    "z = x\nif a > b:\n    z = y\nreturn z": (
+        "z = x\nz = psc.cond(a > b, lambda: y, lambda: z)\nreturn z"
+    ),
+    "if a > b:\n    return x\nreturn y": "return psc.cond(a > b, lambda: x, lambda: y)",
+    "rows = []\nfor i in range(3):\n    rows.append(i * x)\nreturn np.stack(rows)": (
+        "rows = [i * x for i in range(3)]\nreturn np.stack(rows)"
+    ),
+    "rows = [x]\nrows.append(y)\nreturn np.stack(rows)": (
+        "rows = [x]\nrows = [*rows, y]\nreturn np.stack(rows)"
+    ),
+    "rows = [x]\nrows.extend([y])\nreturn np.stack(rows)": (
+        "rows = [x]\nrows = [*rows, *[y]]\nreturn np.stack(rows)"
+    ),
+    "return math.sin(a)": "return np.sin(a)",
+    "return max(x)": "return np.max(x)",
+    "return max(a, b)": "return np.maximum(a, b)",
+    "return sorted(x)": "return np.sort(x)",
+    "return np.stack([2 * v for v in x])": "return psc.map(lambda v: 2 * v, x)",
+    "z = x\nz += 1\nreturn x * z": "z = x\nz = z + 1\nreturn x * z",
+}
+UNSAFE = {
+    "z = x\nx[0] = a\nreturn x * z": "z = x\nx = psc.update(x, 0, a)\nreturn x * z",
+    "z = x[1:]\nx[:1] = a\nreturn z.sum() * x": (
+        "z = x[1:]\nx = psc.update(x, np.s_[:1], a)\nreturn z.sum() * x"
+    ),
+    "z = x.T\nx[0] = a\nreturn x * z": "z = x.T\nx = psc.update(x, 0, a)\nreturn x * z",
+    "z = (x, y)\nx[0] = a\nreturn z": "z = (x, y)\nx = psc.update(x, 0, a)\nreturn z",
+    "z = np.reshape(x, (-1,))\nx[0] = a\nreturn x * z": (
+        "z = np.reshape(x, (-1,))\nx = psc.update(x, 0, a)\nreturn x * z"
+    ),
+    "z = y\nz[0] = a\nreturn y * z": "z = y\nz = psc.update(z, 0, a)\nreturn y * z",
+    "z = lambda: x\nx[0] = a\nreturn z()": "z = lambda: x\nx = psc.update(x, 0, a)\nreturn z()",
+    "np.add(x, y, out=x)\nreturn x": "x = np.add(x, y)\nreturn x",
+    "np.putmask(x, x > 0, a)\nreturn x": "x = np.where(x > 0, a, x)\nreturn x",
+    "return x if x > y else y": "return np.where(x > y, x, y)",
+    "return x * (k + 1)": "return x * (k + 1).astype(f32)",
+    "return x * k": "return x * k.astype(f32)",
+    "return k * 0.5": "return k.astype(f32) * 0.5",
+    "return k**-1": "return k.astype(f32)**-1",
+    "return float(a + b)": "return (a + b).astype(f32)",
+    "return a.item()": "return a",
+    "return np.sum(x, dtype=i32)": "return np.sum(x).astype(i32)",
+    "return np.maxmum(x, y)": "return np.maximum(x, y)",
+    "other = x\nreturn othr": "other = x\nreturn other",
+    "print(x)\nreturn x": "return x",
+    "print(x)  # to see it\nreturn x": "return x",
+    "if True:\n    print(x)\nreturn x": "if True:\n    pass\nreturn x",
+    "print(x); return x": "pass; return x",
+    "return np.zeros(x.shape[0] - 2)": ("assert x.shape[0] >= 2\nreturn np.zeros(x.shape[0] - 2)"),
+    "return x[3]": "assert x.shape[0] >= 4\nreturn x[3]",
+    "return x.reshape(2, -1)": "assert x.shape[0] % 2 == 0\nreturn x.reshape(2, -1)",
+    '"""Words."""\n\n# Why.\nreturn x[3]': (
+        '"""Words."""\n\n# Why.\nassert x.shape[0] >= 4\nreturn x[3]'
+    ),
+    "return x[3] + x[5]": ("assert x.shape[0] >= 6\nassert x.shape[0] >= 4\nreturn x[3] + x[5]"),
+}
+
+
+@pytest.mark.parametrize("before", SAFE)
+def test_safe_fixes(before: str) -> None:
+    program = kernel(before)
+    outcome = fixed(program, unsafe=False)
+    assert text_of(outcome, program) == kernel(SAFE[before])
+    assert not outcome.result.diagnostics
+
+
+@pytest.mark.parametrize("before", UNSAFE)
+def test_unsafe_fixes_are_made_only_if_asked_for(before: str) -> None:
+    program = kernel(before)
+    assert not fixed(program, unsafe=False).contents
+    outcome = fixed(program)
+    assert text_of(outcome, program) == kernel(UNSAFE[before])
+    assert not outcome.result.diagnostics
+
+
+LEFT = (
+    "a, x[0] = 1.0, 2.0\nreturn x",
+    "x[0] = y[0] = 1.0\nreturn x",
+    "z = (x, y)\nz[0][0] = a\nreturn x",
+    "return x and y",  # `&` has no meaning for floats
+    "while a > 0:\n    a = a - 1\nreturn a",
+    "if a > 0:\n    z = x\nelif b > 0:\n    z = y\nelse:\n    z = x\nreturn z",
+    "if a > 0:\n    # Why.\n    z = x\nelse:\n    z = y\nreturn z",
+    "return x if a > 0 else (x, y)",  # nothing that both can be
+    "return np.stack(x, y, print(x))",
+    "def g():\n    x[0] = a\n    return x\nreturn g()",  # not the function's own name
+)
+
+
+@pytest.mark.parametrize("body", LEFT)
+def test_what_has_no_fix_is_left_alone(body: str) -> None:
+    program = kernel(body)
+    outcome = fixed(program)
+    assert not outcome.contents
+    assert [d.code for d in outcome.result.diagnostics] == codes(program)
+
+
+def codes(program: str) -> list[str]:
+    return [each.code for each in check_source(program, "program.py").diagnostics]
+
+
+FIXABLE = [
+    kind
+    for kind in all_kinds()
+    if example(kind)
+    and any(each.fixes for each in check_source(example(kind), "program.py").diagnostics)
+]
+
+
+def test_what_is_known_to_be_fixable_has_an_example_that_is() -> None:
+    assert set(BUILDERS) - {UnknownName} <= set(FIXABLE)
+    assert {"PSC305", "PSC306", "PSC314", "PSC318", "PSC320", "PSC333"} <= {
+        kind.code for kind in FIXABLE
+    }
+
+
+@pytest.mark.parametrize("kind", FIXABLE, ids=lambda kind: kind.code)
+def test_an_example_loses_its_finding(kind: type[Diagnostic]) -> None:
+    before = example(kind)
+    outcome = fixed(before)
+    assert kind.code not in {each.code for each in outcome.result.diagnostics}
+    assert text_of(outcome, before) != before
+
+
+@pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.code)
+def test_what_was_fixed_stays_as_it_is(kind: type[Diagnostic]) -> None:
+    once = text_of(fixed(example(kind)), example(kind))
+    again = fixed(once)
+    assert not again.contents
+    assert not again.made
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "def put(v):\n    v[0] = 1.0\n    return v\n",
+        "def put(v, rows=[]):\n    rows.append(v)\n    return v\n",
+        "def put(v):\n    v.sort()\n    return v\n",
+    ],
+)
+def test_what_a_helper_does_to_its_arguments_is_seen_by_its_caller(helper: str) -> None:
+    program = HEAD + helper + "\n\n" + KERNEL + "    return put(x) + x\n"
+    assert not fixed(program, unsafe=False).contents
+    assert fixed(program).contents
+
+
+def test_what_a_helper_does_to_its_own_is_not_seen() -> None:
+    helper = "def put(v):\n    w = v + 1\n    w[0] = 1.0\n    return w\n"
+    program = HEAD + helper + "\n\n" + KERNEL + "    return put(x) + x\n"
+    assert fixed(program, unsafe=False).contents
+
+
+def test_an_import_is_added_where_a_fix_needs_one() -> None:
+    head = '"""Words."""\n\nfrom pscdsl import f32, kernel\n'
+    body = (
+        '\n\n@kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    x.sort()\n    x[0] = 1.0\n    return x\n'
+    )
+    program = head + body
+    after = text_of(fixed(program), program)
+    assert after.startswith(head)
+    added = after[len(head) :].split("\n\n\n")[0].split("\n")
+    assert sorted(added) == ["import numpy as np", "import pscdsl as psc"]
+    assert not codes(after)
+
+
+def test_no_import_is_added_where_its_name_is_taken() -> None:
+    program = (
+        "from pscdsl import f32, kernel\n\nnp = 3\n\n\n"
+        '@kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    x.sort()\n    return x\n'
+    )
+    assert not fixed(program).contents
+
+
+def test_names_of_modules_are_those_of_the_file() -> None:
+    program = kernel("x.sort()\nx[1:] = a\nreturn x").replace("np\n", "N\n").replace("psc", "P")
+    program = program.replace("P\n", "P\n").replace("import Pdsl as", "import pscdsl as")
+    program = program.replace("from Pdsl", "from pscdsl")
+    after = text_of(fixed(program), program)
+    assert "x = N.sort(x)" in after
+    assert "x = P.update(x, N.s_[1:], a)" in after
+
+
+def test_a_precondition_goes_to_the_kernel_that_calls_the_helper() -> None:
+    program = HEAD + "def helper(v):\n    return v[3]\n\n\n" + KERNEL + "    return helper(x) + a\n"
+    after = text_of(fixed(program), program)
+    assert "def helper(v):\n    return v[3]\n" in after
+    assert f"{KERNEL}    assert x.shape[0] >= 4\n    return helper(x) + a\n" in after
+
+
+def test_callers_get_the_preconditions_of_what_they_call() -> None:
+    program = HEAD + (
+        '@psc.kernel\ndef g(u: f32["m"]):\n    return u[3]\n\n\n'
+        '@psc.kernel\ndef h(x: f32["n"]):\n    return g(x)\n'
+    )
+    after = text_of(fixed(program), program)
+    assert "assert u.shape[0] >= 4" in after
+    assert "assert x.shape[0] >= 4" in after
+    assert not codes(after)
+
+
+def test_a_precondition_that_a_caller_breaks_is_not_added() -> None:
+    program = HEAD + (
+        '@psc.kernel\ndef g(u: f32["m"]):\n    return u[3]\n\n\n'
+        '@psc.kernel\ndef h(x: f32["2"]):\n    return g(x)\n'
+    )
+    assert not fixed(program).contents
+
+
+def test_a_cast_that_makes_another_error_gives_way_to_the_other_cast() -> None:
+    program = HEAD + (
+        '@psc.kernel\ndef f(x: f32["n"], y: f64["n"]) -> f32["n"]:\n    return x + y\n'
+    )
+    assert "return x + y.astype(f32)" in text_of(fixed(program), program)
+
+
+def test_only_what_is_wanted_is_fixed() -> None:
+    program = kernel("x.sort()\nreturn np.where(0 < x < 1, x, y)")
+    outcome = fixed(program, only="PSC121")
+    assert text_of(outcome, program) == kernel("x.sort()\nreturn np.where((0 < x) & (x < 1), x, y)")
+
+
+def test_lines_end_where_python_ends_them() -> None:
+    text = "s = '\u2028 \x0c'\nt = 'ä'; f(x)\n"
+    source = Source("a.py", text)
+    assert re.findall(r"\d+:\d+", str(source.span(source.tree.body[2]))) == ["2:10"]
