@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pscdsl import numpy
+from pscdsl import numpy, random
 from pscdsl.arrays import (
     Array,
     Bool,
@@ -98,6 +98,7 @@ __all__ = [
     "max_pool",
     "numpy",
     "primitive",
+    "random",
     "register_translation_rule",
     "reveal_type",
     "scan",

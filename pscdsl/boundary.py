@@ -17,7 +17,7 @@ from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_scalar, is_tupl
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DEFAULT, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import DEFAULT, KEY, U32, DType, Kind, accepts_weak
 from pscdsl.typing.signatures import (
     ArraySpec,
     DTypeClass,
@@ -82,6 +82,8 @@ def argument(
     if isinstance(value, np.ndarray | np.generic | Array):
         leaves.append(value)
         found = array_type(value)
+        if isinstance(spec, ArraySpec) and spec.dtype is KEY:
+            return keys_in(found)
         if isinstance(spec, ArraySpec) and isinstance(spec.dtype, DTypeClass):
             classes.setdefault(spec.dtype.name, found.dtype)
         return found
@@ -117,6 +119,13 @@ def array_type(value: Any) -> ArrayType:
         return ArrayType(from_numpy(np.dtype(value.dtype)), tuple(value.shape))
     except TypeError as error:
         raise NotAnArgument(f"an array of dtype {value.dtype}") from error
+
+
+def keys_in(stored: ArrayType) -> ArrayType:
+    """The keys that an array of words holds along its last axis; itself if it holds none."""
+    if stored.dtype is U32 and stored.shape[-1:] == (2,):
+        return ArrayType(KEY, stored.shape[:-1])
+    return stored
 
 
 def _weak_dtype(spec: Spec | None, kind: Kind, classes: Mapping[str, DType]) -> DType:

@@ -45,11 +45,18 @@ class Program:
         self.findings: list[Diagnostic] = []
         self.revealed: list[tuple[int, str]] = []
         """Lines and types that `reveal_type` was asked for."""
+        self.names: dict[Var, str] = {}
+        """What the code called variables first."""
         self.return_span: Span | None = None
         """The place of what the function returns."""
         self.session: object = None
         """Whatever the front end keeps for this program."""
         self.current = Builder(self, None)
+
+    def named(self, name: str, value: object) -> None:
+        """Note that the code calls a value so."""
+        if isinstance(value, Value) and isinstance(value.atom, Var):
+            self.names.setdefault(value.atom, name)
 
     @contextmanager
     def inside(self) -> Generator[Builder]:

@@ -105,10 +105,10 @@ def _scans() -> Iterator[Row]:
     yield Row(Scan(counted, 0, 1, 6), array_types("i32"), domain=whole(-3, 3))
     only = block("bool, i8", lambda flag, x: [x + x, flag])
     yield Row(Scan(only, 0, 0, parse("n")), array_types("bool[n], i8[n]"), {"n": 4})
-    keys = block("key", lambda key: [key])
-    yield Row(Scan(keys, 0, 0, parse("n"), True), array_types("key[n]"), {"n": 3})
-    kept = block("key, key[2], f32", lambda key, held, x: [held, x, key])
-    yield Row(Scan(kept, 1, 1, parse("n")), array_types("key, key[2], f32[n]"), {"n": 3})
+    keys = block("Key", lambda key: [key])
+    yield Row(Scan(keys, 0, 0, parse("n"), True), array_types("Key[n]"), {"n": 3})
+    kept = block("Key, Key[2], f32", lambda key, held, x: [held, x, key])
+    yield Row(Scan(kept, 1, 1, parse("n")), array_types("Key, Key[2], f32[n]"), {"n": 3})
 
 
 # Sorting.

@@ -104,3 +104,12 @@ def test_user_primitives_round_as_their_meanings_do() -> None:
     assert exact > 0.85
     assert abs(exact - rounded) < 0.01
     assert exact - 0.05 < coarse < exact
+
+
+def test_the_simulated_price_is_the_exact_one() -> None:
+    option_price = example("option_price")
+    found = [option_price.run(n=20_000, steps=20, seed=seed) for seed in range(4)]
+    for result in found:
+        assert abs(result.european.mean - result.exact) < 4 * result.european.error
+        assert result.asian.mean < result.european.mean, "a mean varies less than what comes last"
+    assert len({float(result.european.mean) for result in found}) == 4

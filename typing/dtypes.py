@@ -93,7 +93,7 @@ BF16 = DType("bf16", Kind.FLOAT, 16)
 F16, F32, F64 = (DType(f"f{bits}", Kind.FLOAT, bits) for bits in (16, 32, 64))
 C64 = DType("c64", Kind.COMPLEX, 64)
 C128 = DType("c128", Kind.COMPLEX, 128)
-KEY = DType("key", Kind.KEY, 64, signed=False)
+KEY = DType("Key", Kind.KEY, 64, signed=False)
 
 ALL: Final = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, BF16, F16, F32, F64, C64, C128)
 _BY_NAME: Final = {each.name: each for each in (*ALL, KEY)}

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pscdsl import random
 from pscdsl.cli import Unusable
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.arrays import ArrayType
@@ -77,7 +78,13 @@ def _read(name: str, value: str, type_: ArrayType) -> Leaf:
             raise Unusable(f"argument {name} is {loaded.dtype} in {value}, but {dtype} is needed")
         return loaded
     try:
-        return np.asarray(json.loads(value)).astype(dtype, casting="same_kind")
+        found = json.loads(value)
+        if type_.dtype is KEY and type(found) is int:
+            return np.asarray(random.key(found))
+        made = np.asarray(found)
+        if made.dtype.kind in "iu" and dtype.kind in "iu":
+            return np.array(found, dtype)  # refuses what is out of range
+        return made.astype(dtype, casting="same_kind")
     except (ValueError, TypeError, OverflowError, RecursionError) as problem:
         raise Unusable(f"argument {name}: not a literal of type {type_}: {problem}") from problem
 

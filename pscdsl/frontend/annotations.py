@@ -13,7 +13,7 @@ from pscdsl.frontend.values import POISON, Alias, Marker, Poisoned, StaticFuncti
 from pscdsl.typing.codes.language import BadAnnotation
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, substitute
-from pscdsl.typing.dtypes import CLASSES, KEY, DType, dtype, is_dtype_name
+from pscdsl.typing.dtypes import CLASSES, DType, dtype, is_dtype_name
 from pscdsl.typing.notation import ShapeSyntaxError, Variadic, parse_shape
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -41,7 +41,7 @@ _JAXTYPING = {
     "Real": "Real",
     "Shaped": "Shaped",
     "BFloat16": "bf16",
-    "Key": "key",
+    "Key": "Key",
     **{f"Float{bits}": f"f{bits}" for bits in (16, 32, 64)},
     **{f"Int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"UInt{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
@@ -89,8 +89,6 @@ def _spec(frame: Frame, node: ast.expr) -> Spec:
         return record_spec(value, ())
     if isinstance(value, Alias):
         return spec_of(value.frame, value.node)
-    if isinstance(value, Marker) and value.name == "pscdsl.Key":
-        return ArraySpec(KEY, (), span)
     if isinstance(value, Marker) and value.name == "jaxtyping.Scalar":
         return ArraySpec(DTypeClass("Shaped", CLASSES["Shaped"]), (), span)
     if isinstance(value, Marker) and value.name in ("builtins.float", "builtins.int"):
@@ -114,8 +112,6 @@ def _element(value: Any) -> Any:
         return Marker(value.name)
     if isinstance(value, Marker) and value.name.startswith("jaxtyping."):
         name = _JAXTYPING.get(value.name.removeprefix("jaxtyping."), "")
-        if name == "key":
-            return KEY
         if is_dtype_name(name):
             return dtype(name)
         if name in CLASSES:

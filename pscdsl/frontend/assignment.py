@@ -28,6 +28,8 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     """Bind a pattern of names."""
     if isinstance(target, ast.Name):
         frame.names[target.id] = value
+        if frame.program is not None:
+            frame.program.named(target.id, value)
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(frame, target, value)
     elif isinstance(target, ast.Starred):

@@ -147,6 +147,9 @@ def _cast(
     if len(args) != 1 or kwargs:
         raise Failure(BadArguments(function=dtype.name, problem="takes one argument"))
     (x,) = args
+    if dtype is dtypes.KEY:
+        problem = "is made by `psc.random.key(seed)`"
+        raise Failure(BadArguments(function="psc.Key", problem=problem))
     if frame.program is None:
         return to_numpy(dtype).type(x)
     astype: Any = MEANINGS["numpy.astype"]

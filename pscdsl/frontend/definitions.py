@@ -18,6 +18,7 @@ from pscdsl.frontend.results import result_problems
 from pscdsl.frontend.tracing import of_values, strong
 from pscdsl.frontend.values import Poisoned
 from pscdsl.ir import Function, Var
+from pscdsl.linearity import reused_keys
 from pscdsl.primitives.control import Call
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
@@ -229,10 +230,9 @@ class Definition:
         except Poisoned:
             raise Failure(*session.findings) from None
         body, _ = entry.finish(params, results)
-        self._warnings[choice] = tuple(session.findings)
         dims = dict.fromkeys(name for name in signature.size_names() if name in known)
         dims.update(dict.fromkeys(sorted(known)))
-        return Function(
+        function = Function(
             self.name,
             tuple(dims),
             program.facts,
@@ -241,6 +241,11 @@ class Definition:
             tree,
             self.closure.source.span(node),
         )
+        reused = reused_keys(function, program.names, program.span)
+        if reused:
+            raise Failure(*session.findings, *reused)
+        self._warnings[choice] = tuple(session.findings)
+        return function
 
     def _refuse_unknown(self, wanted: Type, known: frozenset[str]) -> None:
         unknown = {

@@ -52,6 +52,9 @@ class Closure:
             call_site = place if session.active else None
         frame = Frame(session, self.source, self.scope, self.outer, call_site, self)
         frame.names = names
+        if program is not None:
+            for name, value in names.items():
+                program.named(name, value)
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
         checked = program is not None and self is not session.root

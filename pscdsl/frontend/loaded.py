@@ -238,7 +238,7 @@ def _module(name: str) -> Any:
 
 def _types() -> list[tuple[str, Any]]:
     names = (
-        "pscdsl.Record pscdsl.Static pscdsl.Key pscdsl.Array pyrsistent.PRecord pyrsistent.PClass "
+        "pscdsl.Record pscdsl.Static pscdsl.Array pyrsistent.PRecord pyrsistent.PClass "
         "pyrsistent.PMap pyrsistent.PVector numpy.ndarray typing.NamedTuple typing.Any "
         "typing.Literal typing.Annotated typing.Tuple typing.Callable numpy.s_ numpy.index_exp"
     )

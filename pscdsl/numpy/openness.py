@@ -12,10 +12,11 @@ from pscdsl.narrowing import NDArray
 from pscdsl.numpy.shorthand import cast
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import Shape
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.dtypes_library import NoSuchDType
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import DType, Kind, accepts_weak, is_dtype_name
+from pscdsl.typing.dtypes import KEY, DType, Kind, accepts_weak, is_dtype_name
 from pscdsl.typing.dtypes import dtype as named
 
 
@@ -41,7 +42,7 @@ class Known(Weak):
 
 def as_dtype(dtype: object) -> DType | None:
     """A dtype argument, maybe by its name; a Failure if it is none."""
-    if dtype is None or isinstance(dtype, DType):
+    if dtype is None or (isinstance(dtype, DType) and dtype is not KEY):
         return dtype
     shown = f"an array ({dtype.type})" if isinstance(dtype, Value | Weak) else repr(dtype)
     if isinstance(dtype, str) and is_dtype_name(dtype):
@@ -66,6 +67,8 @@ def as_operand(here: Builder, x: Any) -> Value | Weak:
 def in_dtype(here: Builder, x: Any, dtype: DType) -> Value:
     """An argument in a dtype, by a cast where need be; what is open is made in it."""
     x = as_operand(here, x)
+    if x.dtype is KEY:
+        raise Failure(DtypeNotAccepted(function="astype", given=x.type, accepts="numeric or bool"))
     if isinstance(x, Weak):
         return x.at(dtype) if accepts_weak(dtype, x.kind) else cast(x.default(), dtype)
     return cast(x, dtype)

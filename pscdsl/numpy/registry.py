@@ -1,4 +1,4 @@
-"""Loads every module of this package, so that its functions are declared."""
+"""Loads every module of library functions, so that they are declared."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import importlib
 import pkgutil
 
 import pscdsl.numpy
+import pscdsl.random
 
 
 def register_all() -> None:
-    """Import every module beside this one."""
-    for module in pkgutil.iter_modules(pscdsl.numpy.__path__):
-        importlib.import_module(f"pscdsl.numpy.{module.name}")
+    """Import every module beside this one, and those of random numbers."""
+    for package in (pscdsl.numpy, pscdsl.random):
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")

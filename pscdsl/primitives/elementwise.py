@@ -15,13 +15,13 @@ import numpy as np
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives import scalar_functions as f
-from pscdsl.primitives import transcendental
+from pscdsl.primitives import special_functions, transcendental
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, DType, Kind
+from pscdsl.typing.dtypes import BOOL, KEY, DType, Kind
 
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
@@ -212,6 +212,10 @@ asinh: Elementwise = unary("asinh", "inexact", np.arcsinh, transcendental.odd("c
 acosh: Elementwise = unary("acosh", "inexact", np.arccosh, transcendental.emit_acosh, 10)
 atanh: Elementwise = unary("atanh", "inexact", np.arctanh, transcendental.odd("chlo.atanh"), 10)
 
+# The error function and its inverse.
+erf: Elementwise = unary("erf", "floating", special_functions.erf, "chlo.erf", 20)
+erf_inv: Elementwise = unary("erf_inv", "floating", special_functions.erf_inv, "chlo.erf_inv", 20)
+
 # Rounding.
 floor: Elementwise = unary("floor", "floating", np.floor, "floor")
 ceil: Elementwise = unary("ceil", "floating", np.ceil, "ceil")
@@ -260,6 +264,8 @@ class Convert(Primitive, name="convert"):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         (x,) = operands
+        if KEY in (x.dtype, self.dtype):
+            self.ill_typed(f"{x} as {self.dtype}")
         return (x.with_dtype(self.dtype),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:

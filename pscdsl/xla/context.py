@@ -51,7 +51,7 @@ def element(name: str) -> Any:
     with context():
         if name == "bool":
             return mlir.IntegerType.get_signless(1)
-        if name == "key":
+        if name == "Key":
             return mlir.IntegerType.get_unsigned(32)
         if name[0] == "i":
             return mlir.IntegerType.get_signless(int(name[1:]))
@@ -76,7 +76,7 @@ def tensor(name: str, shape: Shape) -> Any:
     """The tensor type of a dtype's name and a shape; keys have a trailing axis of 2."""
     found = _tensors.get((name, shape))
     if found is None:
-        full = (*shape, 2) if name == "key" else shape
+        full = (*shape, 2) if name == "Key" else shape
         found = mlir.RankedTensorType.get(full, element(name), None, unknown())
         _tensors[name, shape] = found
     return found

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import pscdsl as psc
-from pscdsl import f32, i32
+from pscdsl import Key, f32, i32
 
 
 @psc.kernel
@@ -113,10 +113,23 @@ def chain(x: f32["n"]) -> f32["n"]:
     return x
 
 
+@psc.kernel
+def uniform(key: Key, like: f32["n"]) -> f32["n"]:
+    """Uniform random numbers."""
+    return psc.random.uniform(key, like.shape)
+
+
+@psc.kernel
+def normal(key: Key, like: f32["n"]) -> f32["n"]:
+    """Normal random numbers."""
+    return psc.random.normal(key, like.shape)
+
+
 def jax_programs() -> dict[str, Callable[..., Any]]:
     """The same functions for jax; only imported when they are measured."""
     jnp: Any = importlib.import_module("jax.numpy")
     lax: Any = importlib.import_module("jax.lax")
+    random: Any = importlib.import_module("jax.random")
 
     def mlp_jax(w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, x: Any) -> Any:
         a = jnp.maximum(x @ w1 + b1, 0)
@@ -185,6 +198,12 @@ def jax_programs() -> dict[str, Callable[..., Any]]:
             x = jnp.tanh(x)
         return x
 
+    def uniform_jax(key: Any, like: Any) -> Any:
+        return random.uniform(random.wrap_key_data(key), like.shape)
+
+    def normal_jax(key: Any, like: Any) -> Any:
+        return random.normal(random.wrap_key_data(key), like.shape)
+
     return {
         "mlp": mlp_jax,
         "rnn": rnn_jax,
@@ -192,6 +211,8 @@ def jax_programs() -> dict[str, Callable[..., Any]]:
         "hmm": hmm_jax,
         "mandelbrot": mandelbrot_jax,
         "chain": chain_jax,
+        "uniform": uniform_jax,
+        "normal": normal_jax,
     }
 
 
@@ -262,4 +283,13 @@ WORKLOADS = (
         200,
     ),
     Workload("chain", chain, lambda n: (_normal(n),), 100_000),
+    *(
+        Workload(
+            work.name,
+            work,
+            lambda n: (psc.random.key(n), np.zeros(n, np.float32)),
+            1_000_000,
+        )
+        for work in (uniform, normal)
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dtypes import KEY, DType
 
 
 class DtypesDiffer(Diagnostic, code="PSC401"):
@@ -92,6 +92,8 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
 
     def help(self) -> str | None:
         """The cast."""
+        if self.dtype is KEY:
+            return "draw numbers from the key: `psc.random.uniform(key)`"
         if self.dtype.is_inexact:
             return None
         return "cast the array first, for instance with `.astype(psc.f32)`"

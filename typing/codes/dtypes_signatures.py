@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dtypes import KEY
 
 
 class ArgumentDtype(Diagnostic, code="PSC404"):
@@ -60,7 +61,11 @@ class ArgumentDtype(Diagnostic, code="PSC404"):
         )
 
     def help(self) -> str:
-        """The cast."""
+        """The cast; a key has none."""
+        if self.declared.startswith(KEY.name):
+            return "keys come from `psc.random.key(seed)` and `psc.random.split(key)`"
+        if self.given.dtype is KEY:
+            return "draw numbers from the key, for instance by `psc.random.uniform(key)`"
         return "cast it with `.astype(...)`; arrays are never converted silently"
 
 

@@ -107,7 +107,7 @@ class RandomState(Diagnostic, code="PSC203"):
     """Random numbers are drawn from a hidden, global state.
 
     Two calls with the same arguments would give different results, and a compiled kernel would
-    draw once and repeat itself ever after.
+    draw once and repeat itself ever after.  `psc.random` draws from a key, which is an argument.
 
     ## Example
 
@@ -126,12 +126,12 @@ class RandomState(Diagnostic, code="PSC203"):
 
     ```py
     import pscdsl as psc
-    from pscdsl import f32
+    from pscdsl import Key, f32
 
 
     @psc.kernel
-    def noisy(x: f32["n"], noise: f32["n"]) -> f32["n"]:
-        return x + noise
+    def noisy(key: Key, x: f32["n"]) -> f32["n"]:
+        return x + psc.random.normal(key, x.shape)
     ```
     """
 
@@ -143,7 +143,7 @@ class RandomState(Diagnostic, code="PSC203"):
 
     def help(self) -> str:
         """What to write instead."""
-        return "draw the numbers outside and pass them as an argument"
+        return "take a parameter `key: psc.Key` and draw from it: `psc.random.normal(key, shape)`"
 
 
 class OuterWrite(Diagnostic, code="PSC204"):

@@ -1,0 +1,14 @@
+"""Random keys are linear values: each is consumed at most once.  Found out on the typed program.
+
+numbers   integers as sums of unknowns, so that two can be told apart
+places    which part of which array of keys a variable is
+uses      what was done with a place, and whether two uses may meet in one key
+walk      a block from its first equation to its last, loops twice, branches side by side
+calls     what a called function does with its keys, as seen by its caller
+"""
+
+from __future__ import annotations
+
+from pscdsl.linearity.walk import reused_keys
+
+__all__ = ["reused_keys"]
