@@ -89,7 +89,8 @@ class Seen:
             found = self._roots[root] = Root(shape, "", sources, root.repeated, agent)
             if root.element is not None:
                 found.element = self._number(root.element)
-            found.uses.extend(self._use(use) for use in root.uses)
+            for use in root.uses:
+                found.add(self._use(use))
         return found
 
     def _agent(self, agent: object) -> object:

@@ -12,9 +12,12 @@ from pscdsl.primitives.elementwise import Convert, Elementwise, Select
 from pscdsl.primitives.shaping import Broadcast, Reshape, at_most
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL
 
 LARGEST_FACTOR: Final = 1 << 10
 """Multiples of a counter beyond this might wrap around."""
+MOST_TERMS: Final = 8
+"""A sum of more unknowns is an unknown itself."""
 
 
 class Unknown:
@@ -127,8 +130,10 @@ class Numbers:
         return found
 
     def follow(self, equation: Equation) -> None:
-        """Note what an equation says of its output."""
+        """Note what an equation says of its output, if that is an integer."""
         primitive = equation.primitive
+        if len(equation.outputs) != 1 or not _may_count(equation):
+            return
         found: Number | None = None
         if isinstance(primitive, Iota):
             if primitive.axis == 0:
@@ -142,7 +147,7 @@ class Numbers:
                 found = self.of(equation.inputs[0])
         elif isinstance(primitive, Broadcast | Reshape) and not equation.inputs[0].type.shape:
             found = self.of(equation.inputs[0])
-        if found is not None:
+        if found is not None and len(found.terms) <= MOST_TERMS:
             self.known[equation.outputs[0]] = found
 
     def _from_front(self, equation: Equation) -> Number | None:
@@ -168,3 +173,8 @@ class Numbers:
             return None
         factor, other = (right.constant, left) if left.terms else (left.constant, right)
         return other.times(factor) if 0 < abs(factor) <= LARGEST_FACTOR else None
+
+
+def _may_count(equation: Equation) -> bool:
+    dtype = equation.outputs[0].type.dtype
+    return dtype.is_integer or dtype is BOOL

@@ -59,7 +59,15 @@ class Root:
         self.element: Number | None = None
         """Which place of its one source it is, along the first axis, if that can be told."""
         self.uses: list[Use] = []
+        self.cells: dict[object, dict[object, list[Use]]] = {}
+        """The uses by element, and by the number that it is folded with, where both are known."""
         self.age: Final = next(_AGES)
+
+    def add(self, use: Use) -> None:
+        """Note a use."""
+        self.uses.append(use)
+        element, constant = use.cell
+        self.cells.setdefault(element, {}).setdefault(constant, []).append(use)
 
     def substituted(self, env: Mapping[str, Size]) -> Shape:
         """The shape with sizes in place of names."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pscdsl.linearity.numbers import Number
-from pscdsl.linearity.places import Place, When, exclusive
+from pscdsl.linearity.places import Place, Root, When, exclusive
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.keys import KeyReused
 from pscdsl.typing.diagnostics import Label
@@ -38,6 +39,15 @@ class Use:
     """On whose account: uses on one account are of different keys, or seen to elsewhere."""
     when: When = ()
 
+    @property
+    def cell(self) -> tuple[object, object]:
+        """The one element that is used, and the number that it is folded with; None if unknown."""
+        places = tuple(each.only for each in self.place.ranges)
+        known = all(isinstance(each, int) for each in places)
+        number = self.data
+        constant = number.constant if number is not None and not number.terms else None
+        return places if known else None, constant
+
     def conflicts(self, other: Use, facts: Assumptions) -> bool:
         """Whether both may be of one key, and are not two foldings with different numbers."""
         if self.agents & other.agents:
@@ -66,11 +76,11 @@ class Ledger:
         root = use.place.root
         if root.repeated and not use.place.single():
             self._report(shown, None)
-        for old in root.uses:
+        for old in _met(root, use.cell):
             if use.conflicts(old, self.facts):
                 self._report(shown, old)
                 break
-        root.uses.append(use)
+        root.add(use)
         account: frozenset[object] = frozenset({object() if root.repeated else root.agent})
         for place, when in root.sources:
             before = replace(
@@ -122,6 +132,17 @@ def _rewrite(now: Use, old: Use | None, again: bool) -> str:
     if again:
         return LOOP
     return SPLIT if now.data is None and old.data is None else EITHER
+
+
+def _met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
+    """The uses of a root that are not surely of another element, or with another number."""
+    element, constant = cell
+    if element is None:
+        yield from root.uses
+        return
+    for group in (root.cells.get(element, {}), root.cells.get(None, {})):
+        for number in group if constant is None else (constant, None):
+            yield from group.get(number, ())
 
 
 def spent(place: Place, facts: Assumptions, when: When = (), besides: object = None) -> Use | None:
