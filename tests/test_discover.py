@@ -42,6 +42,11 @@ def test_the_verdict_is_the_expected_one(case: Expected) -> None:
         assert found.written.signature == case.signature
 
 
+def test_values_that_do_not_fit_are_told_with_the_reason() -> None:
+    (refused,) = FOUND["reported"].refused
+    assert (refused.parameter, refused.value, refused.finding.code) == ("verbose", True, "PSC201")
+
+
 @pytest.mark.parametrize("name", PSC)
 def test_a_definition_that_is_pasted_is_accepted(name: str) -> None:
     """The law of discovery: what it prints is what `check` accepts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 from pscdsl.discover.alternatives import FUNCTION, NO_DEFAULT, Alternative, alternatives
@@ -18,7 +19,7 @@ from pscdsl.discover.ranks import other_ranks
 from pscdsl.discover.rendering import Written, written
 from pscdsl.discover.results import declared_result
 from pscdsl.discover.search import Search, search
-from pscdsl.discover.statics import first_dtypes, fixed, opened
+from pscdsl.discover.statics import Refused, first_dtypes, fixed, opened, refused_values
 from pscdsl.discover.trials import Trial, Trials
 from pscdsl.discover.usage import FunctionStatement, Usage, usages
 from pscdsl.discover.widen import has_group, widened
@@ -30,7 +31,7 @@ from pscdsl.typing.signatures import NoneSpec, OptionalSpec
 
 Status = Literal["psc", "helper", "obstacle", "unknown"]
 MAX_ALSO = 4
-"""Other signatures that are told once one was found."""
+"""Other signatures, and values that do not fit, that are told once one was found."""
 MAX_OPTIONAL = 3
 """Parameters that are `None` by default for which another type is looked for."""
 MAX_TRIALS_OPTIONAL = 16
@@ -47,7 +48,9 @@ class Verdict:
     status: Status
     written: Written | None = None
     also: tuple[str, ...] = ()
-    """Other signatures that fit: with arguments in place of a default `None`."""
+    """Other signatures that fit: other ranks of an array."""
+    refused: tuple[Refused, ...] = ()
+    """Values of static parameters that do not fit."""
     findings: tuple[Diagnostic, ...] = ()
     """What stands in the way, the first obstacle first; warnings about a function that is PSC."""
     trials: int = 0
@@ -100,6 +103,7 @@ def examine(module: StaticModule, function: FunctionStatement, closure: Closure)
         verdict,
         status="helper" if _takes_function(final) else "psc",
         written=text,
+        refused=tuple(islice(refused_values(trials, found.accepted, final), MAX_ALSO)),
         also=tuple(each for each in also if each != text.signature)[:MAX_ALSO],
         findings=tuple(warnings),
         trials=trials.count,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pscdsl.discover.candidates import BOOL, FLOAT, INT, Candidate
+from pscdsl.discover.obstacles import firmness
 from pscdsl.discover.search import retyped
 from pscdsl.discover.trials import Trials
 from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import variable
 from pscdsl.typing.signatures import Spec, StaticSpec
 from pscdsl.typing.trees import StaticType
@@ -60,6 +62,34 @@ def opened(trials: Trials, candidate: Candidate) -> Candidate:
     several = _with_samples(replace(candidate, facts=(*facts, *candidate.facts)), taken)
     one = _with_samples(candidate, {n: s[:1] for n, s in taken.items()})
     return several if trials.accepts(first_dtypes(several)) else one
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A value of a static parameter that does not fit, and the obstacle."""
+
+    parameter: str
+    value: object
+    finding: Diagnostic
+
+    def __str__(self) -> str:
+        return f"{self.parameter}={self.value!r}: {self.finding.code} {self.finding.message()}"
+
+
+def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterator[Refused]:
+    """The static values with which the function meets an obstacle that no signature mends."""
+    quick = first_dtypes(fixed(tried))
+    kept = dict(_static(final))
+    for name, spec in _static(tried):
+        if name not in kept or is_open(kept[name], final, name):
+            continue
+        fitting = {StaticType(each) for each in kept[name].samples or ()}
+        for value in spec.samples or ():
+            if StaticType(value) not in fitting:
+                errors = trials.run(_with_samples(quick, {name: (value,)})).errors
+                blocking = [each for each in errors if firmness(each)]
+                if blocking:
+                    yield Refused(name, value, blocking[0])
 
 
 def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:

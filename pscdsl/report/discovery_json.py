@@ -45,6 +45,14 @@ def _function(verdict: Verdict) -> dict[str, object]:
         "preconditions": [] if written is None else list(written.preconditions),
         "imports": [] if written is None else list(written.imports),
         "also": list(verdict.also),
+        "refused_values": [
+            {
+                "parameter": each.parameter,
+                "value": repr(each.value),
+                "diagnostic": finding_object(each.finding),
+            }
+            for each in verdict.refused
+        ],
         "obstacles": findings if written is None else [],
         "warnings": [] if written is None else findings,
     }

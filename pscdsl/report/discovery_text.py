@@ -41,6 +41,8 @@ def _verdict(verdict: Verdict, sources: Sources, colour: bool) -> Iterator[str]:
         yield from (f"    {printable(each)}" for each in verdict.written.definition.split("\n"))
         for each in verdict.also:
             yield printable(f"    # also {each}")
+        for refused in verdict.refused:
+            yield printable(f"    # not {refused}")
         for finding in verdict.findings:
             yield render_one(finding, sources, colour=colour)
         return
