@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +20,8 @@ SCALARS = frozenset(
     "temperature threshold tol x0 y0".split()
 )
 """Names that are scalars more often than not."""
+MATRICES = frozenset("A B H M P Q R W X Y Z".split())
+"""Names that are matrices more often than not."""
 NO_DEFAULT = object()
 MAX_ITEMS = 8
 
@@ -49,33 +51,33 @@ FUNCTION = StaticSpec("Callable", (AnyFunction(),))
 
 
 def alternatives(
-    name: str, usage: Usage, hint: Hint, default: Any = NO_DEFAULT
+    name: str, usage: Usage, hint: Hint, default: Any = NO_DEFAULT, position: int = 0
 ) -> tuple[Alternative, ...]:
-    """What a parameter may be, the likeliest first; never empty."""
-    found = [*_alternatives(name, usage, hint, default)]
+    """What a parameter may be, the likeliest first; never empty; `position` is its place."""
+    found = [*_alternatives(name, usage, hint, default, position)]
     kept: dict[Spec, Alternative] = {}
     for each in found:
         kept.setdefault(each.spec, each)
     return tuple(kept.values())
 
 
-def _alternatives(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
+def _alternatives(
+    name: str, usage: Usage, hint: Hint, default: Any, position: int
+) -> Iterator[Alternative]:
     if usage.called or hint.kind == "callable" or isinstance(default, Applicable):
         yield Alternative("function", FUNCTION, 0)
     if default is None:
         yield Alternative("none", NoneSpec(), 0)
-    static = list(_static(usage, hint, default))
+    static = list(_static(usage, hint, default, position))
     if hint.kind in ("int", "bool", "str") or usage.static or usage.strings or usage.flag:
         yield from static
         static = []
     elif default is not NO_DEFAULT and isinstance(default, bool | int | str):
         yield from static
         static = []
-    length = literal_length(default)
-    if 0 < length <= MAX_ITEMS:
-        yield from _tuples(name, length)
-    if usage.unpacked and usage.unpacked <= MAX_ITEMS and not usage.exactly:
-        yield from _tuples(name, usage.unpacked)
+    items = usage.items or [Usage() for _ in range(literal_length(default))]
+    if 0 < len(items) <= MAX_ITEMS and not usage.exactly:
+        yield from _tuples(name, items)
     yield from _arrays(name, usage, hint, default)
     if usage.looped:
         yield from _repeated(name)
@@ -87,7 +89,7 @@ def literal_length(default: Any) -> int:
     return len(default) if is_tuple(default) else 0
 
 
-def _static(usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
+def _static(usage: Usage, hint: Hint, default: Any, position: int) -> Iterator[Alternative]:
     """Values known while checking: the default, what is compared with, or a small number."""
     strings = list(dict.fromkeys([*usage.strings, *hint.strings]))
     if isinstance(default, str):
@@ -100,20 +102,32 @@ def _static(usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
         samples = dict.fromkeys((default, 0, 1, 2, 3, 4))
         yield Alternative("static", StaticSpec("int", tuple(samples)), 0)
     elif default is None or default is NO_DEFAULT:
-        integer = Alternative("static", StaticSpec("int", (2, 0, 1, 3, 4)), 1)
+        first = 2 + position % 3  # parameters differ, so that results tell them apart
+        integer = Alternative(
+            "static", StaticSpec("int", tuple(dict.fromkeys((first, 0, 1, 2, 3, 4)))), 1
+        )
         boolean = Alternative("static", StaticSpec("bool", (False, True)), 1)
         if hint.kind == "bool" or (usage.flag and hint.kind != "int" and not usage.static):
             integer, boolean = boolean, integer
         yield from (integer, boolean)
 
 
-def _tuples(name: str, length: int) -> Iterator[Alternative]:
-    for rank in range(3):
-        items = tuple(
+def _tuples(name: str, items: Sequence[Usage]) -> Iterator[Alternative]:
+    """A tuple with an array for each item: as its own usage says, then all of one rank."""
+    told = [_item_rank(each) for each in items]
+    for cost, ranks in enumerate((told, *([rank] * len(items) for rank in range(3)))):
+        specs = tuple(
             array(FLOAT, *(fresh(name, f"{index}_{axis}") for axis in range(rank)))
-            for index in range(length)
+            for index, rank in enumerate(ranks)
         )
-        yield Alternative("tuple", TupleSpec(items), rank)
+        yield Alternative("tuple", TupleSpec(specs), cost)
+
+
+def _item_rank(usage: Usage) -> int:
+    """The likeliest rank of an item: a scalar where nothing says more."""
+    if usage.exactly is None and usage.least == 0 and not usage.turned and not usage.product:
+        return 0
+    return _ranks(usage.name, usage, Hint(), NO_DEFAULT)[0]
 
 
 def _repeated(name: str) -> Iterator[Alternative]:
@@ -132,6 +146,11 @@ def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alter
             yield Alternative("dtype", array(other, *dims), cost + 2)
 
 
+def _is_weight(name: str) -> bool:
+    """Whether a name is one of several matrices of weights: `w1`, `wq`."""
+    return len(name) == 2 and name[0] == "w"
+
+
 def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
     """The ranks to try, the likeliest first."""
     if usage.exactly is not None:
@@ -141,13 +160,13 @@ def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
         usual = [0, 1, 2, 3]
     if hint.kind == "scalar" or (default is not None and isinstance(default, int | float)):
         usual = [0, 1, 2]
-    elif usage.turned or (usage.product and name[:1].isupper()):
+    elif usage.turned or (usage.product and (name[:1].isupper() or _is_weight(name))):
         usual = [2, 1, 3]
     elif usage.product:
         usual = [1, 2, 3]
     elif name in SCALARS and hint.kind == "":
         usual = [0, 1, 2, 3]
-    elif name[:1].isupper() and len(name) <= 2:
+    elif name in MATRICES:
         usual = [2, 1, 3, 0]
     if hint.dims is not None:
         usual = [len(hint.dims), *(rank for rank in usual if rank != len(hint.dims))]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pscdsl.frontend.annotations import renamed
-from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.dims import Dim, Size, apply, as_terms, names, variable
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.dims import Dim, Factor, Size, apply, as_terms, names, variable
 from pscdsl.typing.dtypes import CLASSES, dtype, is_dtype_name
 from pscdsl.typing.notation import DimSpec
 from pscdsl.typing.signatures import (
@@ -97,14 +97,28 @@ class Candidate:
         if not fact.names():
             return None
         if fact.relation == "==":
-            for name, size in _solutions(fact, self.statics()):
+            for name, found in _solutions(fact, self.statics()):
+                size = self.known().simplify(found)
                 if _plain(size):
                     cost = 0 if str(size).isidentifier() else 3
                     return replace(self.renamed({name: size}), cost=self.cost + cost)
         if fact in self.facts:
             return None
-        cost = 6 if fact.relation == "==" and fact.right != 0 else 2
-        return replace(self, facts=(*self.facts, fact), cost=self.cost + cost)
+        bound = fact.explicit_lower_bound()
+        weaker = [each for each in self.facts if _is_weaker(each, bound)]
+        kept = tuple(each for each in self.facts if each not in weaker)
+        cost = 20 if fact.relation == "==" and fact.right != 0 else 2 if bound is None else 1
+        cost = 0 if weaker else cost
+        return replace(self, facts=(*kept, fact), cost=self.cost + cost)
+
+    def known(self) -> Assumptions:
+        """The facts, with the numbers that static parameters are at first."""
+        env: dict[str, Size] = {}
+        for name, spec in self.specs:
+            value = spec.samples[0] if isinstance(spec, StaticSpec) and spec.samples else None
+            if type(value) is int:
+                env[name] = value
+        return Assumptions(tuple(fact.substitute(env) for fact in self.facts))
 
     def statics(self) -> frozenset[str]:
         """The static parameters: they are no sizes to be replaced."""
@@ -121,9 +135,15 @@ class Candidate:
         return iter(found)
 
 
+def _is_weaker(fact: Fact, bound: tuple[str, int] | None) -> bool:
+    """Whether a fact is a lower bound of the same name that is not above another."""
+    own = fact.explicit_lower_bound()
+    return own is not None and bound is not None and own[0] == bound[0] and own[1] <= bound[1]
+
+
 def _solutions(fact: Fact, statics: frozenset[str]) -> Iterator[tuple[str, Size]]:
     """The names that an equation defines, each by the others; later names by earlier ones."""
-    gap = fact.left - fact.right
+    gap = _cancelled(fact.left - fact.right)
     if isinstance(gap, int):
         return
     for monomial, coefficient in reversed(as_terms(gap)):
@@ -132,6 +152,32 @@ def _solutions(fact: Fact, statics: frozenset[str]) -> Iterator[tuple[str, Size]
             rest = gap - coefficient * variable(name)
             if name not in names(rest):
                 yield name, -rest if coefficient == 1 else rest
+
+
+def _cancelled(gap: Size) -> Size:
+    """A difference without a name that all of its terms are multiples of: no size is 0."""
+    if isinstance(gap, int):
+        return gap
+    terms = as_terms(gap)
+    first = terms[0][0]
+    for factor in first:
+        if factor.kind == "name" and all(factor in monomial for monomial, _ in terms):
+            total: Size = 0
+            for monomial, coefficient in terms:
+                rest = list(monomial)
+                rest.remove(factor)
+                product: Size = coefficient
+                for each in rest:
+                    product = product * _factor(each)
+                total = total + product
+            return _cancelled(total)
+    return gap
+
+
+def _factor(factor: Factor) -> Size:
+    if factor.kind == "name":
+        return variable(factor)
+    return apply(factor.kind, list(factor.args))
 
 
 def _plain(size: Size) -> bool:

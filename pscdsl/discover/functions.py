@@ -83,8 +83,8 @@ def examine(module: StaticModule, function: FunctionStatement, closure: Closure)
         return replace(verdict, status="obstacle", findings=ordered)
     hints = _hints(function)
     options = {
-        name: _options(module, function, closure, name, usage, hints[name])
-        for name, usage in used.items()
+        name: _options(module, function, closure, name, usage, hints[name], position)
+        for position, (name, usage) in enumerate(used.items())
     }
     blame = Blame(source, function, tuple(used))
     trials = Trials(closure)
@@ -214,9 +214,10 @@ def _options(
     name: str,
     usage: Usage,
     hint: Hint,
+    position: int,
 ) -> tuple[Alternative, ...]:
     """What a parameter may be: what it is declared to be, if that is one of our types."""
     ours = declared(module, function, name)
     if ours is not None:
         return (Alternative("declared", ours, 0),)
-    return alternatives(name, usage, hint, closure.defaults.get(name, NO_DEFAULT))
+    return alternatives(name, usage, hint, closure.defaults.get(name, NO_DEFAULT), position)

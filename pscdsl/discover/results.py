@@ -65,13 +65,14 @@ def _result(tree: Type, classes: Mapping[DType, DTypeClass]) -> Spec | None:
 
 
 def _over_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
-    """The result with a static parameter in place of the number that it has at first."""
+    """The result with static parameters in place of the numbers that they are at first."""
+    changed = spec
     for name, each in candidate.specs:
         value = each.samples[0] if isinstance(each, StaticSpec) and each.samples else None
         if type(value) is int:
-            changed = _with_name(spec, name, value)
-            if changed != spec:
-                yield changed
+            yield _with_name(spec, name, value)
+            changed = _with_name(changed, name, value)
+    yield changed
 
 
 def _with_name(spec: Spec, name: str, value: int) -> Spec:

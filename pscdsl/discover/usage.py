@@ -43,7 +43,9 @@ class Usage:
     mask: bool = False
     called: bool = False
     none: bool = False
-    unpacked: int | None = None
+    name: str = ""
+    items: list[Usage] = field(default_factory=lambda: list[Usage]())
+    """What is said of its items, where the body unpacks it."""
     looped: bool = False
     strings: dict[str, None] = field(default_factory=dict[str, None])
     attributes: dict[str, ast.AST] = field(default_factory=dict[str, ast.AST])
@@ -59,9 +61,19 @@ class Usage:
 def usages(node: FunctionStatement) -> dict[str, Usage]:
     """What the body of a function says of each of its parameters."""
     spec = node.args
-    found = {p.arg: Usage() for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    found = {name: Usage(name=name) for name in names}
+    for each in ast.walk(node):  # the names that it is unpacked into say what its items are
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Name):
+            target, whole = each.targets[0], found.get(each.value.id)
+            items = target.elts if isinstance(target, ast.Tuple) else []
+            if whole is not None and not whole.items:
+                if all(isinstance(item, ast.Name) for item in items):
+                    whole.items = [Usage(name=i.id) for i in items if isinstance(i, ast.Name)]
+                    for item in whole.items:
+                        found.setdefault(item.name, item)
     _Reader(found).read(node)
-    return found
+    return {name: found[name] for name in names}
 
 
 class _Reader:
@@ -129,7 +141,6 @@ class _Reader:
             for index, name in enumerate(names):
                 shaped.names.setdefault(index, name)
         elif (direct := self.of(value)) is not None and not starred:
-            direct.unpacked = len(names)
             direct.at_least(1)
 
     def itself(self, node: ast.AST) -> bool:
