@@ -65,6 +65,7 @@ class Definition:
         self._signature: Signature | Failure | None = signature
         self._instances: dict[Choice, Function | Failure | Excluded] = {}
         self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
+        self._linted: dict[Choice, tuple[Diagnostic, ...]] = {}
         self.revealed: list[tuple[int, str]] = []
         self.entered: set[Span] = set()
         """The functions that were elaborated into it, itself included."""
@@ -158,7 +159,19 @@ class Definition:
 
     def warnings(self, choice: Choice) -> tuple[Diagnostic, ...]:
         """What was found in an instance that is none the less a program."""
-        return self._warnings.get(choice, ())
+        from pscdsl.lint import findings
+
+        program, source = self._instances.get(choice), self.closure.source
+        if not isinstance(program, Function):
+            return ()
+        if choice not in self._linted:
+            self._linted[choice] = tuple(
+                [
+                    each.replaced(spelling=spelled(program.parameters))
+                    for each in findings.warnings(program, {source.path: source.lines})
+                ]
+            )
+        return self._warnings.get(choice, ()) + self._linted[choice]
 
     def _elaborate(self, choice: Choice) -> Function:
         from pscdsl.frontend.preconditions import Widened

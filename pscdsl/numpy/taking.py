@@ -13,7 +13,7 @@ from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indices import from_front, require_elements
 from pscdsl.numpy.joining import concatenated
 from pscdsl.numpy.repetition import taken
-from pscdsl.numpy.shorthand import joined, moved, part, raveled, reshaped, transposed
+from pscdsl.numpy.shorthand import cast, joined, moved, part, raveled, reshaped, transposed
 from pscdsl.numpy.sizes import as_size
 from pscdsl.numpy.slices import cut, place
 from pscdsl.primitives import elementwise as e
@@ -31,7 +31,7 @@ from pscdsl.typing.codes.shapes_manipulation import (
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL
+from pscdsl.typing.dtypes import BOOL, I32, I64, U32
 
 
 @of_arrays("numpy.take", together=("a",), alone=("indices",))
@@ -49,9 +49,21 @@ def take(a: Value, indices: Value, axis: int | None = None, *, mode: str = "rais
     require_elements(a.builder.facts, size, along)
     if mode == "wrap":
         places = e.remainder(places, size)
+    elif mode == "clip":
+        places = _clipped(places, size)
     elif mode == "raise":
         places = from_front(places, size)
     return taken(a, places, along)
+
+
+def _clipped(places: Value, size: Size) -> Value:
+    """Places brought into range in so many words, so that they are known to be."""
+    if places.dtype.bits < 32:
+        places = cast(places, I32)
+    elif places.dtype is U32:
+        places = cast(places, I64)
+    here, dtype = places.builder, places.dtype
+    return e.Clamp()(here.literal(0, dtype), places, here.size(size - 1, dtype))
 
 
 def _checked(indices: Value) -> Value:

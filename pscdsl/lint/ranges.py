@@ -1,0 +1,197 @@
+"""Ranges of integers with symbolic bounds, and their order under what is known of the sizes.
+
+Bounds are sizes, within the range of the dtype.  Arithmetic on them is exact, so a result that
+may not fit its dtype, and would wrap around, is one of which nothing is known.  Of sizes it is
+taken for granted that what an `i32` or `i64` program counts with them fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pscdsl.typing import dims
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.dims import DimTooLarge, Size
+from pscdsl.typing.dtypes import BOOL, DType
+
+_HEAVIEST = 16
+"""Bounds with more factors than this are given up: proofs about them would take long."""
+_NOTHING: frozenset[object] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The integers that the elements of a variable can be, all steps of loops taken together.
+
+    A bound is *reached* if some element in some step is known to have that value.  `along` says
+    what the elements vary with: axes of the variable, loops, parameters.
+    """
+
+    low: Size
+    high: Size
+    low_reached: bool = False
+    high_reached: bool = False
+    along: frozenset[object] = _NOTHING
+
+    @property
+    def is_single(self) -> bool:
+        """Whether all elements are one number."""
+        return self.low == self.high
+
+    def unreached(self) -> Range:
+        """The same bounds, as what may never be reached; a single number is."""
+        if self.is_single or not (self.low_reached or self.high_reached):
+            return self
+        return replace(self, low_reached=False, high_reached=False)
+
+    def varying(self, along: frozenset[object]) -> Range:
+        """The same bounds, varying with other things."""
+        return self if along == self.along else replace(self, along=along)
+
+
+def single(value: Size) -> Range:
+    """The range of one number."""
+    return Range(value, value, True, True)
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """The smallest and the largest value of an integer type, or of a truth value."""
+    return (0, 1) if dtype is BOOL else dtype.range
+
+
+def unknown(dtype: DType) -> Range:
+    """Nothing but the dtype is known."""
+    return Range(*limits(dtype))
+
+
+def free(dtype: DType, source: object) -> Range:
+    """Any value of the dtype can occur: a parameter."""
+    return Range(*limits(dtype), True, True, frozenset((source,)))
+
+
+class Order:
+    """Comparisons of bounds that hold for all admitted sizes."""
+
+    def __init__(self, facts: Assumptions) -> None:
+        self.facts = facts
+
+    def at_most(self, a: Size, b: Size) -> bool:
+        """Whether a bound is provably not above another."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a <= b
+        if a == b:
+            return True
+        try:
+            return self.facts.proves(Fact("<=", a, b))
+        except DimTooLarge:
+            return False
+
+    def join(self, ranges: Sequence[Range], dtype: DType) -> Range:
+        """The smallest range around some."""
+        first = ranges[0]
+        if all(each == first for each in ranges):
+            return first
+        low, high = first.low, first.high
+        low_reached, high_reached = first.low_reached, first.high_reached
+        along = first.along
+        for each in ranges[1:]:
+            bound = self._smaller(low, each.low, dtype)
+            low_reached = (low_reached and bound == low) or (each.low_reached and bound == each.low)
+            low = bound
+            bound = self._larger(high, each.high, dtype)
+            high_reached = (high_reached and bound == high) or (
+                each.high_reached and bound == each.high
+            )
+            high = bound
+            along |= each.along
+        return Range(low, high, low_reached, high_reached, along)
+
+    def meet(self, a: Range, b: Range, dtype: DType) -> Range:
+        """What is in both; nothing is known to be reached."""
+        low = self._closer(a.low, b.low, dtype, largest=True)
+        high = self._closer(a.high, b.high, dtype, largest=False)
+        return Range(low, high, along=a.along)
+
+    def fitted(
+        self,
+        dtype: DType,
+        low: Size,
+        high: Size,
+        low_reached: bool = False,
+        high_reached: bool = False,
+        along: frozenset[object] = _NOTHING,
+    ) -> Range:
+        """A range as computed, or the whole dtype if it may not fit."""
+        least, most = limits(dtype)
+        if isinstance(low, int) and isinstance(high, int):
+            if least <= low and high <= most:
+                return Range(low, high, low_reached, high_reached, along)
+            return unknown(dtype)
+        if not self._fits(low, dtype) or not self._fits(high, dtype):
+            return unknown(dtype)
+        if dtype.is_unsigned and not self.at_most(0, low):
+            return unknown(dtype)
+        return Range(low, high, low_reached, high_reached, along)
+
+    def _fits(self, bound: Size, dtype: DType) -> bool:
+        least, most = limits(dtype)
+        if isinstance(bound, int):
+            return least <= bound <= most
+        if dtype.bits < 32:
+            return self.at_most(least, bound) and self.at_most(bound, most)
+        roof = most // 2 + 1
+        return _weight(bound) <= _HEAVIEST and all(
+            abs(coefficient) <= roof for _, coefficient in bound.terms
+        )
+
+    def _smaller(self, a: Size, b: Size, dtype: DType) -> Size:
+        least, most = limits(dtype)
+        if least in (a, b):
+            return least
+        if a == most or b == most:
+            return b if a == most else a
+        if self.at_most(a, b):
+            return a
+        if self.at_most(b, a):
+            return b
+        found = dims.minimum(a, b)
+        return found if _weight(found) <= _HEAVIEST else least
+
+    def _larger(self, a: Size, b: Size, dtype: DType) -> Size:
+        least, most = limits(dtype)
+        if most in (a, b):
+            return most
+        if a == least or b == least:
+            return b if a == least else a
+        if self.at_most(a, b):
+            return b
+        if self.at_most(b, a):
+            return a
+        found = dims.maximum(a, b)
+        return found if _weight(found) <= _HEAVIEST else most
+
+    def _closer(self, a: Size, b: Size, dtype: DType, largest: bool) -> Size:
+        """The tighter of two bounds of one side; each holds, so either will do."""
+        loosest = limits(dtype)[0 if largest else 1]
+        if a == loosest or b == loosest:
+            return b if a == loosest else a
+        if self.at_most(a, b):
+            return b if largest else a
+        if self.at_most(b, a):
+            return a if largest else b
+        numbers = [bound for bound in (a, b) if isinstance(bound, int)]
+        if numbers and abs(numbers[0]) >= 1 << 20:  # sizes are mostly smaller than this
+            return b if a is numbers[0] else a
+        found = dims.maximum(a, b) if largest else dims.minimum(a, b)
+        return found if _weight(found) <= _HEAVIEST else a
+
+
+def _weight(size: Size) -> int:
+    """How many factors a size is made of."""
+    total = 0
+    for monomial, _ in dims.as_terms(size):
+        total += 1
+        for factor in monomial:
+            total += 1 if factor.kind == "name" else 2 + sum(map(_weight, factor.args))
+    return total
