@@ -53,7 +53,7 @@ def picture(found: Orbits["h w"]) -> u8["h w 3"]:
     """The colours of the points: black inside, and by the speed of escape outside."""
     distance = np.where(found.inside, 256, found.x * found.x + found.y * found.y)
     speed = found.count.astype(np.float64) + 1 - np.log2(np.log2(distance) / 8)
-    hue = 0.6 * np.log(speed + 1)[:, :, None] + np.array([0.0, 0.1, 0.2])
+    hue = 0.6 * np.log1p(speed)[:, :, None] + np.array([0.0, 0.1, 0.2])
     colour = np.where(found.inside[:, :, None], 0, 0.5 - 0.5 * np.cos(2 * np.pi * hue))
     return (255 * colour).astype(np.uint8)
 

@@ -25,7 +25,7 @@ class Layer(psc.Record, dims="i o"):
 
 def selu(x: f32["n o"], alpha: float = 1.67, scale: float = 1.05) -> f32["n o"]:
     """The scaled exponential linear unit; not decorated, so it becomes part of its caller."""
-    return scale * np.where(x > 0, x, alpha * np.exp(x) - alpha)
+    return scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
 @psc.kernel

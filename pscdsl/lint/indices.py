@@ -23,6 +23,16 @@ from pscdsl.typing.dims import Size
 _FAR = 6
 """How many equations are followed from an index to a condition."""
 
+WRITTEN = (
+    "Subscript",
+    "take",
+    "take_along_axis",
+    "update",
+    "dynamic_slice",
+    "dynamic_update",
+)
+"""How indices are written; what a library function does inside is not the user's."""
+
 INDEXING = Gather | Scatter | DynamicSlice | DynamicUpdate
 
 
@@ -53,9 +63,10 @@ def check_indices(program: Program, wording: Wording) -> Iterator[Diagnostic]:
     found = intervals(program.function)
     for block, place in sites:
         finding = _check(program, found, found.orders[block], place, wording)
-        if finding is not None and not (
-            isinstance(place.at.primitive, Gather | DynamicSlice) and _thrown_away(program, place)
-        ):
+        if finding is None or wording.operation(place.at.span) not in WRITTEN:
+            continue
+        read = isinstance(place.at.primitive, Gather | DynamicSlice)
+        if not read or not _thrown_away(program, place):
             yield finding.at(place.at.span)
 
 

@@ -59,7 +59,8 @@ class Loops:
 
         fixed = {position: during for position, (during, _) in bounded.items()}
         carry, results = self._settled(inside, body, init, fixed, dtypes, step)
-        final = [bounded[k][1] if k in bounded else carry[k] for k in range(count)]
+        ended = _unreached(carry)  # what was reached need not be so in the last step
+        final = [bounded[k][1] if k in bounded else ended[k] for k in range(count)]
         stacks = [_stacked(each, at) for each in results[count:]]
         return [*(each and _left(each, at) for each in final), *stacks]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Mapping, Sequence
 
-from pscdsl.ir import Atom, Literal, Var
+from pscdsl.ir import Atom, Equation, Literal, Var
 from pscdsl.lint.programs import Program
 from pscdsl.typing.dims import Size
 from pscdsl.typing.spans import Span
@@ -15,14 +16,17 @@ _LONGEST = 60
 
 
 class Wording:
-    """Looks up source text; `lines` holds those of each file at hand."""
+    """Looks up source text; `lines` holds those of files at hand, others are read."""
 
     def __init__(self, lines: Mapping[str, Sequence[str]]) -> None:
-        self._lines = lines
+        self._lines: dict[str, Sequence[str]] = dict(lines)
 
     def text(self, span: Span) -> str:
         """What stands at a place, on one line; empty if that is not at hand."""
-        rows = list(self._lines.get(span.path, ())[span.line - 1 : span.end_line])
+        lines = self._lines.get(span.path)
+        if lines is None:
+            lines = self._lines[span.path] = linecache.getlines(span.path)
+        rows = [row.rstrip("\r\n") for row in lines[span.line - 1 : span.end_line]]
         if not rows:
             return ""
         rows[-1] = rows[-1][: span.end_column - 1]
@@ -36,6 +40,25 @@ class Wording:
         except (SyntaxError, ValueError, RecursionError):
             return None
 
+    def operation(self, span: Span) -> str:
+        """What is done at a place: a function's last name, or the class of an operator's node."""
+        text = self.text(span)
+        try:
+            tree: ast.AST = ast.parse(text).body[0] if text else ast.Pass()
+        except (SyntaxError, ValueError, RecursionError, IndexError):
+            return ""
+        match tree.value if isinstance(tree, ast.Expr) else tree:
+            case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+                return name
+            case ast.BinOp(op=operator) | ast.AugAssign(op=operator):
+                return type(operator).__name__
+            case ast.Compare(ops=[operator]):
+                return type(operator).__name__
+            case ast.Subscript():
+                return "Subscript"
+            case _:
+                return ""
+
     def name(self, program: Program, atom: Atom) -> str:
         """How an atom is written: a parameter by its name, a result as its expression."""
         atom = program.source(atom)
@@ -47,6 +70,19 @@ class Wording:
         tree = self.expression(at.span)
         found = "" if tree is None else ast.unparse(tree)
         return found if len(found) <= _LONGEST else ""
+
+    def operand(self, program: Program, at: Equation, position: int) -> str:
+        """How an operand of an equation is written where the equation stands."""
+        tree = self.expression(at.span)
+        found: ast.expr | None = None
+        if isinstance(tree, ast.Call) and position < len(tree.args):
+            found = tree.args[position]
+        elif isinstance(tree, ast.BinOp):
+            found = (tree.left, tree.right)[position]
+        if found is None or isinstance(found, ast.Starred):
+            return self.name(program, at.inputs[position])
+        text = ast.unparse(found)
+        return text if len(text) <= _LONGEST else ""
 
     def index(self, span: Span) -> str:
         """The one index of `x[i]`, `np.take(x, i)` or `psc.update(x, i, …)`; else empty."""
