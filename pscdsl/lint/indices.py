@@ -51,12 +51,13 @@ class Place:
 
 def check_indices(program: Program, wording: Wording) -> Iterator[Diagnostic]:
     """The computed indices that are known to leave their axis."""
+    anything = {*program.function.body.params}
     sites = [
         (block, place)
         for block, at in program.equations
         if isinstance(at.primitive, INDEXING)
         for place in _places(program, at)
-        if isinstance(program.source(place.index), Var)
+        if isinstance(source := program.source(place.index), Var) and source not in anything
     ]
     if not sites:
         return
@@ -161,7 +162,7 @@ def _check(
         index = wording.index(place.at.span) or wording.name(program, place.index)
         array = program.source(place.at.inputs[0])
         count = wording.count(array if isinstance(array, Var) else None, place.axis, place.size)
-        if place.part == 1:
+        if place.part == 1 and not wording.operation(place.at.span).startswith("dynamic"):
             return IndexLeavesAxis(
                 index=index,
                 bound=bound,

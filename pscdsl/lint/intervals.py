@@ -25,6 +25,8 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import DimTooLarge
 from pscdsl.typing.dtypes import BOOL
 
+_CONTROL = (Scan, While, Switch)
+_SPECIAL = (*_CONTROL, e.Select, Call, Sort)
 _DEPTH = 4
 """How far back a value is worked out again under a condition."""
 
@@ -49,6 +51,7 @@ class Intervals:
         """By block, what is known of sizes where it runs."""
         self.definitions: dict[Var, Equation] = {}
         """The equation that each variable is a result of; parameters of blocks have none."""
+        self._counting: dict[Block, list[Equation]] = {}
         self.refinement = Refinement(self.definitions, self.ranges)
         self._loops = Loops(self.block, self.refinement)
         params = [free(v.type.dtype, v) if counts(v.type) else None for v in function.body.params]
@@ -64,11 +67,22 @@ class Intervals:
         """Run a block; the ranges of its results."""
         self.orders[block] = order
         self._bind(block.params, operands)
-        for equation in block.equations:
-            for var in equation.outputs:
-                self.definitions[var] = equation
+        for equation in self._relevant(block):
             self._bind(equation.outputs, self._equation(equation, order))
         return [self.of(atom) for atom in block.results]
+
+    def _relevant(self, block: Block) -> list[Equation]:
+        """The equations of a block that give integers, or hold blocks."""
+        found = self._counting.get(block)
+        if found is None:
+            found = self._counting[block] = []
+            for equation in block.equations:
+                primitive = equation.primitive
+                if isinstance(primitive, _CONTROL) or any(counts(v.type) for v in equation.outputs):
+                    found.append(equation)
+                    for var in equation.outputs:
+                        self.definitions[var] = equation
+        return found
 
     def _bind(self, variables: Sequence[Var], ranges: Ranges) -> None:
         for var, found in zip(variables, ranges, strict=True):
@@ -78,15 +92,17 @@ class Intervals:
     def _equation(self, at: Equation, order: Order) -> Ranges:
         primitive = at.primitive
         try:
+            if len(at.outputs) == 1 and not isinstance(primitive, _SPECIAL):
+                return [self._rule(at, order, self._operands(at))]
             match primitive:
+                case e.Select():
+                    return [self._select(at, order)]
                 case Scan():
                     return self._loops.scan(at, primitive, order, self._operands(at))
                 case While():
                     return self._loops.repeat(at, primitive, order, self._operands(at))
                 case Switch():
                     return self._switch(at, primitive, order)
-                case _ if not any(counts(var.type) for var in at.outputs):
-                    return [None] * len(at.outputs)
                 case Call():
                     return self._call(at, primitive, order)
                 case Sort():
@@ -94,10 +110,6 @@ class Intervals:
                 case TopK():
                     (x,) = sorted_ranges(at, self._operands(at))
                     return [x and x.unreached(), top_places(order, primitive, at)]
-                case e.Select():
-                    return [self._select(at, order)]
-                case _ if len(at.outputs) == 1:
-                    return [self._rule(at, order, self._operands(at))]
                 case _:
                     return _unknown(at)
         except DimTooLarge:
@@ -154,7 +166,7 @@ class Intervals:
         results: list[Ranges] = []
         for number, branch in enumerate(primitive.branches):
             known: Constraints = {}
-            if index.type.dtype is BOOL:
+            if index.type.dtype is BOOL and len(primitive.branches) == 2:
                 known = self.refinement.constraints(order, index, bool(number))
             given = [self._under(atom, known, order, _DEPTH) for atom in rest]
             given = [each and each.unreached() for each in given]

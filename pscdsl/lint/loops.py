@@ -25,8 +25,8 @@ Ranges: TypeAlias = list[Range | None]
 """One for each of some variables; None for those that are no integers."""
 Run: TypeAlias = Callable[[Block, Order, Ranges], Ranges]
 
-_PATIENCE = 3
-"""After so many runs, a bound that still moves is given up."""
+_ATTEMPTS = 6
+"""A body is run so often at most; from the second time on, bounds that still move are given up."""
 _MOST_WORK = 50_000
 """How many equations are gone through again, at most, for the sake of better bounds."""
 
@@ -163,6 +163,8 @@ class Loops:
     ) -> tuple[Ranges, Ranges]:
         """Ranges of the carry that every step keeps, and the results of a step from there."""
         carry = [fixed.get(k, each) for k, each in enumerate(init)]
+        results: Ranges = []
+        following: Ranges = []
         moving = [k for k, each in enumerate(init) if each is not None and k not in fixed]
 
         def joined(results: Ranges) -> Ranges:
@@ -173,24 +175,39 @@ class Loops:
                 for k in range(len(init))
             ]
 
-        for _ in range(_PATIENCE if self._work < _MOST_WORK else 0):
+        widened = False
+        for attempt in range(_ATTEMPTS):
             results = step(carry)
             self._work += len(body.equations)
             following = joined(results)
-            if all(_inside(order, following[k], carry[k]) for k in moving):
-                return carry, results
-            for k in moving:
-                known, new = carry[k], following[k]
-                assert known is not None
+            moved = [k for k in moving if not _inside(order, following[k], carry[k])]
+            if not moved:
+                break
+            if attempt == _ATTEMPTS - 1 or self._work > _MOST_WORK:
+                for k in moving:
+                    carry[k] = unknown(dtypes[k])
+                return carry, step(carry)
+            for k in moved:
+                old, new = carry[k], following[k]
+                assert old is not None
                 assert new is not None
-                carry[k] = order.join([known, new], dtypes[k]).unreached()
-        for k in moving:
-            carry[k] = unknown(dtypes[k])
-        if moving and self._work < _MOST_WORK:
-            carry = joined(step(carry))
-            carry = joined(step(carry))
-            self._work += 2 * len(body.equations)
-        return carry, step(carry)
+                if attempt:
+                    carry[k] = _widened(order, old, new, dtypes[k])
+                    widened = True
+                else:
+                    carry[k] = order.join([old, new], dtypes[k]).unreached()
+        if widened:
+            carry = following
+            results = step(carry)
+        return carry, results
+
+
+def _widened(order: Order, old: Range, new: Range, dtype: DType) -> Range:
+    """A range without the bounds that have moved."""
+    least, most = limits(dtype)
+    low = old.low if order.at_most(old.low, new.low) else least
+    high = old.high if order.at_most(new.high, old.high) else most
+    return Range(low, high, along=old.along | new.along)
 
 
 def _inside(order: Order, inner: Range | None, outer: Range | None) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
 from pscdsl.typing import dims
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import DimTooLarge, Size
-from pscdsl.typing.dtypes import BOOL, DType
+from pscdsl.typing.dtypes import ALL, BOOL, DType
 
 _HEAVIEST = 16
 """Bounds with more factors than this are given up: proofs about them would take long."""
@@ -57,9 +58,13 @@ def single(value: Size) -> Range:
 
 def limits(dtype: DType) -> tuple[int, int]:
     """The smallest and the largest value of an integer type, or of a truth value."""
-    return (0, 1) if dtype is BOOL else dtype.range
+    return _LIMITS[dtype]
 
 
+_LIMITS = {each: each.range for each in ALL if each.is_integer} | {BOOL: (0, 1)}
+
+
+@cache
 def unknown(dtype: DType) -> Range:
     """Nothing but the dtype is known."""
     return Range(*limits(dtype))
@@ -82,10 +87,7 @@ class Order:
             return a <= b
         if a == b:
             return True
-        try:
-            return self.facts.proves(Fact("<=", a, b))
-        except DimTooLarge:
-            return False
+        return _proven(self.facts, a, b)
 
     def join(self, ranges: Sequence[Range], dtype: DType) -> Range:
         """The smallest range around some."""
@@ -96,10 +98,10 @@ class Order:
         low_reached, high_reached = first.low_reached, first.high_reached
         along = first.along
         for each in ranges[1:]:
-            bound = self._smaller(low, each.low, dtype)
+            bound = self.smaller(low, each.low, dtype)
             low_reached = (low_reached and bound == low) or (each.low_reached and bound == each.low)
             low = bound
-            bound = self._larger(high, each.high, dtype)
+            bound = self.larger(high, each.high, dtype)
             high_reached = (high_reached and bound == high) or (
                 each.high_reached and bound == each.high
             )
@@ -109,8 +111,8 @@ class Order:
 
     def meet(self, a: Range, b: Range, dtype: DType) -> Range:
         """What is in both; nothing is known to be reached."""
-        low = self._closer(a.low, b.low, dtype, largest=True)
-        high = self._closer(a.high, b.high, dtype, largest=False)
+        low = self.closer(a.low, b.low, dtype, largest=True)
+        high = self.closer(a.high, b.high, dtype, largest=False)
         return Range(low, high, along=a.along)
 
     def fitted(
@@ -145,7 +147,8 @@ class Order:
             abs(coefficient) <= roof for _, coefficient in bound.terms
         )
 
-    def _smaller(self, a: Size, b: Size, dtype: DType) -> Size:
+    def smaller(self, a: Size, b: Size, dtype: DType) -> Size:
+        """The smaller of two bounds, or one below both."""
         least, most = limits(dtype)
         if least in (a, b):
             return least
@@ -158,7 +161,8 @@ class Order:
         found = dims.minimum(a, b)
         return found if _weight(found) <= _HEAVIEST else least
 
-    def _larger(self, a: Size, b: Size, dtype: DType) -> Size:
+    def larger(self, a: Size, b: Size, dtype: DType) -> Size:
+        """The larger of two bounds, or one above both."""
         least, most = limits(dtype)
         if most in (a, b):
             return most
@@ -171,7 +175,12 @@ class Order:
         found = dims.maximum(a, b)
         return found if _weight(found) <= _HEAVIEST else most
 
-    def _closer(self, a: Size, b: Size, dtype: DType, largest: bool) -> Size:
+    def within(self, a: Size, b: Size, dtype: DType) -> bool:
+        """Whether a bound is not above another, both being within the dtype."""
+        least, most = limits(dtype)
+        return a == least or b == most or self.at_most(a, b)
+
+    def closer(self, a: Size, b: Size, dtype: DType, largest: bool) -> Size:
         """The tighter of two bounds of one side; each holds, so either will do."""
         loosest = limits(dtype)[0 if largest else 1]
         if a == loosest or b == loosest:
@@ -185,6 +194,26 @@ class Order:
             return b if a is numbers[0] else a
         found = dims.maximum(a, b) if largest else dims.minimum(a, b)
         return found if _weight(found) <= _HEAVIEST else a
+
+
+@lru_cache(maxsize=4096)
+def _proven(facts: Assumptions, a: Size, b: Size) -> bool:
+    try:
+        if not facts.facts and dims.evaluate(b - a, _EVERYTHING_IS_ONE) < 0:
+            return False
+        return facts.proves(Fact("<=", a, b))
+    except DimTooLarge:
+        return False
+
+
+class _Ones(dict[str, int]):
+    """The smallest sizes."""
+
+    def __missing__(self, name: str) -> int:
+        return 1
+
+
+_EVERYTHING_IS_ONE = _Ones()
 
 
 def _weight(size: Size) -> int:

@@ -8,7 +8,6 @@ from typing import TypeAlias
 from pscdsl.lint.ranges import Order, Range, limits, unknown
 from pscdsl.primitives import elementwise as e
 from pscdsl.typing import dims
-from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, DType
 
 Rule: TypeAlias = Callable[[Order, DType, Sequence[Range]], Range]
@@ -115,21 +114,26 @@ def _extreme(order: Order, dtype: DType, operands: Sequence[Range], largest: boo
     if a.is_single:
         a, b = b, a
     along = a.along | b.along
-    pairs = {False: (a.low, b.low), True: (a.high, b.high)}
-    bounds: dict[bool, Size] = {}
-    for side, (x, y) in pairs.items():
-        if order.at_most(x, y):
-            bounds[side] = y if largest else x
-        elif order.at_most(y, x):
-            bounds[side] = x if largest else y
-        else:
-            bounds[side] = dims.maximum(x, y) if largest else dims.minimum(x, y)
-    low, high = bounds[False], bounds[True]
+    if largest:
+        low = order.closer(a.low, b.low, dtype, largest)
+        high = order.larger(a.high, b.high, dtype)
+    else:
+        low = order.smaller(a.low, b.low, dtype)
+        high = order.closer(a.high, b.high, dtype, largest)
     if not b.is_single:
         return order.fitted(dtype, low, high, along=along)
     # One number against a range: an end of the range is kept, or the number takes its place.
-    low_reached = a.low_reached and low in pairs[False]
-    high_reached = a.high_reached and high in pairs[True]
+    bounds = {False: (a.low, b.low, low), True: (a.high, b.high, high)}
+    exact = {
+        side: found in (one, other)
+        and all(
+            order.within(each, found, dtype) if largest else order.within(found, each, dtype)
+            for each in (one, other)
+        )
+        for side, (one, other, found) in bounds.items()
+    }
+    low_reached = a.low_reached and exact[False]
+    high_reached = a.high_reached and exact[True]
     return order.fitted(dtype, low, high, low_reached, high_reached, along)
 
 
