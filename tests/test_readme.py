@@ -1,7 +1,7 @@
 """The documents for users: every block of code in them is run, every output compared.
 
-* A `py` block begins with the name of its file.  It is checked: `mistakes.py` is rejected, any
-  other is accepted without a finding.
+* A `py` block begins with the name of its file.  It is checked: `mistakes.py` and `warned.py` have
+  findings, any other has none.
 * A `pycon` block is a session beside these files, a `console` block a command line beside them.
   In an expected output, `…` stands for anything.
 * A table with the heading "Type" shows types of parameters.  One with the heading "In a kernel"
@@ -94,7 +94,7 @@ class Session:
         assert re.fullmatch(r"\w+\.py", name), "a block of code begins with the name of its file"
         Path(name).write_text(text, encoding="utf-8")
         found = check_source(text, name).diagnostics
-        assert bool(found) == (name == "mistakes.py"), [each.message() for each in found]
+        assert bool(found) == (name in ("mistakes.py", "warned.py")), [each.message() for each in found]
 
     def entry(self, lines: list[str]) -> str:
         """One entry of an interactive session."""

@@ -127,6 +127,14 @@ _OPPOSITE: dict[object, object] = {
     e.equal: e.not_equal,
     e.not_equal: e.equal,
 }
+_SWAPPED: dict[object, object] = {
+    e.less: e.greater,
+    e.less_equal: e.greater_equal,
+    e.greater: e.less,
+    e.greater_equal: e.less_equal,
+    e.equal: e.equal,
+    e.not_equal: e.not_equal,
+}
 
 
 def _hidden(
@@ -143,16 +151,25 @@ def _hidden(
         partial = _partial(at)
         if partial is None:
             continue
-        operand = at.inputs[partial.operand]
-        for condition in conditions:
-            region = _region(program, condition, operand)
-            if region is None or not _hides(partial, *region):
-                continue
-            # A single point beside the edge, as of `log(x + 1e-6)` where x > 0, is never met.
-            moved = _affine(program, operand).offset != 0
-            if not (partial.is_point and moved and region[1][0] not in partial.edges):
-                return _finding(program, wording, where, at, partial, holds)
+        for operand in _operands(program, at.inputs[partial.operand], partial):
+            for condition in conditions:
+                region = _region(program, condition, operand)
+                if region is None or not _hides(partial, *region):
+                    continue
+                # A single point beside the edge, as of `log(x + 1e-6)` for x > 0, is never met.
+                moved = _affine(program, operand).offset != 0
+                if not (partial.is_point and moved and region[1][0] not in partial.edges):
+                    return _finding(program, wording, where, at, partial, holds)
     return None
+
+
+def _operands(program: Program, operand: Atom, partial: Partial) -> Iterator[Atom]:
+    """The operand, and where it matters whether it is 0, the factors of a product."""
+    yield operand
+    at = program.definition(program.bare(operand))
+    if at is not None and at.primitive is e.multiply and partial.is_point and partial.edges == (0,):
+        for factor in dict.fromkeys(at.inputs):
+            yield from _operands(program, factor, partial)
 
 
 def _computed(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
@@ -238,16 +255,14 @@ def _region(
     program: Program, condition: Condition, operand: Atom
 ) -> tuple[Region, list[float]] | None:
     """Where a condition holds, as a set of values of the operand, and the edges of the set."""
-    relation = _RELATIONS[condition.relation]
-    right = _number(program, condition.right)
-    left = condition.left
-    if right is None:
-        right, left = _number(program, condition.left), condition.right
-        if right is None:
+    relation, left = condition.relation, condition.left
+    bound = _number(program, condition.right)
+    if bound is None:
+        relation, left = _SWAPPED[relation], condition.right
+        bound = _number(program, condition.left)
+        if bound is None:
             return _region_of_difference(program, condition, operand)
-        swapped = relation
-        relation = lambda a, b: swapped(b, a)  # noqa: E731
-    bound = right
+    level, related = bound, _RELATIONS[relation]
     own = _affine(program, operand)
     compared = _affine(program, left)
     inner = program.definition(compared.base)
@@ -265,12 +280,12 @@ def _region(
     def holds(u: float) -> bool:
         value = inside.factor * ((u - own.offset) / own.factor) + inside.offset
         value = abs(value) if absolute else value
-        return relation(compared.factor * value + compared.offset, bound)
+        return related(compared.factor * value + compared.offset, level)
 
-    level = (bound - compared.offset) / compared.factor
+    edge = (level - compared.offset) / compared.factor
     edges = [
         own.factor * ((each - inside.offset) / inside.factor) + own.offset
-        for each in ((level, -level) if absolute else (level,))
+        for each in ((edge, -edge) if absolute else (edge,))
     ]
     return holds, edges
 

@@ -151,7 +151,7 @@ def check_bounds(program: Program, wording: Wording) -> Iterator[Diagnostic]:
 
 
 def _lost(value: object, dtype: DType) -> EpsilonIsLost | None:
-    if not isinstance(value, float) or value in (0, 1, -1):
+    if not isinstance(value, float) or value.is_integer():
         return None
     rounded = float(np.asarray(value).astype(to_numpy(dtype)))
     if rounded not in (0, 1, -1):

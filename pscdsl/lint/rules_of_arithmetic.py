@@ -8,6 +8,7 @@ from typing import TypeAlias
 from pscdsl.lint.ranges import Order, Range, limits, unknown
 from pscdsl.primitives import elementwise as e
 from pscdsl.typing import dims
+from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, DType
 
 Rule: TypeAlias = Callable[[Order, DType, Sequence[Range]], Range]
@@ -122,18 +123,16 @@ def _extreme(order: Order, dtype: DType, operands: Sequence[Range], largest: boo
         high = order.closer(a.high, b.high, dtype, largest)
     if not b.is_single:
         return order.fitted(dtype, low, high, along=along)
-    # One number against a range: an end of the range is kept, or the number takes its place.
-    bounds = {False: (a.low, b.low, low), True: (a.high, b.high, high)}
-    exact = {
-        side: found in (one, other)
-        and all(
-            order.within(each, found, dtype) if largest else order.within(found, each, dtype)
+
+    def exact(found: Size, one: Size, other: Size) -> bool:
+        return found in (one, other) and all(
+            order.within(*((each, found) if largest else (found, each)), dtype)
             for each in (one, other)
         )
-        for side, (one, other, found) in bounds.items()
-    }
-    low_reached = a.low_reached and exact[False]
-    high_reached = a.high_reached and exact[True]
+
+    # One number against a range: an end of the range is kept, or the number takes its place.
+    low_reached = a.low_reached and exact(low, a.low, b.low)
+    high_reached = a.high_reached and exact(high, a.high, b.high)
     return order.fitted(dtype, low, high, low_reached, high_reached, along)
 
 

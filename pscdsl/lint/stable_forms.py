@@ -25,7 +25,7 @@ _GUARDS = (e.absolute, e.minimum, e.maximum)
 _FAR = 6
 """How many equations back an operand is searched for what keeps it from overflowing."""
 
-WRITTEN = {
+WRITTEN: dict[object, tuple[str, ...]] = {
     e.log: ("log",),
     e.log1p: ("log1p",),
     e.subtract: ("Sub", "subtract"),
