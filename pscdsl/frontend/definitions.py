@@ -168,7 +168,9 @@ class Definition:
             self._linted[choice] = tuple(
                 [
                     each.replaced(spelling=spelled(program.parameters))
-                    for each in findings.warnings(program, {source.path: source.lines})
+                    for each in findings.warnings(
+                        program, source, declared=self.signature.result is not None
+                    )
                 ]
             )
         return self._warnings.get(choice, ()) + self._linted[choice]

@@ -15,7 +15,7 @@ from pscdsl.frontend.attributes import attribute
 from pscdsl.frontend.calls import call, with_operands, with_origins
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.iteration import elements, unrolling
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.subscripts import subscript
 from pscdsl.frontend.values import (
@@ -282,13 +282,16 @@ def _generate(
         source = evaluate(inner if level else frame, generator.iter)
         if is_poisoned(source):
             raise Poisoned
-        for item in elements(frame, source, generator.iter):
-            frame.session.step()
-            assign(inner, generator.target, item)
-            if all(
-                operators.truth(inner, test, "a comprehension's `if`", "") for test in generator.ifs
-            ):
-                loop(level + 1)
+        items = elements(frame, source, generator.iter)
+        with unrolling(frame, frame.span(generator.target), items):
+            for item in items:
+                frame.session.step()
+                assign(inner, generator.target, item)
+                if all(
+                    operators.truth(inner, test, "a comprehension's `if`", "")
+                    for test in generator.ifs
+                ):
+                    loop(level + 1)
 
     loop(0)
 

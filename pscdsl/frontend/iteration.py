@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pscdsl.frontend.frames import Frame
@@ -21,9 +22,31 @@ from pscdsl.frontend.values import (
 from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.codes.language import LOOPS, NotStatic
 from pscdsl.typing.codes.language_arrays import LoopOverArray
+from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.spans import Span
 
 MAX_UNROLL = 10_000
+LARGE_UNROLL = 1_000
+"""So many equations of an unrolled loop are worth a warning, if it has this many steps:"""
+MANY_STEPS = 16
+
+
+@contextmanager
+def unrolling(frame: Frame, place: Span, items: Sequence[Any]) -> Generator[None]:
+    """Warn if a loop over these items leaves a large program and none inside of it does."""
+    program, findings = frame.program, frame.session.findings
+    if program is None or len(items) < MANY_STEPS:
+        yield
+        return
+    block, known = program.current, len(findings)
+    before = len(block.equations)
+    yield
+    added = len(block.equations) - before
+    if added >= LARGE_UNROLL and not any(isinstance(x, LargeUnroll) for x in findings[known:]):
+        finding = LargeUnroll(steps=len(items), equations=added, span=place)
+        if not any(isinstance(x, LargeUnroll) and x.span == place for x in findings):
+            findings.append(finding)
 
 
 def elements(frame: Frame, value: Any, node: ast.expr) -> Sequence[Any]:

@@ -10,7 +10,7 @@ from pscdsl.frontend import operators, purity
 from pscdsl.frontend.assignment import assign, augment
 from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame
-from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.iteration import elements, unrolling
 from pscdsl.frontend.preconditions import check_assert, check_guard, is_guard
 from pscdsl.frontend.source import FunctionNode, targets
 from pscdsl.frontend.values import (
@@ -200,15 +200,16 @@ def _for(frame: Frame, node: ast.For) -> Outcome:
     except Failure as failure:
         frame.session.report(failure.at(frame.span(node.iter)))
         return _unrolled_in_doubt(frame, node)
-    for item in items:
-        frame.session.step()
-        assign(frame, node.target, item)
-        outcome = run(frame, node.body)
-        if isinstance(outcome, Return):
-            return outcome
-        if isinstance(outcome, Jump) and outcome.kind == "break":
-            broken = True
-            break
+    with unrolling(frame, frame.span(node).head(len("for")), items):
+        for item in items:
+            frame.session.step()
+            assign(frame, node.target, item)
+            outcome = run(frame, node.body)
+            if isinstance(outcome, Return):
+                return outcome
+            if isinstance(outcome, Jump) and outcome.kind == "break":
+                broken = True
+                break
     return None if broken else run(frame, node.orelse)
 
 

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from pscdsl.ir import Function
 from pscdsl.lint.hidden_nan import check_hidden_nan
 from pscdsl.lint.indices import check_indices
+from pscdsl.lint.performance import check_constants, check_doubles, check_rows
 from pscdsl.lint.programs import Program
 from pscdsl.lint.rounding import check_bounds, check_equality
 from pscdsl.lint.stable_forms import check_forms
-from pscdsl.lint.wording import Wording
+from pscdsl.lint.wording import SourceText, Wording
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.spans import Span
 
-CHECKS = (check_indices, check_hidden_nan, check_forms, check_equality, check_bounds)
+CHECKS = (
+    check_indices,
+    check_hidden_nan,
+    check_forms,
+    check_equality,
+    check_bounds,
+    check_constants,
+    check_rows,
+)
 
 
-def warnings(function: Function, lines: Mapping[str, Sequence[str]]) -> list[Diagnostic]:
-    """Warnings about a function, each kind once a place; `lines` are those of its files."""
-    program, wording = Program(function), Wording(lines)
+def warnings(function: Function, source: SourceText, *, declared: bool) -> list[Diagnostic]:
+    """Warnings about a function, each kind once a place; `declared` if its result type is."""
+    program, wording = Program(function), Wording(source)
     found: dict[tuple[str, Span], Diagnostic] = {}
-    for check in CHECKS:
+    for check in CHECKS if declared else (*CHECKS, check_doubles):
         for each in check(program, wording):
             found.setdefault((each.code, each.span), each)
     return list(found.values())

@@ -57,7 +57,7 @@ def check_indices(program: Program, wording: Wording) -> Iterator[Diagnostic]:
         for block, at in program.equations
         if isinstance(at.primitive, INDEXING)
         for place in _places(program, at)
-        if isinstance(source := program.source(place.index), Var) and source not in anything
+        if program.source(place.index) not in anything
     ]
     if not sites:
         return
@@ -159,7 +159,7 @@ def _check(
             continue
         always = order.at_most(claim.right + 1, claim.left)
         why = "" if always else instance(order.facts, claim)
-        index = wording.index(place.at.span) or wording.name(program, place.index)
+        index = wording.index(place.at.span, place.axis) or wording.name(program, place.index)
         array = program.source(place.at.inputs[0])
         count = wording.count(array if isinstance(array, Var) else None, place.axis, place.size)
         if place.part == 1 and not wording.operation(place.at.span).startswith("dynamic"):

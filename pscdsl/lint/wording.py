@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from pscdsl.ir import Atom, Equation, Literal, Var
 from pscdsl.lint.programs import Program
@@ -15,18 +15,28 @@ _LONGEST = 60
 """A longer text is no help in a message."""
 
 
-class Wording:
-    """Looks up source text; `lines` holds those of files at hand, others are read."""
+class SourceText(Protocol):
+    """The text of a module."""
 
-    def __init__(self, lines: Mapping[str, Sequence[str]]) -> None:
-        self._lines: dict[str, Sequence[str]] = dict(lines)
+    lines: list[str]
+
+    def lines_of(self, span: Span) -> tuple[int, ...]:
+        """The first and last line of a place; none if it is in another text."""
+        ...
+
+
+class Wording:
+    """Looks up source text: in the source of the function, or in the file that a place names."""
+
+    def __init__(self, source: SourceText) -> None:
+        self._source = source
 
     def text(self, span: Span) -> str:
         """What stands at a place, on one line; empty if that is not at hand."""
-        lines = self._lines.get(span.path)
-        if lines is None:
-            lines = self._lines[span.path] = linecache.getlines(span.path)
-        rows = [row.rstrip("\r\n") for row in lines[span.line - 1 : span.end_line]]
+        found = self._source.lines_of(span)
+        lines = self._source.lines if found else linecache.getlines(span.path)
+        first, last = found or (span.line, span.end_line)
+        rows = [row.rstrip("\r\n") for row in lines[first - 1 : last]]
         if not rows:
             return ""
         rows[-1] = rows[-1][: span.end_column - 1]
@@ -84,14 +94,18 @@ class Wording:
         text = ast.unparse(found)
         return text if len(text) <= _LONGEST else ""
 
-    def index(self, span: Span) -> str:
-        """The one index of `x[i]`, `np.take(x, i)` or `psc.update(x, i, …)`; else empty."""
+    def index(self, span: Span, axis: int) -> str:
+        """The index of `x[i]` or `np.take(x, i)`, the start of `psc.dynamic_slice`; else empty."""
         tree = self.expression(span)
+        operation = self.operation(span)
         index: ast.expr | None = None
         if isinstance(tree, ast.Subscript):
             index = tree.slice
-        elif isinstance(tree, ast.Call) and len(tree.args) > 1:
-            index = tree.args[1]
+        elif isinstance(tree, ast.Call):
+            position = 2 if operation == "dynamic_update" else 1
+            index = tree.args[position] if position < len(tree.args) else None
+        if operation.startswith("dynamic") and isinstance(index, ast.Tuple | ast.List):
+            index = index.elts[axis] if axis < len(index.elts) else None
         if index is None or isinstance(index, ast.Tuple | ast.List | ast.Starred):
             return ""
         found = ast.unparse(index)

@@ -26,10 +26,11 @@ from pscdsl.typing.dtypes import I32, I64
 
 def getitem(value: Value | Weak, index: Any) -> Value | Weak:
     """`value[index]` with NumPy's meaning; computed indices are clamped."""
-    return lifted(value.builder, value, lambda x: _read(x, selection(x, index)))
+    return lifted(value.builder, value, lambda x: read(x, selection(x, index)))
 
 
-def _read(x: Value, chosen: Selection) -> Value:
+def read(x: Value, chosen: Selection) -> Value:
+    """The part of an array that an index chooses."""
     if chosen.has_arrays:
         return gathered(cropped(x, chosen), chosen)
     part = _dynamic(cropped(x, chosen, places=True), chosen)

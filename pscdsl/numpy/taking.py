@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Value, broadcast_to
+from pscdsl.ir import Literal
 from pscdsl.narrowing import is_known_array, is_sequence, is_slice
 from pscdsl.numpy.arguments import as_items, as_known_integer
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
-from pscdsl.numpy.indices import from_front, require_elements
+from pscdsl.numpy.indexing import read
+from pscdsl.numpy.indices import from_front, require_elements, selection
 from pscdsl.numpy.joining import concatenated
 from pscdsl.numpy.repetition import taken
 from pscdsl.numpy.shorthand import cast, joined, moved, part, raveled, reshaped, transposed
 from pscdsl.numpy.sizes import as_size
 from pscdsl.numpy.slices import cut, place
 from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.creation import Constant, SizeValue
 from pscdsl.primitives.indexing import Gather
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Fact
@@ -47,13 +50,23 @@ def take(a: Value, indices: Value, axis: int | None = None, *, mode: str = "rais
     places = _checked(indices)
     size = a.shape[along]
     require_elements(a.builder.facts, size, along)
-    if mode == "wrap":
-        places = e.remainder(places, size)
-    elif mode == "clip":
-        places = _clipped(places, size)
-    elif mode == "raise":
-        places = from_front(places, size)
+    if mode == "raise":
+        return read(a, selection(a, (*[slice(None)] * along, _known(places))))
+    places = e.remainder(places, size) if mode == "wrap" else _clipped(places, size)
     return taken(a, places, along)
+
+
+def _known(places: Value) -> Any:
+    """Indices that are known while checking, as such: they must be proven to be in range."""
+    atom = places.atom
+    if isinstance(atom, Literal):
+        return atom.value
+    for at in reversed(places.builder.equations):
+        if atom in at.outputs:
+            if isinstance(at.primitive, Constant):
+                return at.primitive.array()
+            return at.primitive.size if isinstance(at.primitive, SizeValue) else places
+    return places
 
 
 def _clipped(places: Value, size: Size) -> Value:
