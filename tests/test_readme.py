@@ -94,7 +94,8 @@ class Session:
         assert re.fullmatch(r"\w+\.py", name), "a block of code begins with the name of its file"
         Path(name).write_text(text, encoding="utf-8")
         found = check_source(text, name).diagnostics
-        assert bool(found) == (name in ("mistakes.py", "warned.py")), [each.message() for each in found]
+        wanted = name in ("mistakes.py", "warned.py")
+        assert bool(found) == wanted, [each.message() for each in found]
 
     def entry(self, lines: list[str]) -> str:
         """One entry of an interactive session."""
