@@ -20,8 +20,8 @@ class SourceText(Protocol):
 
     lines: list[str]
 
-    def lines_of(self, span: Span) -> tuple[int, ...]:
-        """The first and last line of a place; none if it is in another text."""
+    def locate(self, line: int) -> tuple[str, int]:
+        """The path and the line that a place in a line of the text has."""
         ...
 
 
@@ -30,18 +30,29 @@ class Wording:
 
     def __init__(self, source: SourceText) -> None:
         self._source = source
+        self._rows: dict[tuple[str, int], int] | None = None
 
     def text(self, span: Span) -> str:
         """What stands at a place, on one line; empty if that is not at hand."""
-        found = self._source.lines_of(span)
-        lines = self._source.lines if found else linecache.getlines(span.path)
-        first, last = found or (span.line, span.end_line)
-        rows = [row.rstrip("\r\n") for row in lines[first - 1 : last]]
+        first, lines = self._row(span.path, span.line), self._source.lines
+        if first is None:
+            first, lines = span.line, linecache.getlines(span.path)
+        count = span.end_line - span.line + 1
+        rows = [row.rstrip("\r\n") for row in lines[first - 1 : first - 1 + count]]
         if not rows:
             return ""
         rows[-1] = rows[-1][: span.end_column - 1]
         rows[0] = rows[0][span.column - 1 :]
         return " ".join(" ".join(rows).split())
+
+    def _row(self, path: str, line: int) -> int | None:
+        """The line of the function's source at a place; None if it is elsewhere."""
+        locate = self._source.locate
+        if locate(line) == (path, line):
+            return line
+        if self._rows is None:
+            self._rows = {locate(row): row for row in range(1, len(self._source.lines) + 1)}
+        return self._rows.get((path, line))
 
     def expression(self, span: Span) -> ast.expr | None:
         """What stands at a place, if it is an expression."""
