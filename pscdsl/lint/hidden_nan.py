@@ -78,8 +78,8 @@ _LARGEST: dict[DType, float] = {F16: 11.1, F64: 709.8, BF16: 88.8}
 
 def check_hidden_nan(program: Program, wording: Wording) -> Iterator[Diagnostic]:
     """Each `where` whose gradient can be NaN though its value is not."""
-    for _, at in program.equations:
-        if isinstance(at.primitive, e.Select) and at.outputs[0].type.dtype.is_float:
+    for at in program.made(e.Select):
+        if at.outputs[0].type.dtype.is_float:
             for holds, chosen in zip((True, False), at.inputs[1:], strict=True):
                 conditions = list(_conditions(program, at.inputs[0], holds, 4))
                 finding = _hidden(program, wording, at, conditions, chosen, holds)

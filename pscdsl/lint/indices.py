@@ -33,7 +33,7 @@ WRITTEN = (
 )
 """How indices are written; what a library function does inside is not the user's."""
 
-INDEXING = Gather | Scatter | DynamicSlice | DynamicUpdate
+INDEXING = (Gather, Scatter, DynamicSlice, DynamicUpdate)
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,7 @@ def check_indices(program: Program, wording: Wording) -> Iterator[Diagnostic]:
     anything = {*program.function.body.params}
     sites = [
         (block, place)
-        for block, at in program.equations
-        if isinstance(at.primitive, INDEXING)
+        for block, at in program.placed(*INDEXING)
         for place in _places(program, at)
         if program.source(place.index) not in anything
     ]
@@ -63,7 +62,8 @@ def check_indices(program: Program, wording: Wording) -> Iterator[Diagnostic]:
         return
     found = intervals(program.function)
     for block, place in sites:
-        finding = _check(program, found, found.orders[block], place, wording)
+        order = found.orders.get(block)
+        finding = None if order is None else _check(program, found, order, place, wording)
         if finding is None or wording.operation(place.at.span) not in WRITTEN:
             continue
         read = isinstance(place.at.primitive, Gather | DynamicSlice)

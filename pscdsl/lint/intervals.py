@@ -17,7 +17,7 @@ from pscdsl.lint.refinement import Constraints, Refinement
 from pscdsl.lint.rules_of_arithmetic import ELEMENTWISE, clamp
 from pscdsl.lint.rules_of_structure import STRUCTURE, sorted_ranges, top_places
 from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.control import Call, Control, Scan, Switch, While
 from pscdsl.primitives.reductions import ArgReduce
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims
@@ -25,8 +25,7 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import DimTooLarge
 from pscdsl.typing.dtypes import BOOL
 
-_CONTROL = (Scan, While, Switch)
-_SPECIAL = (*_CONTROL, e.Select, Call, Sort)
+_SPECIAL = (Control, e.Select, Sort)
 _DEPTH = 4
 """How far back a value is worked out again under a condition."""
 
@@ -78,7 +77,9 @@ class Intervals:
             found = self._counting[block] = []
             for equation in block.equations:
                 primitive = equation.primitive
-                if isinstance(primitive, _CONTROL) or any(counts(v.type) for v in equation.outputs):
+                if any(counts(v.type) for v in equation.outputs) or (
+                    isinstance(primitive, Control) and primitive.blocks()
+                ):
                     found.append(equation)
                     for var in equation.outputs:
                         self.definitions[var] = equation
@@ -111,9 +112,15 @@ class Intervals:
                     (x,) = sorted_ranges(at, self._operands(at))
                     return [x and x.unreached(), top_places(order, primitive, at)]
                 case _:
-                    return _unknown(at)
+                    return self._unknown(at, order)
         except DimTooLarge:
-            return _unknown(at)
+            return self._unknown(at, order)
+
+    def _unknown(self, at: Equation, order: Order) -> Ranges:
+        """Nothing of the results, nor of what the blocks of an equation are given."""
+        for block in at.primitive.blocks():
+            self.block(block, order, _unknown_of(block.params))
+        return _unknown_of(at.outputs)
 
     def _operands(self, at: Equation) -> Ranges:
         return [self.of(atom) for atom in at.inputs]
@@ -194,5 +201,5 @@ class Intervals:
         return found
 
 
-def _unknown(at: Equation) -> Ranges:
-    return [unknown(var.type.dtype) if counts(var.type) else None for var in at.outputs]
+def _unknown_of(variables: Sequence[Var]) -> Ranges:
+    return [unknown(var.type.dtype) if counts(var.type) else None for var in variables]

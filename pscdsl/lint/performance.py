@@ -20,7 +20,7 @@ LARGE = 1 << 20
 
 def check_constants(program: Program, wording: Wording) -> Iterator[Diagnostic]:
     """Large arrays that are part of the program."""
-    for _, at in program.equations:
+    for at in program.made(Constant):
         if isinstance(at.primitive, Constant) and len(at.primitive.data) >= LARGE:
             kind, size = str(at.outputs[0].type), len(at.primitive.data)
             yield LargeConstant(type=kind, size=size, span=at.span)
@@ -62,7 +62,7 @@ def _origin(program: Program, atom: Atom, seen: set[Atom]) -> Equation | None:
 
 def check_rows(program: Program, wording: Wording) -> Iterator[Diagnostic]:
     """`psc.map` over products of one matrix with each row."""
-    for _, at in program.equations:
+    for at in program.made(Scan):
         primitive = at.primitive
         if not isinstance(primitive, Scan) or primitive.carried:
             continue

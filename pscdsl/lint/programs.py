@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
+from pscdsl.primitive import Primitive
 from pscdsl.primitives.control import Call, Scan, Switch, While
-from pscdsl.primitives.elementwise import Convert
+from pscdsl.primitives.elementwise import Convert, Elementwise
 from pscdsl.primitives.shaping import Broadcast, Reshape
 
 _ALIKE = 7
@@ -18,8 +19,7 @@ class Program:
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.equations: list[tuple[Block, Equation]] = []
-        """Each with the block it stands in, in order."""
+        self._by_kind: dict[object, list[tuple[Block, Equation]]] = {}
         self._definitions: dict[Var, Equation] = {}
         self._outside: dict[Var, Atom] = {}
         """What stands outside of a block for the parameters by which it is captured."""
@@ -36,7 +36,9 @@ class Program:
                 live.update(equation.inputs)
                 kept.append(equation)
         for equation in reversed(kept):
-            self.equations.append((block, equation))
+            primitive = equation.primitive
+            kind = primitive if isinstance(primitive, Elementwise) else type(primitive)
+            self._by_kind.setdefault(kind, []).append((block, equation))
             for var in equation.outputs:
                 self._definitions[var] = equation
             self._enter(equation)
@@ -61,6 +63,16 @@ class Program:
     def _capture(self, block: Block, operands: tuple[Atom, ...] | list[Atom]) -> None:
         self._outside.update(zip(block.params, operands, strict=False))
         self._add(block)
+
+    def placed(self, *kinds: Elementwise | type[Primitive]) -> Iterator[tuple[Block, Equation]]:
+        """The equations of elementwise functions or classes of primitives, and their blocks."""
+        for kind in kinds:
+            yield from self._by_kind.get(kind, ())
+
+    def made(self, *kinds: Elementwise | type[Primitive]) -> Iterator[Equation]:
+        """The equations of elementwise functions or classes of primitives."""
+        for _, equation in self.placed(*kinds):
+            yield equation
 
     def source(self, atom: Atom) -> Atom:
         """What a captured variable is where it is defined."""
@@ -121,10 +133,11 @@ class Program:
         """The equations that take each variable as an operand, in its own block."""
         if self._uses is None:
             self._uses = {}
-            for _, equation in self.equations:
-                for atom in equation.inputs:
-                    if isinstance(atom, Var):
-                        self._uses.setdefault(atom, []).append(equation)
+            for group in self._by_kind.values():
+                for _, equation in group:
+                    for atom in equation.inputs:
+                        if isinstance(atom, Var):
+                            self._uses.setdefault(atom, []).append(equation)
         return self._uses
 
     def is_result(self, var: Var) -> bool:

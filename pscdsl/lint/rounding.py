@@ -43,9 +43,7 @@ _EXACT = (
 
 def check_equality(program: Program, wording: Wording) -> Iterator[Diagnostic]:
     """`==` and `!=` of floats that were rounded in different ways."""
-    for _, at in program.equations:
-        if at.primitive is not e.equal and at.primitive is not e.not_equal:
-            continue
+    for at in program.made(e.equal, e.not_equal):
         left, right = at.inputs
         if not left.type.dtype.is_inexact:
             continue
@@ -134,14 +132,9 @@ def _is_held(literal: Literal) -> bool:
     return bool(np.asarray(value).astype(to_numpy(dtype)).astype(np.complex128) == value)
 
 
-_CUTTING = (e.maximum, e.minimum)
-
-
 def check_bounds(program: Program, wording: Wording) -> Iterator[Diagnostic]:
     """Bounds that are 0 or 1 once they are rounded."""
-    for _, at in program.equations:
-        if at.primitive not in _CUTTING and not isinstance(at.primitive, e.Clamp):
-            continue
+    for at in program.made(e.maximum, e.minimum, e.Clamp):
         for atom in at.inputs:
             bound = program.bare(atom)
             if isinstance(bound, Literal) and bound.type.dtype.is_float:

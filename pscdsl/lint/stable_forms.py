@@ -25,7 +25,7 @@ _GUARDS = (e.absolute, e.minimum, e.maximum)
 _FAR = 6
 """How many equations back an operand is searched for what keeps it from overflowing."""
 
-WRITTEN: dict[object, tuple[str, ...]] = {
+WRITTEN: dict[e.Elementwise, tuple[str, ...]] = {
     e.log: ("log",),
     e.log1p: ("log1p",),
     e.subtract: ("Sub", "subtract"),
@@ -37,11 +37,12 @@ WRITTEN: dict[object, tuple[str, ...]] = {
 
 def check_forms(program: Program, wording: Wording) -> Iterator[Diagnostic]:
     """The formulas that have a better form."""
-    for _, at in program.equations:
-        if at.primitive in WRITTEN and at.outputs[0].type.dtype.is_inexact:
-            finding = _finding(program, wording, at)
-            if finding is not None and wording.operation(at.span) in WRITTEN[at.primitive]:
-                yield finding.at(at.span)
+    for function, names in WRITTEN.items():
+        for at in program.made(function):
+            if at.outputs[0].type.dtype.is_inexact:
+                finding = _finding(program, wording, at)
+                if finding is not None and wording.operation(at.span) in names:
+                    yield finding.at(at.span)
 
 
 def _finding(program: Program, wording: Wording, at: Equation) -> Diagnostic | None:
