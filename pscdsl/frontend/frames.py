@@ -12,7 +12,6 @@ from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.values import POISON, Poisoned
 from pscdsl.typing.codes.language import UnknownName
 from pscdsl.typing.codes.language_evaluation import TooManySteps, UnboundedRecursion
-from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.spans import Span
 
@@ -89,8 +88,6 @@ class Session:
         """Count one piece of work; a Failure past the bound."""
         self.steps += 1
         if self.steps == self.most_steps:
-            # Beside a refusal, a warning of large loops says nothing.
-            self.findings[:] = [x for x in self.findings if not isinstance(x, LargeUnroll)]
             raise Failure(TooManySteps(limit=self.most_steps))
         if self.steps > self.most_steps:
             raise Poisoned
