@@ -23,7 +23,8 @@ from pscdsl.primitives.control import Call
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.codes.language import MissingAnnotation
-from pscdsl.typing.codes.language_evaluation import RecursiveKernel
+from pscdsl.typing.codes.language_evaluation import RecursiveKernel, TooManySteps
+from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.codes.shapes_signatures import (
     AssertionFails,
     PreconditionNotMet,
@@ -232,7 +233,7 @@ class Definition:
                 raise Failure(*session.findings, *failure.diagnostics) from None
         errors = [each for each in session.findings if each.severity.value == "error"]
         if errors:
-            raise Failure(*session.findings)
+            raise Failure(*without_large_loops(session.findings))
         program.span = program.return_span or self._returns_span()
         try:
             found, tree = flatten(entry, result, f"the result of `{self.name}`")
@@ -382,6 +383,13 @@ class Definition:
         findings = with_origins(Failure(*problems), operands)
         session_of(here).report(findings.at(here.program.span))
         here.program.facts = assumed
+
+
+def without_large_loops(findings: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
+    """Beside the refusal of a program that is too large, warnings of its loops say nothing."""
+    if not any(isinstance(each, TooManySteps) for each in findings):
+        return findings
+    return [each for each in findings if not isinstance(each, LargeUnroll)]
 
 
 def spelled(parameters: Sequence[tuple[str, Type]]) -> tuple[tuple[str, str], ...]:
