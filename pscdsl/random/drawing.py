@@ -11,7 +11,9 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl.meanings import Meaning, function
-from pscdsl.numpy.openness import as_dtype, as_operand
+from pscdsl.narrowing import is_sequence
+from pscdsl.numpy.conversion import asarray
+from pscdsl.numpy.openness import as_dtype, as_operand, is_array
 from pscdsl.numpy.shorthand import at
 from pscdsl.numpy.sizes import as_shape
 from pscdsl.primitives import elementwise as e
@@ -20,6 +22,7 @@ from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.keys import NotOneKey
+from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import F32, KEY, DType
 
@@ -72,9 +75,20 @@ def required(name: str, dtype: DType, accepts: str) -> DType:
     return dtype
 
 
+def array_of(here: Builder, x: Any) -> Value | Weak:
+    """A parameter as an array; a list of numbers or arrays is one."""
+    if is_sequence(x):
+        found: Value | Weak = asarray(here, x)
+        return found
+    if not is_array(x):
+        problem = f"takes numbers and arrays as parameters, not {_described(x)}"
+        raise Failure(BadArguments(function="psc.random", problem=problem))
+    return as_operand(here, x)
+
+
 def operand(here: Builder, x: Any, dtype: DType) -> Value:
     """A parameter of a distribution in the dtype that is drawn in."""
-    given = as_operand(here, x)
+    given = array_of(here, x)
     if isinstance(given, Weak):
         return given.at(dtype)
     if given.dtype is not dtype:

@@ -8,7 +8,6 @@ from pscdsl.builder import Builder, Value, Weak, broadcast_to
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.cumulative import cumsum
 from pscdsl.numpy.indices import require_elements
-from pscdsl.numpy.openness import as_operand
 from pscdsl.numpy.searching import places
 from pscdsl.numpy.shorthand import at, at_least, counting, part, reshaped
 from pscdsl.numpy.sizes import as_count
@@ -19,7 +18,7 @@ from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.random import RandomBits
 from pscdsl.primitives.sorting import Sort
 from pscdsl.random.continuous import standard_gumbel
-from pscdsl.random.drawing import float_dtype, of_key, operand, shape_of
+from pscdsl.random.drawing import array_of, float_dtype, of_key, operand, shape_of
 from pscdsl.random.integers import integers
 from pscdsl.random.uniform import unit
 from pscdsl.typing.arrays import Shape, size_of
@@ -52,7 +51,7 @@ def _counted(here: Builder, name: str, x: Any) -> Size | None:
 
 
 def _array(here: Builder, x: Any) -> Value:
-    found = as_operand(here, x)
+    found = array_of(here, x)
     return found.default() if isinstance(found, Weak) else found
 
 
