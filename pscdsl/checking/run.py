@@ -57,13 +57,14 @@ def _checked(files: Files, paths: Sequence[str], options: Options) -> Iterator[A
     jobs = _jobs(files, paths) if options.jobs is None else min(options.jobs, len(paths))
     left = dict.fromkeys(paths)
     if jobs > 1:
-        for answer in shared_out(files, paths, jobs):
+        for answer in shared_out(files, paths, jobs, keep=options.cache is not None):
             del left[answer.path]
             yield answer
     with deep_stack():
         for number, path in enumerate(left, 1):
             result, project = check_file(files, path)
-            yield Answer(path, result, reads_of(project, path))
+            reads = None if options.cache is None else reads_of(project, path)
+            yield Answer(path, result, reads)
             del project
             if number % COLLECT_EVERY == 0:
                 gc.collect()

@@ -19,7 +19,7 @@ from pscdsl.frontend.check import check_file, deep_stack
 from pscdsl.frontend.files import Files
 
 READY = b"ready\n"
-COLLECT_EVERY = 16
+COLLECT_EVERY = 30
 """After so many files, the programs that were made for them are thrown away."""
 
 
@@ -41,7 +41,8 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         for number, line in enumerate(requests, 1):
             path = json.loads(line)
             result, project = check_file(files, path)
-            answer = [plain(reads_of(project, path)), plain(result)]
+            reads = reads_of(project, path) if setup["keep"] else None
+            answer = [plain(reads), plain(result)]
             del project
             answers.write(json.dumps(answer).encode() + b"\n")
             answers.flush()

@@ -55,6 +55,8 @@ class Workers:
 
     files: Files
     waiting: deque[str]
+    keep: bool
+    """Whether it matters what the results depend on."""
     processes: set[subprocess.Popen[bytes]] = field(default_factory=set[Any])
     stopped: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -76,7 +78,7 @@ class Workers:
             except OSError:
                 raise NoProcess from None
             self.processes.add(process)
-        setup = {"given": self.files.given, "roots": self.files.roots}
+        setup = {"given": self.files.given, "roots": self.files.roots, "keep": self.keep}
         if _asked(process, setup) != READY:
             self.end(process)
             raise NoProcess
@@ -130,9 +132,9 @@ class Workers:
             process.kill()
 
 
-def shared_out(files: Files, paths: Sequence[str], jobs: int) -> Iterator[Answer]:
+def shared_out(files: Files, paths: Sequence[str], jobs: int, *, keep: bool) -> Iterator[Answer]:
     """The answers for files in the order they come; those for which there are none are left out."""
-    workers = Workers(files, deque(paths))
+    workers = Workers(files, deque(paths), keep)
     threads = [threading.Thread(target=workers.serve) for _ in range(min(jobs, len(paths)))]
     try:
         for thread in threads:
@@ -166,7 +168,7 @@ def _asked(process: subprocess.Popen[bytes], request: Any) -> bytes:
 def _answer(path: str, line: bytes) -> Answer | None:
     try:
         reads, result = json.loads(line)
-        return Answer(path, read_result(result), read(Reads, reads))
+        return Answer(path, read_result(result), read(Reads | None, reads))
     except (ValueError, TypeError, Unreadable):
         return None
 

@@ -317,7 +317,7 @@ def _may_be_kernel(statement: ast.stmt) -> bool:
 
 def misused_decorators(module: StaticModule) -> Iterator[Diagnostic]:
     """Decorators of ours that have no meaning: `@psc.kernal`, `@psc.kernel(1)`, on a class."""
-    for node in ast.walk(module.source.tree):
+    for node in statements(module.source.tree.body):
         if not isinstance(node, FunctionStatement | ast.ClassDef):
             continue
         for decorator in node.decorator_list:
@@ -385,6 +385,14 @@ def unchecked_kernels(
                     yield from visit(inner, prefix, inside)
 
     yield from visit(module.source.tree.body, "", False)
+
+
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements and those in them."""
+    for node in body:
+        yield node
+        for inner in inner_bodies(node):
+            yield from statements(inner)
 
 
 def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -35,6 +35,7 @@ class Files:
         self.finder = Finder(self.roots)
         self._data: dict[str, bytes | Failure] = {}
         self._sources: dict[str, Source | Failure] = {}
+        self._digests: dict[str, str] = {}
         self._all: tuple[str, ...] | None = None
 
     def changed(self, contents: Mapping[str, bytes]) -> Files:
@@ -60,10 +61,14 @@ class Files:
 
     def digest(self, path: str) -> str:
         """What stands for the content of a file."""
-        try:
-            return blake2b(self.data(path), digest_size=16).hexdigest()
-        except Failure as failure:
-            return f"unread: {failure}"
+        found = self._digests.get(path)
+        if found is None:
+            try:
+                found = blake2b(self.data(path), digest_size=16).hexdigest()
+            except Failure as failure:
+                found = f"unread: {failure}"
+            self._digests[path] = found
+        return found
 
     def source(self, path: str) -> Source:
         """A file as a module's text and tree; a Failure if it is not Python."""

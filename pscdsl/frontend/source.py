@@ -81,6 +81,8 @@ class Source:
 
     def yields(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
         """The first `yield` of a function, if it is a generator."""
+        if "yield" not in self.text:
+            return None
         if id(node) not in self._yields:
             self._yields[id(node)] = _first_yield(node.body)
             self._nodes.append(node)
