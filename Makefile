@@ -3,12 +3,14 @@
 PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= 2
+MINUTES ?= 10
+SEED   ?= 0
 
 bin    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit bench bench-check format clean
+.PHONY: help demo test lint types unit fuzz bench bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +31,9 @@ types: $(VENV)/.test ## Both type checkers, in their strict modes.
 
 unit: $(VENV)/.test ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)
+
+fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 SEED=0.
+	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
 
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
 	$(bin)/python -m tests.benchmarks

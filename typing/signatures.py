@@ -335,6 +335,21 @@ def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
             yield from walk_paths(item, f"{where}.{name_}")
 
 
+def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
+    """How many parts a specification has, those that are shared counted wherever they stand."""
+    found: dict[int, int] = {} if known is None else known
+    if id(spec) not in found:
+        parts: list[Spec] = []
+        if isinstance(spec, TupleSpec):
+            parts = list(spec.items)
+        elif isinstance(spec, RecordSpec):
+            parts = [part for _, part in spec.fields]
+        elif isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
+            parts = [spec.item]
+        found[id(spec)] = 1 + sum(extent(part, found) for part in parts)
+    return found[id(spec)]
+
+
 def arrays_of(spec: Spec) -> Iterator[ArraySpec]:
     """The arrays in a specification."""
     return (part for _, part in walk_paths(spec, "") if isinstance(part, ArraySpec))

@@ -9,8 +9,17 @@ from typing import Any
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.records import RecordClass
-from pscdsl.frontend.values import POISON, Alias, Marker, Poisoned, StaticFunction, describe
+from pscdsl.frontend.values import (
+    POISON,
+    Alias,
+    Marker,
+    Poisoned,
+    StaticFunction,
+    describe,
+    shortened,
+)
 from pscdsl.typing.codes.language import BadAnnotation
+from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, substitute
 from pscdsl.typing.dtypes import CLASSES, DType, dtype, is_dtype_name
@@ -26,6 +35,7 @@ from pscdsl.typing.signatures import (
     Spec,
     StaticSpec,
     TupleSpec,
+    extent,
 )
 from pscdsl.typing.spans import Span
 
@@ -50,12 +60,19 @@ _JAXTYPING = {
 }
 
 
+MAX_PARTS = 10_000
+"""Types with more parts are refused; records in records grow fast."""
+
+
 def spec_of(frame: Frame, node: ast.expr) -> Spec:
     """What an annotation says; a Failure with its place if it has no meaning here."""
     session = frame.session
     annotating, session.annotating = session.annotating, True
     try:
-        return _spec(frame, node)
+        found = _spec(frame, node)
+        if extent(found) > MAX_PARTS:
+            raise Failure(TooLarge(what=f"a type of more than {MAX_PARTS} parts"))
+        return found
     except Failure as failure:
         raise failure.at(frame.span(node)) from None
     finally:
@@ -236,9 +253,10 @@ def _text(frame: Frame, node: ast.expr) -> str:
 def _parsed(node: ast.Constant) -> ast.expr:
     try:
         inner = ast.parse(str(node.value).strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         reason = "it is not an expression"
-        raise Failure(BadAnnotation(text=str(node.value), reason=reason, rewrite="")) from None
+        text = shortened(str(node.value))
+        raise Failure(BadAnnotation(text=text, reason=reason, rewrite="")) from None
     for each in ast.walk(inner):
         ast.copy_location(each, node)
     return inner

@@ -10,6 +10,7 @@ from pscdsl.frontend import operators, purity
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.memory import base
 from pscdsl.frontend.values import (
     POISON,
     Poison,
@@ -96,9 +97,10 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
 def _other_name(frame: Frame, name: str, value: object) -> str | None:
     """Another name in sight of the array that a name stands for."""
     scope: Frame | None = frame
+    memory = base(frame.session, value)
     while scope is not None:
         for other, each in scope.names.items():
-            if each is value and (other != name or scope is not frame):
+            if base(frame.session, each) is memory and (other != name or scope is not frame):
                 return other
         scope = scope.outer
     return None

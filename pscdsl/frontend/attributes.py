@@ -12,6 +12,7 @@ from pscdsl.builder import Builder
 from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.known import known_attribute
+from pscdsl.frontend.memory import viewed
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
     External,
@@ -24,6 +25,7 @@ from pscdsl.frontend.values import (
     describe,
     is_traced,
 )
+from pscdsl.frontend.weights import require_short
 from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.narrowing import is_constant, is_dict, is_sequence, is_slice
 from pscdsl.numpy import methods
@@ -88,7 +90,7 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         known = tuple(each for each in dir(np.ndarray) if not each.startswith("_"))
         owner = f"an array ({value.type})"
         raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known))
-    return found
+    return viewed(frame.session, value, found)
 
 
 def _of_constant(value: Any, name: str) -> Any:
@@ -149,6 +151,8 @@ def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
 
 def _method(value: Any, name: str) -> Callable[..., Any]:
     def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(value, str):
+            require_short(name, value, args, kwargs)
         return getattr(value, name)(*args, **kwargs)
 
     return apply

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.frames import inner_block
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.python_library import items_of
 from pscdsl.frontend.pytrees import flatten, unflatten
@@ -89,7 +90,7 @@ def _branches(
         attempt = Attempt(program)
         traced = []
         for function in functions:
-            with program.inside() as inner:
+            with inner_block(here) as inner:
                 result = function.apply(inner, operands, {})
                 found, tree = flatten(inner, result, f"a branch of `{construct}`")
                 leaves: list[Value | Weak] = found

@@ -12,6 +12,7 @@ from pscdsl.builder import Value
 from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.memory import applied, fresh
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.values import (
     POISON,
@@ -103,13 +104,16 @@ def invoke(
         folded = fold(function, args, kwargs)
         if folded is not None:
             return folded
-        return function.apply(here, args, kwargs)
+        result = function.apply(here, args, kwargs)
+        return applied(frame.session, function.name, args, result)
     if isinstance(function, DType):
-        return _cast(frame, here, function, args, kwargs)
+        return fresh(_cast(frame, here, function, args, kwargs), args)
     if isinstance(function, Marker):
         raise Failure(NotCallable(found=describe(function)))
     if isinstance(function, ArrayMethod):
         args, kwargs = _plain_all(here, args, kwargs)
+        result = function.apply(here, args, kwargs)
+        return applied(frame.session, function.name, (function.value, *args), result)
     if isinstance(function, Applicable):
         return function.apply(here, args, kwargs)
     if isinstance(function, RecordValue) and "__call__" in function.cls.members:
@@ -181,6 +185,8 @@ def fold(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
 
 
 MAX_STATIC = 1_000_000
+MAX_WORK = 100_000_000
+"""The product of the sizes of the arrays that a function is given."""
 
 
 def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -196,6 +202,11 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
         product *= max(abs(each), 1)
     if product > MAX_STATIC and not function.name.endswith(("asarray", "array")):
         raise Failure(TooLarge(what="a constant this large"))
+    work = 1
+    for each in _flat([*args, *kwargs.values()]):
+        work *= max(each.size, 1) if is_known_array(each) else 1
+    if work > MAX_WORK and not isinstance(real, np.ufunc):
+        raise Failure(TooLarge(what=f"`{function.name}` of arrays this large"))
     plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
     named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
     try:
@@ -205,6 +216,8 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
         raise Failure(NotStatic(what=f"`{function.name}` here ({error})")) from None
     if is_known_array(result) and result.size > MAX_STATIC:
         raise Failure(TooLarge(what="a constant this large"))
+    if is_known_array(result) and result.dtype.kind not in "?biufcV":
+        raise Failure(NotStatic(what=f"an array of {result.dtype.name}"))
     return result
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.frames import inner_block
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import MAX_ROUNDS, Attempt, at, strong
@@ -178,7 +179,7 @@ def trace_carry(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Ru
 
 
 def _trace(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run) -> TracedBody | None:
-    with here.program.inside() as inner:
+    with inner_block(here) as inner:
         params = [inner.parameter(t) for t in carry.initial_types()]
         more = [inner.parameter(t) for t in extra]
         next_carry, results = run(inner, unflatten(carry.tree, iter(params)), more)
@@ -194,7 +195,7 @@ def _discover(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run)
     """Note the dtypes that the body gives to the weak leaves of its carry."""
     program = here.program
     attempt = Attempt(program)
-    with program.inside() as inner:
+    with inner_block(here) as inner:
         params = [_open(inner, each) for each in carry.leaves]
         more = [inner.parameter(t) for t in extra]
         try:

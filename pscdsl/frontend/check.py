@@ -24,7 +24,12 @@ from pscdsl.frontend.source import FunctionStatement, Source, shown_path
 from pscdsl.frontend.values import Poisoned
 from pscdsl.report.cells import split_cell
 from pscdsl.typing.codes.language import Unsupported
-from pscdsl.typing.codes.limits import ChoicesSampled, InternalError, KernelNotChecked
+from pscdsl.typing.codes.limits import (
+    ChoicesSampled,
+    InternalError,
+    KernelNotChecked,
+    NestedTooDeeply,
+)
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.exclusions import exclusion
 from pscdsl.typing.signatures import Choice
@@ -74,7 +79,10 @@ def check_source(text: str, path: str) -> CheckResult:
         except Failure as failure:
             return CheckResult(failure.diagnostics, (), 1)
         module = project.add(source, path if os.path.isfile(path) else None)
-        return summary([check_module(module)])
+        try:
+            return summary([check_module(module)])
+        except Exception as error:
+            return _unfinished(path, error)
 
 
 def check_paths(
@@ -96,26 +104,30 @@ def check_file(files: Files, path: str) -> tuple[CheckResult, Project]:
         return check_module(project.at(path)), project
     except Failure as failure:
         return CheckResult(failure.diagnostics, (), 1), project
-    except RecursionError:
-        found = InternalError(what="the module is nested too deeply")
     except Exception as error:
-        found = InternalError(what=f"{type(error).__name__}: {error}")
-    return CheckResult((found.at(Span(shown_path(path), 1, 1, 1, 1)),), (), 1), project
+        return _unfinished(shown_path(path), error), project
+
+
+def _unfinished(path: str, error: Exception) -> CheckResult:
+    """A finding where the check of a whole module fails."""
+    start = Span(path, 1, 1, 1, 1)
+    found: Diagnostic = InternalError(what=f"{type(error).__name__}: {error}", span=start)
+    if isinstance(error, RecursionError):
+        found = NestedTooDeeply(what="the module", span=start)
+    return CheckResult((found,), (), 1)
 
 
 @contextmanager
 def deep_stack() -> Generator[None]:
-    """Room for nested programs; collecting garbage later makes many small trees cheap."""
-    limit = sys.getrecursionlimit()
-    enabled = gc.isenabled()
+    """Room for nested programs; collecting garbage less often makes many small trees cheap."""
+    limit, often = sys.getrecursionlimit(), gc.get_threshold()
     sys.setrecursionlimit(max(limit, 12_000))
-    gc.disable()
+    gc.set_threshold(200_000, 10, 10)
     try:
         yield
     finally:
         sys.setrecursionlimit(limit)
-        if enabled:
-            gc.enable()
+        gc.set_threshold(*often)
 
 
 def check_module(module: StaticModule) -> CheckResult:
@@ -227,7 +239,8 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
     except Poisoned:
         return [_internal(definition, "its signature cannot be read")], "error"
     except RecursionError:
-        return [_internal(definition, "it is nested too deeply")], "error"
+        head = definition.closure.source.span(definition.closure.node).head(3)
+        return [NestedTooDeeply(what=f"kernel `{definition.name}`", span=head)], "error"
     except Exception as error:
         return [_internal(definition, f"{type(error).__name__}: {error}")], "error"
 

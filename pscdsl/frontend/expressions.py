@@ -28,6 +28,7 @@ from pscdsl.frontend.values import (
     is_poisoned,
     is_traced,
 )
+from pscdsl.frontend.weights import formatted
 from pscdsl.narrowing import is_dict, is_known_array
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NotStatic, Unsupported
@@ -48,7 +49,8 @@ def evaluate(frame: Frame, node: ast.expr) -> Any:
         if handler is None:
             what, rewrite = REFUSED.get(type(node), (type(node).__name__, ""))
             raise Failure(Unsupported(what=what, rewrite=rewrite))
-        return handler(frame, node)
+        value = handler(frame, node)
+        return session.made(value) if type(node) in MAKING else value
     except Failure as failure:
         session.report(failure.at(frame.span(node)))
     except Poisoned:
@@ -63,7 +65,7 @@ def evaluate(frame: Frame, node: ast.expr) -> Any:
 
 
 def _constant(frame: Frame, node: ast.Constant) -> Any:
-    return node.value
+    return frame.session.made(node.value) if isinstance(node.value, int) else node.value
 
 
 def _name(frame: Frame, node: ast.Name) -> Any:
@@ -309,9 +311,14 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Any:
             parts.append(str(each.value))
         elif isinstance(each, ast.FormattedValue):
             value = evaluate(frame, each.value)
-            parts.append(
-                f"{{{frame.source.text_of(each.value)}}}" if is_traced(value) else str(value)
-            )
+            spec = "" if each.format_spec is None else evaluate(frame, each.format_spec)
+            if isinstance(value, Poison) or isinstance(spec, Poison):
+                return POISON
+            if is_traced(value):
+                parts.append(f"{{{frame.source.text_of(each.value)}}}")
+            else:
+                conversion = chr(each.conversion) if each.conversion > 0 else ""
+                parts.append(formatted(value, spec, conversion))
     return "".join(parts)
 
 
@@ -343,6 +350,20 @@ EXPRESSIONS: dict[type[ast.expr], Handler] = {
     ast.JoinedStr: _joined,
     ast.Starred: _starred,
 }
+
+MAKING = frozenset(
+    (
+        ast.Tuple,
+        ast.List,
+        ast.Dict,
+        ast.ListComp,
+        ast.GeneratorExp,
+        ast.DictComp,
+        ast.JoinedStr,
+        ast.Call,
+    )
+)
+"""Expressions that make static data."""
 
 REFUSED: dict[type[ast.expr], tuple[str, str]] = {
     ast.SetComp: ("a set comprehension", "a tuple has a defined order"),

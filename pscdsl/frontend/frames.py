@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pscdsl.builder import Builder, Program
 from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.values import POISON, Poisoned
+from pscdsl.frontend.weights import require_small
 from pscdsl.typing.codes.language import UnknownName
-from pscdsl.typing.codes.language_evaluation import TooManySteps, UnboundedRecursion
+from pscdsl.typing.codes.language_evaluation import (
+    TooLarge,
+    TooManySteps,
+    UnboundedRecursion,
+)
+from pscdsl.typing.codes.limits import TooManyFindings
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.spans import Span
 
@@ -20,7 +26,12 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 60
 MAX_SAME = 30
-MAX_STEPS = 200_000
+MAX_STEPS = 100_000
+BLOCK_STEPS = 20
+"""What the block of a branch or a loop counts as, besides what stands in it."""
+MAX_FINDINGS = 500
+MAX_DATA = 1_000_000
+"""Items and characters of all static values that one elaboration makes."""
 
 
 class Scope(Protocol):
@@ -56,6 +67,14 @@ def session_of(here: Builder | NoProgram) -> Session:
     return session
 
 
+@contextmanager
+def inner_block(here: Builder) -> Generator[Builder]:
+    """A new innermost block, which counts as work."""
+    session_of(here).step(BLOCK_STEPS)
+    with here.program.inside() as inner:
+        yield inner
+
+
 class Session:
     """One elaboration.  Without a program only static values can be computed."""
 
@@ -74,23 +93,39 @@ class Session:
         self.entered: set[Span] = set()
         """The functions that were elaborated."""
         self.steps = 0
+        self.data = 0
+        self.bases: dict[int, tuple[Any, Any]] = {}
+        """Views, and the arrays they show; see `memory`."""
 
     def report(self, failure: Failure) -> None:
-        """Keep findings, each place and kind once."""
+        """Keep findings, each place and kind once; only so many."""
         for each in failure.diagnostics:
+            if len(self.findings) == MAX_FINDINGS:
+                self.findings.append(TooManyFindings(limit=MAX_FINDINGS, span=each.span))
+            if len(self.findings) > MAX_FINDINGS:
+                return
             if not any(
                 each.code == old.code and each.span == old.span and each.message() == old.message()
                 for old in self.findings
             ):
                 self.findings.append(each)
 
-    def step(self) -> None:
-        """Count one piece of work; a Failure past the bound."""
-        self.steps += 1
-        if self.steps == self.most_steps:
-            raise Failure(TooManySteps(limit=self.most_steps))
-        if self.steps > self.most_steps:
+    def step(self, count: int = 1) -> None:
+        """Count pieces of work; a Failure past the bound."""
+        known, self.steps = self.steps, self.steps + count
+        if known > self.most_steps or len(self.findings) > MAX_FINDINGS:
             raise Poisoned
+        if self.steps > self.most_steps:
+            raise Failure(TooManySteps(limit=self.most_steps))
+
+    def made(self, value: Any) -> Any:
+        """A static value that was made, counted; a Failure if it is too large or the last straw."""
+        if self.data > MAX_DATA:
+            raise Poisoned
+        self.data += require_small(value)
+        if self.data > MAX_DATA:
+            raise Failure(TooLarge(what=f"static data of more than {MAX_DATA} items in all"))
+        return value
 
     @contextmanager
     def calling(self, node: FunctionNode, name: str) -> Generator[None]:

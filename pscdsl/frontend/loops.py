@@ -8,6 +8,7 @@ from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.frontend.carries import Carry, TracedBody, trace_carry, trace_counter
+from pscdsl.frontend.frames import inner_block
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import applicable, bool_scalar, of_values, strong
 from pscdsl.frontend.values import Applicable, Poison, Poisoned, describe
@@ -203,7 +204,7 @@ class _WithoutCounter:
 
 
 def _while(here: Builder, carry: Carry, body: TracedBody, condition: Applicable) -> Any:
-    with here.program.inside() as inner:
+    with inner_block(here) as inner:
         params = [inner.parameter(each.type) for each in body.carry]
         found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
         test, captured = inner.finish(params, [bool_scalar(inner, found, carry.loop)])
@@ -221,7 +222,7 @@ def _counted_while(
     condition: Applicable | None,
 ) -> Any:
     """While the counter, the last of the carry, is below a limit, and the condition holds."""
-    with here.program.inside() as inner:
+    with inner_block(here) as inner:
         params = [inner.parameter(each.type) for each in body.carry]
         counter = inner.parameter(start.type, "step")
         predicate = counter < limit

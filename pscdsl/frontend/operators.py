@@ -11,6 +11,7 @@ import numpy as np
 
 from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.memory import fresh
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.values import (
     External,
@@ -23,6 +24,7 @@ from pscdsl.frontend.values import (
     is_number,
     is_traced,
 )
+from pscdsl.frontend.weights import MAX_BITS, MAX_ITEMS, require_short
 from pscdsl.narrowing import is_constant, is_known_array, is_tuple
 from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -83,8 +85,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Gt": operator.gt,
     "GtE": operator.ge,
 }
-MAX_BITS = 4096
-MAX_ITEMS = 100_000
 
 
 def known_facts(frame: Frame) -> Assumptions:
@@ -104,7 +104,7 @@ def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
         return _traced(frame, node, name, left, right)
     if isinstance(left, Dim) or isinstance(right, Dim):
         return _sizes(frame, node, name, left, right)
-    return _static(name, left, right)
+    return frame.session.made(_static(name, left, right))
 
 
 def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
@@ -117,7 +117,7 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
             raise _bad(name, left, right, "division by zero")
     if not is_traced(left) and not is_traced(right):
         left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left
-    return meaning.apply(here, (left, right), {})
+    return fresh(meaning.apply(here, (left, right), {}), (left, right))
 
 
 def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
@@ -169,6 +169,8 @@ def _static(name: str, left: Any, right: Any) -> Any:
             if isinstance(sequence, str | tuple | list | bytes) and isinstance(count, int):
                 if len(sequence) * count > MAX_ITEMS:  # pyright: ignore[reportUnknownArgumentType]
                     raise Failure(TooLarge(what=f"a sequence of more than {MAX_ITEMS} items"))
+    if name == "Mod" and isinstance(left, str):
+        require_short("%", left, right if is_tuple(right) else (right,), {})
     try:
         return PYTHON[name](left, right)
     except ZeroDivisionError:
@@ -208,7 +210,7 @@ def unary(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
     if isinstance(operand, Undecided):
         operand = condition(frame.here(node), operand)
     if is_traced(operand):
-        return table.UNARY[name].apply(frame.here(node), (operand,), {})
+        return fresh(table.UNARY[name].apply(frame.here(node), (operand,), {}), (operand,))
     if is_constant(operand) and frame.program is not None:
         here = frame.here(node)
         return table.UNARY[name].apply(here, (here.constant(operand),), {})
@@ -233,7 +235,7 @@ def comparison(frame: Frame, node: ast.Compare, values: list[Any]) -> Any:
     if len(results) == 1:
         return results[0]
     if any(is_traced(each) for each in results):
-        texts = [frame.source.text_of(each) for each in (node.left, *node.comparators)]
+        texts = [frame.source.text_of(each) for each in (node.left, *node.comparators[:4])]
         signs = [
             {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}.get(type(o).__name__, "==")
             for o in node.ops

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.memory import indexed
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.records import RecordClass
@@ -38,7 +39,7 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         value = frame.here(node).constant(value)
     if is_traced(value):
         frame.here(node)
-        return indexing.getitem(value, index)
+        return indexed(frame.session, value, index, indexing.getitem(value, index))
     if isinstance(value, MapValue):
         if index in value.items:
             return value.items[index]

@@ -202,7 +202,8 @@ def describe(value: object) -> str:
     if isinstance(value, VectorValue):
         return "a PVector"
     if is_tuple(value):
-        return f"({', '.join(map(describe, value))})"
+        rest = ", …" if len(value) > MAX_SHOWN else ""
+        return f"({', '.join(map(describe, value[:MAX_SHOWN]))}{rest})"
     if isinstance(value, Undecided):
         return f"the condition `{value}`"
     if isinstance(value, Dim):
@@ -217,4 +218,13 @@ def describe(value: object) -> str:
         return "a list"
     if isinstance(value, dict):
         return "a dict"
-    return repr(value)
+    return shortened(repr(value))
+
+
+MAX_SHOWN = 20
+"""Longer tuples are cut short in messages."""
+
+
+def shortened(text: str, limit: int = 200) -> str:
+    """A text for messages, cut short if it is long."""
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -21,6 +21,7 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL
 
 Widths: TypeAlias = "Sequence[tuple[Size, Size]]"
 
@@ -104,6 +105,8 @@ def _same(one: Any, other: Any) -> bool:
 def _padded(x: Value, low: Sequence[Size], high: Sequence[Size], constant: Any) -> Value:
     if all(width == 0 for width in (*low, *high)):
         return x
+    if x.dtype is BOOL and isinstance(constant, int) and constant in (0, 1):
+        constant = bool(constant)
     values = promote(x, constant)
     assert values is not None
     return Pad(tuple(low), tuple(high), (0,) * x.ndim)(*values)

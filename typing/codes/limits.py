@@ -220,6 +220,51 @@ class InternalError(Diagnostic, code="PSC999"):
         return f"internal error: {self.what}"
 
 
+class NestedTooDeeply(Diagnostic, code="PSC950"):
+    """The program is nested too deeply to be checked.
+
+    The checker walks through a program as deep as it is nested, within a bound that no program
+    written by hand comes near.  Long chains of operators and `elif` are nested as well.  Split a
+    generated program into steps with names, into functions, or into a loop.
+
+    ## No example
+
+    It would be thousands of brackets long.
+    """
+
+    what: str
+
+    def message(self) -> str:
+        """What is nested."""
+        return f"{self.what} is nested too deeply to be checked"
+
+    def help(self) -> str:
+        """What to do."""
+        return "split it into steps with names, or use a loop"
+
+
+class TooManyFindings(Diagnostic, code="PSC951"):
+    """So much was found in one kernel that the rest of it is not checked.
+
+    A report of that length is read by nobody, and most of it tends to have one cause.  Mend what
+    is found first, and check again.
+
+    ## No example
+
+    It would be hundreds of mistakes long.
+    """
+
+    limit: int
+
+    def message(self) -> str:
+        """How much."""
+        return f"more than {self.limit} findings: the rest is not checked"
+
+    def help(self) -> str:
+        """What to do."""
+        return "mend the first ones, and check again"
+
+
 class UnknownValue(Diagnostic, code="PSC911"):
     """A value is used of which only the name is known.
 

@@ -1,0 +1,1 @@
+"""Random well-typed programs, mutants of them, and what must hold of both."""

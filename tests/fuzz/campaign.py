@@ -1,0 +1,92 @@
+"""Trials: a program, mutants of it, programs with impurities, and the figures of many of them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tests.fuzz.impurities import with_impurity
+from tests.fuzz.laws import Broken, Outcome, examine
+from tests.fuzz.mutants import KINDS, mutant
+from tests.fuzz.programs import Program, generate
+
+PROGRAM = "a program"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A law that does not hold, and the program that shows it."""
+
+    seed: int
+    kind: str
+    why: str
+    text: str
+
+
+@dataclass
+class Figures:
+    """What became of programs and mutants, by kind."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    problems: list[Problem] = field(default_factory=list[Problem])
+    runs: int = 0
+
+    def add(self, seed: int, kind: str, text: str, outcome: Outcome | Broken) -> None:
+        """Count one."""
+        if isinstance(outcome, Broken):
+            self.counts[kind, "wrong"] += 1
+            self.problems.append(Problem(seed, kind, str(outcome), text))
+            return
+        self.counts[kind, outcome.kind] += 1
+        self.runs += outcome.runs
+        if kind == PROGRAM and outcome.kind == "rejected":
+            why = f"a false alarm: {', '.join(outcome.codes)}"
+            self.problems.append(Problem(seed, kind, why, text))
+        if kind.startswith("impure") and outcome.kind != "rejected":
+            self.problems.append(Problem(seed, kind, "an impurity is accepted", text))
+
+    def table(self) -> str:
+        """One line a kind."""
+        columns = ("rejected", "agrees", "documented", "ill-conditioned", "not run", "wrong")
+        rows = [f"{'':32}" + "".join(f"{name:>16}" for name in columns)]
+        for kind in sorted({kind for kind, _ in self.counts}):
+            numbers = "".join(f"{self.counts[kind, name]:>16}" for name in columns)
+            rows.append(f"{kind:32}{numbers}")
+        return "\n".join(rows)
+
+
+def tried(program: Program, rng: random.Random, runs: int) -> Outcome | Broken:
+    """What becomes of a program; whatever is raised breaks a law."""
+    try:
+        return examine(program, rng, runs)
+    except Broken as broken:
+        return broken
+    except Exception as error:
+        return Broken(f"{type(error).__name__}: {error}")
+
+
+def mutants_of(text: str, rng: random.Random, count: int) -> Iterator[tuple[str, str]]:
+    """Kinds and texts of some mutants, a quarter of them impure."""
+    for kind in rng.sample(KINDS, min(len(KINDS), count)):
+        found = mutant(text, rng, kind)
+        if found is not None:
+            yield kind, found.text
+    for _ in range(max(1, count // 4)):
+        impure = with_impurity(text, rng)
+        if impure is not None:
+            yield f"impure: {impure[0]}", impure[1]
+
+
+def trial(seed: int, figures: Figures, mutants: int = 8, runs: int = 2, size: int = 6) -> None:
+    """One program and some of its mutants."""
+    rng = random.Random(seed)
+    program = generate(rng, size)
+    outcome = tried(program, random.Random(seed), runs)
+    figures.add(seed, PROGRAM, program.text, outcome)
+    if isinstance(outcome, Broken) or outcome.kind == "rejected":
+        return
+    for kind, text in mutants_of(program.text, rng, mutants):
+        changed = replace(program, text=text)
+        figures.add(seed, kind, text, tried(changed, random.Random(seed), runs))

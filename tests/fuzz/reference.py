@@ -1,0 +1,186 @@
+"""What generated programs mean under plain NumPy: Python itself, and combinators as plain loops."""
+
+# Programs are text, so what they compute has no static type.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import types
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import pscdsl
+
+
+def items(tree: Any) -> list[Any] | None:
+    """The parts of a tuple or record; None for a leaf."""
+    if isinstance(tree, tuple | list):
+        return list(tree)
+    if isinstance(tree, pscdsl.Record) or (
+        dataclasses.is_dataclass(tree) and not isinstance(tree, type)
+    ):
+        return [getattr(tree, name) for name in type(tree).__annotations__]
+    return None
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """The arrays of a tree, in order."""
+    parts = items(tree)
+    if parts is None:
+        if tree is not None:
+            yield tree
+        return
+    for part in parts:
+        yield from leaves(part)
+
+
+def mapped(function: Callable[..., Any], *trees: Any) -> Any:
+    """A function of the leaves of trees of one structure."""
+    parts = [items(tree) for tree in trees]
+    first = parts[0]
+    if first is None:
+        return None if trees[0] is None else function(*trees)
+    inner = [mapped(function, *row) for row in zip(*(p or [] for p in parts), strict=True)]
+    if type(trees[0]) in (tuple, list):
+        return type(trees[0])(inner)
+    return type(trees[0])(*inner)
+
+
+def _stack(*rows: Any) -> Any:
+    return np.stack([np.asarray(x) for x in rows])
+
+
+def _row_of(index: int) -> Callable[[Any], Any]:
+    def pick(x: Any) -> Any:
+        return x[index]
+
+    return pick
+
+
+def _stacked(rows: Sequence[Any]) -> Any:
+    return mapped(_stack, *rows)
+
+
+def _length(xs: Any) -> int:
+    return len(next(leaves(xs)))
+
+
+def _row(xs: Any, index: int) -> Any:
+    return mapped(_row_of(index), xs)
+
+
+def scan(
+    f: Any, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
+) -> Any:
+    """A Python loop over rows."""
+    count = _length(xs) if length is None else length
+    carry, rows = init, []
+    order = range(count)[::-1] if reverse else range(count)
+    for index in order:
+        carry, row = f(carry, None if xs is None else _row(xs, index))
+        rows.append(row)
+    return carry, _stacked(rows[::-1] if reverse else rows)
+
+
+def map_(f: Any, xs: Any) -> Any:
+    """A Python loop over rows."""
+    return _stacked([f(_row(xs, index)) for index in range(_length(xs))])
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
+    """A Python loop over numbers."""
+    for index in range(int(lower), int(upper)):
+        init_val = body_fun(np.int32(index), init_val)
+    return init_val
+
+
+def while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: Any = None) -> Any:
+    """A Python loop, which ends after some time even if a mutant made it endless."""
+    limit = 1000 if max_steps is None else int(max_steps)
+    for _ in range(limit):
+        if not cond_fun(init_val):
+            return init_val
+        init_val = body_fun(init_val)
+    if max_steps is None:
+        raise Endless
+    return init_val
+
+
+class Endless(Exception):
+    """A loop does not end."""
+
+
+def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:
+    """One of two functions."""
+    return (true_fun if pred else false_fun)(*operands)
+
+
+def switch(index: Any, branches: Any, *operands: Any) -> Any:
+    """One of several functions."""
+    return branches[max(0, min(int(index), len(branches) - 1))](*operands)
+
+
+def update(x: Any, index: Any, value: Any, combine: str = "set") -> Any:
+    """What assignment leaves behind."""
+    x = np.array(x)
+    if combine == "set":
+        x[index] = value
+    else:
+        ufunc: Any = getattr(np, combine)
+        ufunc.at(x, index, np.asarray(value).astype(x.dtype))
+    return x
+
+
+def identity(function: Any) -> Any:
+    """What `psc.kernel` means to plain NumPy."""
+    return function
+
+
+class Package(types.ModuleType):
+    """Stands for `pscdsl` while a program runs under plain NumPy."""
+
+    def __init__(self) -> None:
+        super().__init__("pscdsl")
+        self.__dict__.update(
+            kernel=identity,
+            scan=scan,
+            map=map_,
+            fori_loop=fori_loop,
+            while_loop=while_loop,
+            cond=cond,
+            switch=switch,
+            update=update,
+            bf16=np.dtype(ml_dtypes.bfloat16),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(pscdsl, name)
+
+
+def loaded(text: str) -> dict[str, Any]:
+    """The names of a module whose `pscdsl` is the reference."""
+    tree = ast.parse(text)
+    names: dict[str, Any] = {"__name__": __name__}  # where dataclasses look up their module
+    kept: list[ast.stmt] = []
+    for node in tree.body:
+        if isinstance(node, ast.Import) and node.names[0].name == "pscdsl":
+            names[node.names[0].asname or "pscdsl"] = Package()
+        else:
+            kept.append(node)
+    tree.body = kept
+    exec(compile(tree, "reference", "exec"), names)
+    return names
+
+
+def run(names: Mapping[str, Any], kernel: str, args: Sequence[Any]) -> list[Any]:
+    """The arrays that a kernel's Python function returns."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [np.asarray(leaf) for leaf in leaves(names[kernel](*args))]

@@ -1,0 +1,79 @@
+"""Generated programs are accepted and mean what NumPy means; mutants are refused, or agree too.
+
+The seeds are fixed.  `python -m tests.fuzz --minutes 10` goes on with others.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz import impurities
+from tests.fuzz.campaign import Figures, trial
+from tests.fuzz.laws import examine
+from tests.fuzz.mutants import KINDS, mutant
+from tests.fuzz.programs import generate
+
+SEEDS = [range(first, first + 6) for first in range(0, 96, 6)]
+
+
+@pytest.mark.parametrize("seeds", SEEDS, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
+def test_programs_are_accepted_and_mutants_refused_or_right(seeds: range) -> None:
+    figures = Figures()
+    for seed in seeds:
+        trial(seed, figures, mutants=6)
+    assert not figures.problems, "\n\n".join(
+        f"seed {each.seed}, {each.kind}: {each.why}\n{each.text}" for each in figures.problems
+    )
+
+
+@settings(
+    max_examples=25,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(st.randoms(use_true_random=False))
+def test_small_programs_shrink(rng: random.Random) -> None:
+    program = generate(rng, 2)
+    outcome = examine(program, random.Random(0), 1)
+    assert outcome.kind in ("agrees", "ill-conditioned"), (outcome, program.text)
+
+
+def test_programs_are_of_many_kinds() -> None:
+    texts = [generate(random.Random(seed)).text for seed in range(400)]
+    together = "\n".join(texts)
+    for each in (
+        "psc.scan psc.map psc.cond psc.switch psc.fori_loop psc.while_loop psc.update psc.Static "
+        "psc.Record NamedTuple): dataclass(frozen tuple[ lambda assert np.einsum np.where .astype "
+        "for if *b Float Int UInt bf16 f16 f64 c64 c128 bool_ u8 i64 helper part0( += "
+        "np.concatenate np.pad np.argsort .reshape .T np.cumsum"
+    ).split():
+        assert each in together, each
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_mutant_finds_a_place(kind: str) -> None:
+    texts = [generate(random.Random(seed)).text for seed in range(40)]
+    assert any(mutant(text, random.Random(0), kind) is not None for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), impurities.IMPURITIES, ids=[name for name, _ in impurities.IMPURITIES]
+)
+def test_every_impurity_is_refused_in_a_plain_kernel(name: str, line: str) -> None:
+    from pscdsl.frontend.check import check_source
+
+    head = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n"
+    head += "TABLE = np.array([0.5], np.float32)\n"
+    kernel = '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n'
+    body = "".join(f"    {row}\n" for row in line.replace("{x}", "x").split("\n"))
+    text = impurities.STATE + head + kernel + body + "    return x * TABLE\n"
+    clean = impurities.STATE + head + kernel + "    return x * TABLE\n"
+    if "TABLE[0] =" not in line:
+        assert not check_source(clean, "clean.py").diagnostics
+    assert check_source(text, "impure.py").diagnostics, name
