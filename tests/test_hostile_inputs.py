@@ -14,7 +14,7 @@ import pytest
 
 from tests.hostile_sources import HEAD, KERNEL, body, cases
 
-SECONDS = 15.0
+SECONDS = 25.0
 """Of processor time, for a slow machine; most take less than one."""
 MEGABYTES = 1000
 LETTERS = 4_000_000

@@ -82,6 +82,10 @@ def loop_over_array(place: Place[LoopOverArray]) -> Iterator[Fix]:
         yield from place.replace(stack, text, "safe", needs=psc[1])
 
 
+MOST_NAMES = 500
+"""Among more names none is looked for that is alike: each mistake would take long."""
+
+
 def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
     """The only name that is nearly the same."""
     attribute = place.node(ast.Attribute)
@@ -122,7 +126,10 @@ def unknown_name(place: Place[UnknownName]) -> Iterator[Fix]:
     if needed is not None and needed[1]:
         yield Fix(f"add `{needed[1][0].text.strip()}`", needed[1])
         return
-    near = get_close_matches(name, sorted(_names(place, node)), 2, 0.75)
+    names = _names(place, node)
+    if len(names) > MOST_NAMES:
+        return
+    near = get_close_matches(name, sorted(names), 2, 0.75)
     if len(near) == 1:
         yield from place.replace(node, near[0])
 
