@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from pscdsl.frontend.expressions import closure, evaluate
+from pscdsl.frontend.expressions import closure, evaluate, known_or_why
 from pscdsl.frontend.frames import Frame, Session
+from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import Field, Member, RecordClass, base_kind
 from pscdsl.frontend.values import External, Poison, StaticFunction
 from pscdsl.meanings import MEANINGS
@@ -25,7 +29,10 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
         if isinstance(value, RecordClass):
             kind = value.kind
             fields.extend(value.fields)
-            members.update(value.members)
+            members.update(
+                (name, replace(member, admit=partial(_admit, value, name, member)))
+                for name, member in value.members.items()
+            )
             dims = value.dims
         else:
             kind = kind or base_kind(value)
@@ -34,8 +41,13 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
             text = evaluate(frame, keyword.value)
             dims = tuple(text.split()) if isinstance(text, str) else ()
     frozen = _dataclass(frame, node)
+
+    def guard(name: str, value: Any) -> None:
+        frame.scope.guard.of_class(frame.source, node, name, value)
+
     if kind is None and frozen is None:
-        return _namespace(frame, node, module)
+        return _namespace(frame, node, module, guard)
+    _refuse_rebuilt(frame, node)
     if kind is None:
         if not frozen:
             raise Failure(
@@ -56,14 +68,11 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
             fields = [each for each in fields if each.name != name]
             fields.append(_field(frame, name, statement))
         elif isinstance(statement, ast.FunctionDef):
-            if statement.name in ("__init__", "__new__"):
-                raise Failure(
-                    Unsupported(
-                        what=f"`{statement.name}` of a record",
-                        rewrite="declare fields; compute them in a function that makes the record",
-                        span=frame.span(statement),
-                    )
-                )
+            if statement.name in _REBUILDING:
+                rewrite = _REBUILDING[statement.name]
+                what = f"`{statement.name}` of a record"
+                span = frame.span(statement)
+                raise Failure(Unsupported(what=what, rewrite=rewrite, span=span))
             members[statement.name] = _method(frame, statement)
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             name = statement.targets[0].id
@@ -71,10 +80,39 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
                 fields.append(_precord_field(frame, name, statement.value))
             else:
                 members[name] = Member("value", _constant(frame, statement.value, name))
-    return RecordClass(node.name, module, kind, tuple(fields), members, dims, constructor)
+    return RecordClass(node.name, module, kind, tuple(fields), members, dims, constructor, guard)
 
 
-def _namespace(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
+_MAKE = "declare fields; compute them in a function that makes the record"
+_REBUILDING = {
+    "__init__": _MAKE,
+    "__new__": _MAKE,
+    "__getattribute__": "declare fields; properties compute what is not stored",
+    "__setattr__": "records do not change; make a changed copy with `.replace`",
+    "__init_subclass__": "a record that other records derive from has fields and methods only",
+}
+"""Methods that change what making or reading a record means."""
+_REBUILDERS = frozenset("dataclasses.dataclass typing.final typing.dataclass_transform".split())
+
+
+def _refuse_rebuilt(frame: Frame, node: ast.ClassDef) -> None:
+    """Refuse metaclasses, and decorators of which is not known what they make of a record."""
+    for keyword in node.keywords:
+        if keyword.arg == "metaclass":
+            what, rewrite = "a metaclass of a record", "derive from `psc.Record`"
+            raise Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(keyword)))
+    for decorator in node.decorator_list:
+        head = decorator.func if isinstance(decorator, ast.Call) else decorator
+        value = evaluate(frame, head)
+        if getattr(value, "name", "") not in _REBUILDERS:
+            what = f"the decorator `{frame.source.text_of(head)}` of a record"
+            span = frame.span(decorator)
+            raise Failure(Unsupported(what=what, rewrite="leave it out", span=span))
+
+
+def _namespace(
+    frame: Frame, node: ast.ClassDef, module: str, guard: Callable[[str, Any], None]
+) -> RecordClass:
     """A class that has no instances in kernels: its static methods and constants can be used."""
     members: dict[str, Member] = {}
     for statement in node.body:
@@ -91,7 +129,14 @@ def _namespace(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
                 if isinstance(target, ast.Name):
                     value = _constant(frame, statement.value, f"{module}.{node.name}.{target.id}")
                     members[target.id] = Member("value", value)
-    return RecordClass(node.name, module, "namespace", (), members)
+    return RecordClass(node.name, module, "namespace", (), members, guard=guard)
+
+
+def _admit(cls: RecordClass, name: str, member: Member) -> None:
+    """Refuse a member that is written in the class that it is inherited from."""
+    member.admit()
+    if cls.guard is not None:
+        cls.guard(name, member.value)
 
 
 def _constant(frame: Frame, node: ast.expr, name: str) -> Any:
@@ -124,7 +169,7 @@ def _field(frame: Frame, name: str, statement: ast.AnnAssign) -> Field:
             options = {k.arg: k.value for k in value.keywords}
             default, factory = options.get("default"), options.get("default_factory")
             if default is not None:
-                return Field(name, statement.annotation, frame, lambda: evaluate(frame, default))
+                return Field(name, statement.annotation, frame, lambda: _outside(frame, default))
             if factory is not None:
                 made = evaluate(frame, factory)
                 if not isinstance(made, Poison):
@@ -135,14 +180,23 @@ def _field(frame: Frame, name: str, statement: ast.AnnAssign) -> Field:
                         lambda: made.apply(frame.here(factory), (), {}),
                     )
             return Field(name, statement.annotation, frame)
-    return Field(name, statement.annotation, frame, lambda: evaluate(frame, value))
+    return Field(name, statement.annotation, frame, lambda: _outside(frame, value))
+
+
+def _outside(frame: Frame, node: ast.expr) -> Any:
+    """A default, as it was worked out when the class was made."""
+    quiet = Frame(Session(None), frame.source, frame.scope, frame.outer)
+    value = known_or_why(quiet, evaluate(quiet, node), ast.unparse(node))
+    if isinstance(value, External):
+        raise Failure(external_value(value))
+    return value
 
 
 def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
     """`x = field(type=f32["n"])` of a PRecord."""
     options = {k.arg: k.value for k in call.keywords}
     initial = options.get("initial")
-    default = None if initial is None else (lambda: evaluate(frame, initial))
+    default = None if initial is None else (lambda: _outside(frame, initial))
     annotation = options.get("type") or (call.args[0] if call.args else None)
     return Field(name, annotation, frame, default)
 

@@ -13,7 +13,7 @@ from typing import Any
 from pscdsl.frontend import operators
 from pscdsl.frontend.attributes import attribute
 from pscdsl.frontend.calls import call, with_operands, with_origins
-from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.iteration import elements, unrolling
 from pscdsl.frontend.purity import external_value
@@ -25,8 +25,11 @@ from pscdsl.frontend.values import (
     Poisoned,
     Undecided,
     describe,
+    is_plain,
     is_poisoned,
     is_traced,
+    text,
+    without_poison,
 )
 from pscdsl.frontend.weights import formatted
 from pscdsl.narrowing import is_dict, is_known_array
@@ -91,7 +94,22 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
 
 
 def _set(frame: Frame, node: ast.Set) -> Any:
-    raise Failure(Unsupported(what="a set", rewrite="a tuple has a defined order"))
+    return _as_set(_items(frame, node.elts))
+
+
+def _as_set(items: list[Any]) -> set[Any]:
+    """A set of static values: what it holds is known, in which order is not."""
+    if is_poisoned(items):
+        raise Poisoned
+    if any(is_traced(each) for each in items):
+        raise Failure(NotStatic(what="an item of a set"))
+    return set(items)
+
+
+def _set_comprehension(frame: Frame, node: ast.SetComp) -> Any:
+    values: list[Any] = []
+    _generate(frame, node.generators, lambda inner: values.append(evaluate(inner, node.elt)))
+    return _as_set(values)
 
 
 def _dict(frame: Frame, node: ast.Dict) -> Any:
@@ -197,7 +215,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
                     rewrite=f" {sign} ".join(f"({text})" for text in rest),
                 )
             )
-        if bool(value) is not is_and:
+        if operators.static_truth(value) is not is_and:
             return value
         del index
     if not pending:
@@ -239,12 +257,26 @@ def closure(
     for parameter, default in zip(
         positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True
     ):
-        defaults[parameter.arg] = evaluate(frame, default)
+        defaults[parameter.arg] = _default(frame, name, parameter.arg, default)
     for parameter, optional in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
         if optional is not None:
-            defaults[parameter.arg] = evaluate(frame, optional)
+            defaults[parameter.arg] = _default(frame, name, parameter.arg, optional)
     outer = frame if frame.closure is not None else frame.outer
     return Closure(name, node, frame.source, frame.scope, outer, defaults)
+
+
+def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any:
+    """A default; outside of a kernel, one that has no value says why where it is used."""
+    if frame.program is not None:
+        return evaluate(frame, node)
+    quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
+    return known_or_why(quiet, evaluate(quiet, node), f"{function}(…, {parameter}=…)")
+
+
+def known_or_why(frame: Frame, value: Any, name: str) -> Any:
+    """A value from outside of a kernel, whatever is not known of it replaced by the reason."""
+    found = tuple(d for d in frame.session.findings if d.code.startswith(("PSC2", "PSC91")))
+    return without_poison(value, External(name, found))
 
 
 def _comprehension(frame: Frame, node: ast.ListComp | ast.GeneratorExp) -> Any:
@@ -306,6 +338,7 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Any:
 
 def _joined(frame: Frame, node: ast.JoinedStr) -> Any:
     parts: list[str] = []
+    unknown: Any = None
     for each in node.values:
         if isinstance(each, ast.Constant):
             parts.append(str(each.value))
@@ -314,12 +347,15 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Any:
             spec = "" if each.format_spec is None else evaluate(frame, each.format_spec)
             if isinstance(value, Poison) or isinstance(spec, Poison):
                 return POISON
-            if is_traced(value):
-                parts.append(f"{{{frame.source.text_of(each.value)}}}")
-            else:
-                conversion = chr(each.conversion) if each.conversion > 0 else ""
-                parts.append(formatted(value, spec, conversion))
-    return "".join(parts)
+            if not isinstance(spec, str):
+                unknown = spec
+                continue
+            if not is_plain(value):
+                unknown = text(value)
+                continue
+            conversion = chr(each.conversion) if each.conversion > 0 else ""
+            parts.append(formatted(value, spec, conversion))
+    return "".join(parts) if unknown is None else unknown
 
 
 def _starred(frame: Frame, node: ast.Starred) -> Any:
@@ -346,6 +382,7 @@ EXPRESSIONS: dict[type[ast.expr], Handler] = {
     ast.ListComp: _comprehension,
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _dict_comprehension,
+    ast.SetComp: _set_comprehension,
     ast.NamedExpr: _named,
     ast.JoinedStr: _joined,
     ast.Starred: _starred,
@@ -366,7 +403,6 @@ MAKING = frozenset(
 """Expressions that make static data."""
 
 REFUSED: dict[type[ast.expr], tuple[str, str]] = {
-    ast.SetComp: ("a set comprehension", "a tuple has a defined order"),
     ast.Await: ("`await`", "kernels run on the device; wait for their results outside"),
     ast.Yield: ("`yield`", "return a tuple, or stack what `psc.scan` returns"),
     ast.YieldFrom: ("`yield from`", "return a tuple, or stack what `psc.scan` returns"),

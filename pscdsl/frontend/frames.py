@@ -22,6 +22,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.spans import Span
 
 if TYPE_CHECKING:
+    from pscdsl.frontend.captures import Guard
     from pscdsl.frontend.functions import Closure
 
 MAX_DEPTH = 60
@@ -48,6 +49,11 @@ class Scope(Protocol):
 
     def lookup_annotation(self, name: str) -> Any:
         """The same in an annotation, where what is there for type checkers counts too."""
+        ...
+
+    @property
+    def guard(self) -> Guard:
+        """What refuses that which is seen from outside of a kernel, if anything writes it."""
         ...
 
 
@@ -210,7 +216,11 @@ class Frame:
         frame: Frame | None = self
         while frame is not None:
             if name in frame.names:
-                return frame.names[name]
+                value = frame.names[name]
+                if frame.session is not self.session and frame.closure is not None:
+                    node = frame.closure.node
+                    self.scope.guard.of_function(frame.source, node, name, value)
+                return value
             if name in frame.assigned:
                 raise Failure(UnknownName(name=name, unassigned=True))
             frame = frame.outer

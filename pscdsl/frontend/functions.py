@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pscdsl.builder import Builder
+from pscdsl.frontend.captures import is_mutable
 from pscdsl.frontend.frames import Frame, Scope, Session, session_of
+from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.source import FunctionNode, Source
-from pscdsl.frontend.values import Applicable, Poison
+from pscdsl.frontend.values import Applicable, External, Poison
 from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Failure
@@ -33,7 +35,11 @@ class Closure:
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters' values, as Python binds them."""
-        return bind(self.name, self.node.args, self.defaults, args, kwargs)
+        bound = bind(self.name, self.node.args, self.defaults, args, kwargs)
+        for name, value in self.defaults.items():
+            if bound.get(name) is value and is_mutable(value):
+                self.scope.guard.of_function(self.source, self.node, name, value)
+        return bound
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Elaborate the body inline, at the place of the call."""
@@ -46,7 +52,7 @@ class Closure:
 
         program = session.program
         place = program.span if program is not None else None
-        if self.outer is not None:
+        if self.outer is not None and self.outer.session is session:
             call_site = self.outer.call_site
         else:
             call_site = place if session.active else None
@@ -134,7 +140,10 @@ def bind(
                 raise Failure(
                     BadArguments(function=name, problem=f"misses an argument for '{parameter}'")
                 )
-            if isinstance(defaults[parameter], Poison):
+            default = defaults[parameter]
+            if isinstance(default, Poison):
                 raise Failure(UnknownValue(name=f"{name}(…, {parameter}=…)"))
+            if isinstance(default, External) and default.why:
+                raise Failure(external_value(default))
             bound[parameter] = defaults[parameter]
     return bound

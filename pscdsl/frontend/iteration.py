@@ -23,6 +23,7 @@ from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.codes.language import LOOPS, NotStatic
 from pscdsl.typing.codes.language_arrays import LoopOverArray
 from pscdsl.typing.codes.performance import LargeUnroll
+from pscdsl.typing.codes.purity_state import SetOrder
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import Span
 
@@ -70,6 +71,10 @@ def elements(frame: Frame, value: Any, node: ast.expr) -> Sequence[Any]:
         return tuple(sorted(value.items))
     if isinstance(value, VectorValue):
         return value.items
+    if isinstance(value, set | frozenset):
+        raise Failure(SetOrder())
+    if isinstance(value, RecordValue):
+        value.cls.refuse_special("__iter__")
     if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
         return tuple(value.fields.values())
     if isinstance(value, External):

@@ -15,14 +15,16 @@ import numpy as np
 import pyrsistent
 
 from pscdsl.frontend.bindings import Bindings
-from pscdsl.frontend.captures import guard
+from pscdsl.frontend.captures import Guard
 from pscdsl.frontend.classes import class_value
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import BoundMethod, Closure
+from pscdsl.frontend.loaded_texts import captures_beside, loaded_text, module_source
 from pscdsl.frontend.known import KNOWN_MODULES, builtin, known_module
 from pscdsl.frontend.records import Field, RecordClass
 from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
+from pscdsl.frontend.uses import uses
 from pscdsl.frontend.values import (
     External,
     MapValue,
@@ -38,9 +40,6 @@ from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import NoSource
 from pscdsl.typing.diagnostics import Failure
 
-CONSTANTS = (list, dict, bool, int, float, complex, np.ndarray)
-
-
 class LoadedModule:
     """The names of a loaded module, and of the function that is looked at if it is nested."""
 
@@ -49,10 +48,13 @@ class LoadedModule:
         namespace: Mapping[str, Any],
         source: Source | None,
         cells: Mapping[str, Any] | None = None,
+        function: FunctionNode | None = None,
     ) -> None:
         self.namespace = namespace
         self.source = source
         self.cells = dict(cells or {})
+        self.function = function
+        """The function whose cells these are."""
         self._values: dict[str, Any] = {}
 
     @property
@@ -66,11 +68,12 @@ class LoadedModule:
             return self._values[name]
         if name in self.cells:
             value = abstract(self.cells[name], name)
+            self._admit_cell(name, value)
         elif name in self.namespace:
-            real = self.namespace[name]
-            value = abstract(real, name)
-            if isinstance(real, CONSTANTS) and self.source is not None:
-                guard(self.source, name, real)
+            value = abstract(self.namespace[name], name)
+            module = None if self.source is None else loaded_text(self.source, self.module)
+            if module is not None:
+                self.guard.admit(module, name, value)
         else:
             return builtin(name)
         self._values[name] = value
@@ -92,6 +95,18 @@ class LoadedModule:
                 return imported_at_run_time(self, node)[name]
         raise KeyError(name)
 
+    def _admit_cell(self, name: str, value: Any) -> None:
+        if self.source is None or self.function is None:
+            return
+        owner = uses(self.source).owner(self.function, name)
+        if isinstance(owner, FunctionNode):
+            self.guard.of_function(self.source, owner, name, value)
+
+    @property
+    def guard(self) -> Guard:
+        """Refuses what the modules that are loaded beside this one write."""
+        return Guard(captures_beside(self.namespace))
+
 
 class LoadedModuleValue:
     """A loaded module used as a value."""
@@ -104,7 +119,12 @@ class LoadedModuleValue:
         """`module.name`."""
         if not hasattr(self.module, name):
             raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
-        return abstract(getattr(self.module, name), f"{self.name}.{name}")
+        value = abstract(getattr(self.module, name), f"{self.name}.{name}")
+        namespace = vars(self.module)
+        source = module_source(self.module)
+        if source is not None and name in namespace:
+            Guard(captures_beside(namespace)).admit(loaded_text(source, self.name), name, value)
+        return value
 
 
 def definition_of(function: types.FunctionType) -> Definition:
@@ -125,7 +145,7 @@ def closure_of(function: types.FunctionType) -> Closure:
             cells[name] = cell.cell_contents
         except ValueError:
             pass  # not assigned yet: unknown if it is used
-    scope = LoadedModule(function.__globals__, source, cells)
+    scope = LoadedModule(function.__globals__, source, cells, node)
     parameters = [*node.args.posonlyargs, *node.args.args]
     defaults: dict[str, Any] = {}
     values = function.__defaults__ or ()

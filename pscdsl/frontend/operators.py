@@ -31,6 +31,7 @@ from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.codes.language_arrays import BranchOnArray
 from pscdsl.typing.codes.language_evaluation import BadOperands, TooLarge
+from pscdsl.typing.codes.purity import HiddenInput
 from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
@@ -206,7 +207,7 @@ def unary(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
             )
         if isinstance(operand, Dim):
             return decided(frame, (Fact("==", operand, 0),))
-        return not operand
+        return not static_truth(operand)
     if isinstance(operand, Undecided):
         operand = condition(frame.here(node), operand)
     if is_traced(operand):
@@ -256,21 +257,20 @@ def comparison(frame: Frame, node: ast.Compare, values: list[Any]) -> Any:
 
 
 def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    for each in (left, right):
+        if isinstance(each, External):
+            raise Failure(purity.external_value(each))
     if name in ("Is", "IsNot"):
-        same = left is right or (not is_traced(left) and _identical(left, right))
-        return same is (name == "Is")
+        return _identical(left, right) is (name == "Is")
     if name in ("In", "NotIn"):
-        if is_traced(right) or is_traced(left):
-            raise Failure(
-                BranchOnArray(construct="`in`", found=describe(right), rewrite="np.any(x == value)")
-            )
-        items = right.items if isinstance(right, MapValue | VectorValue) else right
-        try:
-            return (left in items) is (name == "In")
-        except TypeError:
-            raise Failure(
-                BadOperands(operator="in", left=describe(left), right=describe(right), reason="")
-            ) from None
+        found = _contains(frame, right, left)
+        if isinstance(found, Undecided):
+            return found if name == "In" else found.negated()
+        return found is (name == "In")
+    for each in (left, right):
+        if isinstance(each, RecordValue):
+            each.cls.refuse_special("__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__ne__")
+            raise _bad(name, left, right, "records are compared field by field")
     if is_traced(left) or is_traced(right):
         if not is_number(left) or not is_number(right):
             if left is None or right is None:
@@ -295,10 +295,54 @@ def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any)
         raise _bad(name, left, right) from None
 
 
+_VALUES = (bool, str, bytes, int, float, complex, tuple, list, dict, set, frozenset)
+
+
 def _identical(left: Any, right: Any) -> bool:
-    if left is None or right is None or isinstance(left, bool | str) or isinstance(right, bool):
-        return left is right or (isinstance(left, str) and left == right)
+    """`is`: of values it would ask where they are kept in memory; of the rest, which one it is."""
+    if any(each is None or each is ... or isinstance(each, bool) for each in (left, right)):
+        return left is right
+    for each in (left, right):
+        if is_traced(each) or isinstance(each, (*_VALUES, Dim, RecordValue, MapValue, VectorValue)):
+            raise Failure(
+                HiddenInput(function="is", what="an address in memory", rewrite="`==` compares")
+            )
     return bool(left == right)
+
+
+def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
+    """`item in collection`; of sizes, where it is known."""
+    if isinstance(collection, RecordValue):
+        collection.cls.refuse_special("__contains__", "__iter__")
+    items: Any = collection.items if isinstance(collection, MapValue | VectorValue) else collection
+    several = isinstance(items, tuple | list | set | frozenset | range)
+    parts: list[Any] = list(items) if several and not isinstance(items, range) else []
+    if is_traced(collection) or is_traced(item) or any(is_traced(each) for each in parts):
+        found = describe(collection)
+        raise Failure(
+            BranchOnArray(construct="`in`", found=found, rewrite="np.any(x == value)")
+        )
+    for each in parts:
+        if isinstance(each, External):
+            raise Failure(purity.external_value(each))
+    if isinstance(item, Dim) or any(isinstance(each, Dim) for each in parts):
+        if isinstance(items, range):
+            raise Failure(NotStatic(what=f"whether the size {item} is in a range"))
+        answers = [
+            decided(frame, (Fact("==", item, each),))
+            for each in parts
+            if isinstance(each, Dim | int) and isinstance(item, Dim | int)
+        ]
+        if any(each is True for each in answers):
+            return True
+        facts = tuple(f for each in answers if isinstance(each, Undecided) for f in each.facts)
+        return Undecided(facts, any_of=len(facts) > 1) if facts else False
+    try:
+        return bool(item in items)
+    except TypeError:
+        raise Failure(
+            BadOperands(operator="in", left=describe(item), right=describe(collection), reason="")
+        ) from None
 
 
 def _compare_tuples(
@@ -366,6 +410,20 @@ def truth(
             return answer
         frame.report(node, undecided(known_facts(frame), answer))
         return None
+    try:
+        return static_truth(value)
+    except Failure as failure:
+        frame.session.report(failure.at(frame.span(node)))
+        return None
+
+
+def static_truth(value: Any) -> bool:
+    """The truth of a static value; a Failure for one of which only the name is known."""
+    if isinstance(value, External):
+        raise Failure(purity.external_value(value))
+    if isinstance(value, RecordValue):
+        value.cls.refuse_special("__bool__", "__len__")
+        return value.cls.kind not in ("namedtuple", "precord") or bool(value.fields)
     if isinstance(value, MapValue | VectorValue):
         return bool(value.items)
     return bool(value)

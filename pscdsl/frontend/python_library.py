@@ -22,6 +22,7 @@ from pscdsl.frontend.values import (
     VectorValue,
     describe,
     is_traced,
+    text,
 )
 from pscdsl.meanings import MEANINGS
 from pscdsl.narrowing import is_dict, is_known_array, is_sequence, is_tuple
@@ -29,6 +30,7 @@ from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
 from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.codes.purity_state import SetOrder
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
 
@@ -43,6 +45,10 @@ def items_of(value: Any) -> Sequence[Any]:
         return sorted(value.items)
     if isinstance(value, VectorValue):
         return value.items
+    if isinstance(value, set | frozenset):
+        raise Failure(SetOrder())
+    if isinstance(value, RecordValue):
+        value.cls.refuse_special("__iter__")
     if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
         return tuple(value.fields.values())
     if is_sequence(value) or isinstance(value, range | str):
@@ -52,6 +58,13 @@ def items_of(value: Any) -> Sequence[Any]:
     if isinstance(value, External):
         raise Failure(external_value(value))
     raise Failure(NotStatic(what=f"what {describe(value)} holds", rewrite=LOOPS))
+
+
+def unordered(value: Any) -> Sequence[Any]:
+    """The items of a static collection, for whoever does not care for their order."""
+    if isinstance(value, set | frozenset):
+        return list(value)  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+    return items_of(value)
 
 
 def _call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -72,7 +85,9 @@ def _len(here: Any, value: Any) -> Any:
         return value.shape[0]
     if is_known_array(value):
         return len(value)
-    return len(items_of(value))
+    if isinstance(value, RecordValue):
+        value.cls.refuse_special("__len__")
+    return len(unordered(value))
 
 
 def _range(here: Any, *bounds: Any) -> Any:
@@ -139,7 +154,7 @@ def _extremum(name: str) -> Callable[..., Any]:
     def apply(here: Any, *values: Any, **kwargs: Any) -> Any:
         if len(values) == 1 and is_traced(values[0]):
             raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`x.{name}()`"))
-        items = items_of(values[0]) if len(values) == 1 else values
+        items = unordered(values[0]) if len(values) == 1 else values
         if any(is_traced(each) for each in items):
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
             raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
@@ -181,6 +196,8 @@ def _convert(name: str, python: type, dtype: str) -> Callable[..., Any]:
                     function=name, rewrite=f"`x.astype(psc.{dtype})` keeps it an array"
                 )
             )
+        if isinstance(value, External):
+            raise Failure(external_value(value))
         if isinstance(value, Dim):
             return value if python is int else here.weak(value)
         return python(value)
@@ -202,8 +219,20 @@ def _dict(here: Any, value: Any = (), **kwargs: Any) -> Any:
     return dict(value, **kwargs)
 
 
+def _set(kind: type) -> Callable[..., Any]:
+    def apply(here: Any, value: Any = ()) -> Any:
+        items = unordered(value)
+        if any(is_traced(each) for each in items):
+            raise Failure(NotStatic(what="an item of a set"))
+        return kind(items)
+
+    return apply
+
+
 def _isinstance(here: Any, value: Any, classes: Any) -> Any:
     wanted = list(classes) if is_tuple(classes) else [classes]
+    if isinstance(value, External):
+        raise Failure(external_value(value))
     names = {getattr(each, "name", None) for each in wanted}
     if isinstance(value, RecordValue):
         return any(each is value.cls for each in wanted)
@@ -238,15 +267,19 @@ def _any(here: Any, value: Any) -> Any:
 
 
 def _truths(value: Any, name: str, python: Callable[[Sequence[Any]], bool]) -> Any:
-    if is_traced(value) or any(is_traced(each) for each in items_of(value)):
+    items = () if is_traced(value) else unordered(value)
+    if is_traced(value) or any(is_traced(each) for each in items):
         raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`np.{name}(x)`"))
-    if any(isinstance(each, Undecided) for each in items_of(value)):
+    for each in items:
+        if isinstance(each, External):
+            raise Failure(external_value(each))
+    if any(isinstance(each, Undecided) for each in items):
         raise Failure(NotStatic(what=f"`{name}` of conditions on sizes"))
-    return python(items_of(value))
+    return python(items)
 
 
 def _sorted(here: Any, value: Any, *, key: Any = None, reverse: bool = False) -> Any:
-    items = items_of(value)
+    items = unordered(value) if key is None else items_of(value)
     if any(is_traced(each) for each in items):
         raise Failure(ArrayLeavesProgram(function="sorted", rewrite="`np.sort(x)`"))
     if key is None:
@@ -358,7 +391,7 @@ def _type(here: Any, value: Any) -> Any:
 
 
 def _str(here: Any, value: Any = "") -> Any:
-    return str(value) if not is_traced(value) else describe(value)
+    return text(value)
 
 
 def _slice(here: Any, *args: Any) -> Any:
@@ -410,6 +443,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "builtins.tuple": _tuple,
     "builtins.list": _list,
     "builtins.dict": _dict,
+    "builtins.set": _set(set),
+    "builtins.frozenset": _set(frozenset),
     "builtins.str": _str,
     "builtins.repr": _str,
     "builtins.slice": _slice,

@@ -12,7 +12,12 @@ from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod
 from pscdsl.frontend.values import Marker, RecordValue, StaticFunction
 from pscdsl.narrowing import is_dict
-from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable
+from pscdsl.typing.codes.language import (
+    BadArguments,
+    NoSuchAttribute,
+    NotCallable,
+    Unsupported,
+)
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.trees import RecordName
 
@@ -34,6 +39,8 @@ class Member:
     kind: str
     """method, property, static, class, value"""
     value: Any
+    admit: Callable[[], None] = lambda: None
+    """Refuses a member that something in the project writes."""
 
 
 @dataclass(eq=False)
@@ -50,11 +57,30 @@ class RecordClass:
     dims: tuple[str, ...] = ()
     constructor: Any = None
     """The real class, when it has been loaded."""
+    guard: Callable[[str, Any], None] | None = None
+    """Refuses an attribute of the class that something in the project writes."""
     specs: dict[tuple[str, ...], Any] = field(default_factory=dict[tuple[str, ...], Any])
     """Its specification for each list of size arguments, once worked out."""
 
     def __post_init__(self) -> None:
         self.name = RecordName(self.title, self.module, self)
+
+    def _admit(self, name: str, member: Member) -> None:
+        """Refuse a member that is written, in the class that has it or in this one."""
+        member.admit()
+        if self.guard is not None:
+            self.guard(name, member.value)
+
+    def refuse_special(self, *methods: str) -> None:
+        """Refuse syntax for which the class has a method of its own: it is called by its name."""
+        for name in methods:
+            if name in self.members:
+                raise Failure(
+                    Unsupported(
+                        what=f"`{name}` of `{self.title}`",
+                        rewrite="give the method a name and call it by that",
+                    )
+                )
 
     def field_names(self) -> tuple[str, ...]:
         """The fields in order."""
@@ -102,6 +128,7 @@ class RecordClass:
         member = self.members.get(name)
         if member is None:
             raise Failure(NoSuchAttribute(owner=f"class {self.title}", attribute=name))
+        self._admit(name, member)
         if member.kind == "class":
             return BoundMethod(f"{self.title}.{name}", member.value, self)
         return member.value
@@ -112,6 +139,7 @@ class RecordClass:
             return value.fields[name]
         member = self.members.get(name)
         if member is not None:
+            self._admit(name, member)
             if member.kind == "property":
                 return member.value.apply(here, (value,), {})
             if member.kind == "method":

@@ -12,15 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pscdsl.builder import Builder
 from pscdsl.frontend.assignment import assign
 from pscdsl.frontend.bindings import Binding, Bindings, Node, same
-from pscdsl.frontend.captures import guard
+from pscdsl.frontend.captures import Guard
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.exports import exported
-from pscdsl.frontend.expressions import closure, evaluate
+from pscdsl.frontend.expressions import closure, evaluate, known_or_why
 from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import builtin, known_module, known_names
@@ -31,7 +29,6 @@ from pscdsl.frontend.values import (
     External,
     KnownModule,
     Marker,
-    Poison,
     StaticFunction,
 )
 from pscdsl.meanings import MEANINGS
@@ -49,7 +46,6 @@ if TYPE_CHECKING:
     from pscdsl.frontend.project import Project
 
 
-_GUARDED: tuple[type[Any], ...] = (list, dict, bool, int, float, complex, np.ndarray)
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), External, KnownModule, Marker)
 MOST_IMPORTS = 200
 """Over how many modules a name may be reached."""
@@ -64,7 +60,7 @@ class ModuleValue:
 
     def lookup_attribute(self, name: str) -> Any:
         """`module.name`."""
-        return member(self.scope, name)
+        return member(self.scope, name, written=True)
 
 
 class StaticModule:
@@ -92,6 +88,7 @@ class StaticModule:
         """Whether it takes all names of a module that cannot be read."""
         self._values: dict[str, Any] = {}
         self._evaluating: set[str] = set()
+        self._admitted: set[str] = set()
         self.findings: list[Diagnostic] = []
         self.asked: set[Question] = set()
         """The modules that were looked for because of what this one says."""
@@ -165,8 +162,6 @@ class StaticModule:
             value = self._decided(name, [self._evaluate(name, *each) for each in found])
         finally:
             self._evaluating.discard(name)
-        if isinstance(value, _GUARDED):
-            guard(self.source, name, value, self._known_elsewhere(name))
         self._values[name] = value
         return value
 
@@ -179,33 +174,28 @@ class StaticModule:
         finding = BoundInBranches(name=name, span=last, labels=labels)
         return External(f"{self.module}.{name}", (finding,))
 
-    def _known_elsewhere(self, name: str) -> Iterator[tuple[Source, str]]:
-        """The other modules that import a name of this one, with what it is there."""
-        for other in self.project.mentioning(name, self):
-            for alias, bindings in other.bindings().items():
-                for binding, statement in bindings:
-                    if not isinstance(binding, ast.alias):
-                        continue
-                    for known_as in self._known_as(other, alias, binding, statement, name):
-                        yield other.source, known_as
+    def admitted(self, name: str) -> Any:
+        """A name bound in this module; a Failure if something in the project writes it."""
+        value = self.own(name)
+        if name not in self._admitted and not isinstance(value, External):
+            self.guard.admit(self, name, value)
+            self._admitted.add(name)
+        return value
 
-    def _known_as(
-        self, other: StaticModule, alias: str, binding: ast.alias, statement: ast.stmt, name: str
-    ) -> Iterator[str]:
-        """How a name of this module is written where one import of another is in force."""
-        if isinstance(statement, ast.Import):
-            dotted = alias if binding.asname else binding.name
-            if resolved(other, binding.name) is self:
-                yield f"{dotted}.{name}"
-        elif isinstance(statement, ast.ImportFrom):
-            try:
-                base = imported_module(other, statement)
-                if base is self and binding.name == name:
-                    yield alias
-                elif base is not None and submodule(base, binding.name) is self:
-                    yield f"{alias}.{name}"
-            except Failure:
-                pass  # it cannot be read
+    @property
+    def guard(self) -> Guard:
+        """Refuses what something in the project writes."""
+        return Guard(self.project.captures, self.searched)
+
+    @property
+    def text(self) -> str:
+        """The text of the module."""
+        return self.source.text
+
+    @property
+    def place(self) -> str:
+        """The path by which findings name it."""
+        return self.source.path
 
     def lookup(self, name: str) -> Any:
         """A name of this module or of Python itself."""
@@ -216,7 +206,7 @@ class StaticModule:
     def lookup_annotation(self, name: str) -> Any:
         """The same in an annotation, where what is there for type checkers counts too."""
         try:
-            return self.own(name)
+            return self.admitted(name)
         except KeyError:
             return builtin(name)
 
@@ -244,12 +234,8 @@ class StaticModule:
             assign(frame, statement.target, evaluate(frame, statement.value))
         else:
             return External(f"{self.module}.{name}")
-        result = frame.names.get(name, POISON)
-        if isinstance(result, Poison):
-            # Not a constant that can be worked out from the source: whoever uses it is told so.
-            found = tuple(d for d in frame.session.findings if d.code.startswith("PSC2"))
-            return External(f"{self.module}.{name}", found)
-        return result
+        # What is no constant that can be worked out from the source says so when it is used.
+        return known_or_why(frame, frame.names.get(name, POISON), f"{self.module}.{name}")
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
         """What a function statement binds: its decorators applied."""
@@ -293,14 +279,17 @@ def submodule(module: StaticModule, name: str) -> StaticModule | None:
     return module.project.submodule(name, module)
 
 
-def member(module: StaticModule, name: str) -> Any:
-    """A name of another module: what it binds, or a module in it."""
+def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
+    """A name of another module: what it binds, or a module in it.
+
+    `written`: refuse what something in the project writes.
+    """
     project = module.project
     project.depth += 1
     try:
         if project.depth > MOST_IMPORTS:
             raise Failure(ImportsTooDeep(name=name, limit=MOST_IMPORTS))
-        return module.own(name)
+        return module.admitted(name) if written else module.own(name)
     except KeyError:
         pass
     finally:

@@ -11,7 +11,7 @@ import types
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pscdsl.frontend.reading import read_bytes
@@ -21,12 +21,10 @@ from pscdsl.typing.spans import Span
 
 if TYPE_CHECKING:
     from pscdsl.frontend.contracts import Contract
+    from pscdsl.frontend.uses import Uses
 
 FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-
-Writes: TypeAlias = tuple[dict[str, ast.AST], dict[str, ast.AST]]
-
 
 class Source:
     """One module's text and tree."""
@@ -39,12 +37,13 @@ class Source:
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
         self.contracts: WeakKeyDictionary[object, dict[int, Contract | None]] = WeakKeyDictionary()
         """What the annotations of helpers say, by scope and the identity of the function's node."""
-        self.writes: Writes | None = None
-        """Where module-level names are rebound and changed; see `captures`."""
+        self.uses: Uses | None = None
+        """Where names and attributes are used, once it was asked for."""
         self._yields: dict[int, ast.expr | None] = {}
         self._scoping: dict[int, frozenset[str]] = {}
         self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None
         self._classes: dict[str, ast.ClassDef] | None = None
+        self._imports: list[ast.Import | ast.ImportFrom] | None = None
         self.tree = parsed(text, path) if tree is None else tree
 
     @classmethod
@@ -124,6 +123,12 @@ class Source:
                     self._functions.setdefault((first, name), []).append(node)
         return self._functions.get((code.co_firstlineno, code.co_name), [])
 
+    def imports(self) -> list[ast.Import | ast.ImportFrom]:
+        """The import statements outside of functions and classes."""
+        if self._imports is None:
+            self._imports = list(_imports(self.tree.body))
+        return self._imports
+
     def classes(self) -> dict[str, ast.ClassDef]:
         """Every class statement by qualified name."""
         if self._classes is None:
@@ -179,6 +184,17 @@ def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.Class
             yield from _classes(node.body, prefix)
 
 
+_COMPOUND = (ast.If, ast.Try, ast.With, ast.For, ast.While, ast.ExceptHandler)
+
+
+def _imports(body: Sequence[ast.AST]) -> Iterator[ast.Import | ast.ImportFrom]:
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, _COMPOUND):
+            yield from _imports(list(ast.iter_child_nodes(node)))
+
+
 def _first_yield(nodes: Sequence[ast.AST]) -> ast.expr | None:
     for node in nodes:
         if isinstance(node, ast.Yield | ast.YieldFrom):
@@ -199,9 +215,13 @@ def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
     outer: set[str] = set()
     for statement in node.body:
         found |= targets(statement)
-        for each in ast.walk(statement):
-            if isinstance(each, ast.Global | ast.Nonlocal):
-                outer.update(each.names)
+    pending: list[ast.AST] = list(node.body)
+    while pending:  # what a nested function declares is said of its own names
+        each = pending.pop()
+        if isinstance(each, ast.Global | ast.Nonlocal):
+            outer.update(each.names)
+        elif not isinstance(each, FunctionNode | ast.ClassDef):
+            pending.extend(ast.iter_child_nodes(each))
     return frozenset(found - outer)
 
 

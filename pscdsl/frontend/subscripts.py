@@ -47,6 +47,8 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
     if isinstance(value, VectorValue):
         items = _sequence(value.items, index, describe(value))
         return VectorValue(items) if isinstance(index, slice) else items
+    if isinstance(value, RecordValue):
+        value.cls.refuse_special("__getitem__")
     if isinstance(value, RecordValue) and value.cls.kind in ("namedtuple", "precord"):
         if isinstance(index, str) and index in value.fields:
             return value.fields[index]

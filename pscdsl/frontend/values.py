@@ -191,6 +191,28 @@ def is_poisoned(value: object) -> bool:
     return isinstance(value, VectorValue) and any(map(is_poisoned, value.items))
 
 
+def without_poison(value: Any, unknown: External) -> Any:
+    """A value with something that is not known wherever an error was found."""
+    if not is_poisoned(value):
+        return value
+    if isinstance(value, RecordValue):
+        fields = {key: without_poison(each, unknown) for key, each in value.fields.items()}
+        return RecordValue(value.cls, fields)
+    if is_dict(value):
+        return {key: without_poison(each, unknown) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(without_poison(each, unknown) for each in value)
+    return unknown
+
+
+def text(value: Any, form: str = "", how: Callable[[Any], str] = str) -> Any:
+    """A static value as text; that of an array or a size is for messages only."""
+    plain = value is None or isinstance(value, str | bool | int | float | complex)
+    if plain:
+        return format(how(value) if how is not str else value, form)
+    return External(f"the text of {describe(value)}")
+
+
 def describe(value: object) -> str:
     """A value for messages: arrays by their type, the rest by what it is."""
     if isinstance(value, Value | Weak):
