@@ -1,4 +1,4 @@
-"""What a kernel sees beyond its arguments: constants, as long as nothing in the project writes them."""
+"""What a kernel sees beyond its arguments: constants, as long as nothing writes them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.frontend.aliasing import EVERY, Holder, Tracker, Write
+from pscdsl.frontend.aliasing import Tracker
+from pscdsl.frontend.owners import hold_class, hold_module
+from pscdsl.frontend.paths import EVERY, Holder, Kind, Write
 from pscdsl.frontend.resolution import Module, Resolver
 from pscdsl.frontend.source import FunctionNode, Source, targets
 from pscdsl.frontend.uses import uses
-from pscdsl.frontend.values import MapValue, Partial, RecordValue, VectorValue
+from pscdsl.frontend.values import (
+    KnownModule,
+    MapValue,
+    Marker,
+    Partial,
+    RecordValue,
+    StaticFunction,
+    VectorValue,
+)
+from pscdsl.meanings import Meaning
 from pscdsl.typing.codes.limits_capture import CaptureEscapes
 from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.signatures import DTypeClass
 
-_COMPUTED = (
-    "setattr delattr __dict__ __setattr__ __delattr__ globals vars locals exec eval".split()
-)
+_COMPUTED = "setattr delattr __dict__ __setattr__ __delattr__ globals vars locals exec eval".split()
 """Words without which no attribute is stored under a computed name."""
 _FUNCTION_PARTS = "__defaults__ __kwdefaults__ __code__ __globals__ __wrapped__ __closure__".split()
 
@@ -47,7 +58,7 @@ class Captures:
         return self._resolver
 
     def admit(self, module: Module, name: str, value: Any) -> None:
-        """Refuse a name of a module that the project writes: there, or where it is imported from."""
+        """Refuse a name that the project writes: in its module, or where it is imported from."""
         seen: set[tuple[int, str]] = set()
         pending = [(module, name)]
         while pending:
@@ -75,9 +86,11 @@ class Captures:
             tracker = self._rebound.get(module)
             if tracker is None:
                 tracker = self._rebound[module] = Tracker(resolver)
-                tracker.hold_module(module, (EVERY,))
+                hold_module(tracker, module, (EVERY,))
                 tracker.run()
-            found = tracker.rebound.get(name, tracker.rebound_by_computed_names)
+            found = tracker.rebound.get(name)
+            if found is None and not _is_library(value):
+                found = tracker.rebound_by_computed_names
             if found is not None:
                 return _finding(name, value, found)
         return self._value(resolver, Holder(module.source, None, name), name, value)
@@ -108,14 +121,14 @@ class Captures:
         tracker = self._rebound.get(node)
         if tracker is None:
             tracker = self._rebound[node] = Tracker(resolver)
-            tracker.hold_class(holder, EVERY)
+            hold_class(tracker, holder, EVERY)
             tracker.run()
         found = tracker.rebound.get(name, tracker.rebound_by_computed_names)
-        if found is None and is_mutable(value):
-            follower = Tracker(resolver)
-            follower.hold_class(holder, f".{name}")
-            for scope in (node,):
-                follower.hold(Holder(source, scope, name), ())
+        kind = kind_of(value)
+        if found is None and kind is not None and kind is not Kind.FUNCTION:
+            follower = Tracker(resolver, kind)
+            hold_class(follower, holder, f".{name}")
+            follower.hold(Holder(source, node, name), ())
             follower.run()
             found = follower.written or follower.may_be_written
         return None if found is None else _finding(shown, value, found)
@@ -137,12 +150,10 @@ class Captures:
         self, resolver: Resolver, holder: Holder, name: str, value: Any
     ) -> Diagnostic | None:
         """What is wrong with a value that names hold: that it is changed, or may be."""
-        mutable = is_mutable(value)
-        if not mutable and not (
-            hasattr(value, "node") and resolver.naming(*_FUNCTION_PARTS)
-        ):
+        kind = kind_of(value)
+        if kind is None or (kind is Kind.FUNCTION and not resolver.naming(*_FUNCTION_PARTS)):
             return None
-        tracker = Tracker(resolver, shallow=not mutable)
+        tracker = Tracker(resolver, kind)
         tracker.hold(holder, ())
         tracker.run()
         found = tracker.written or tracker.may_be_written
@@ -169,6 +180,23 @@ def is_mutable(value: Any) -> bool:
     if isinstance(value, Partial):
         return any(map(is_mutable, (*value.args, *value.kwargs.values())))
     return False
+
+
+def kind_of(value: Any) -> Kind | None:
+    """How an object can be changed; None if it cannot."""
+    if isinstance(value, np.ndarray):
+        return Kind.ARRAY
+    if isinstance(value, list | dict | set):
+        items = value.values() if isinstance(value, dict) else value
+        return Kind.DEEP if any(map(is_mutable, items)) else Kind.FLAT
+    if is_mutable(value):
+        return Kind.DEEP
+    return Kind.FUNCTION if hasattr(value, "node") else None
+
+
+def _is_library(value: Any) -> bool:
+    """Whether this is a name of a known module, or such a module."""
+    return isinstance(value, KnownModule | Marker | Meaning | StaticFunction | DType | DTypeClass)
 
 
 def _declared_outer(

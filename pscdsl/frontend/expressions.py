@@ -270,7 +270,9 @@ def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any
     if frame.program is not None:
         return evaluate(frame, node)
     quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
-    return known_or_why(quiet, evaluate(quiet, node), f"{function}(…, {parameter}=…)")
+    value = evaluate(quiet, node)
+    quiet.session.findings[:] = [d for d in quiet.session.findings if d.code != "PSC201"]
+    return known_or_why(quiet, value, f"{function}(…, {parameter}=…)")
 
 
 def known_or_why(frame: Frame, value: Any, name: str) -> Any:

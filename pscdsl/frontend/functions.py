@@ -35,11 +35,7 @@ class Closure:
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters' values, as Python binds them."""
-        bound = bind(self.name, self.node.args, self.defaults, args, kwargs)
-        for name, value in self.defaults.items():
-            if bound.get(name) is value and is_mutable(value):
-                self.scope.guard.of_function(self.source, self.node, name, value)
-        return bound
+        return bind(self.name, self.node.args, self.defaults, args, kwargs)
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Elaborate the body inline, at the place of the call."""
@@ -68,8 +64,11 @@ class Closure:
         here = frame.here(self.node) if program is None else program.current
         fit = None if terms is None else terms.arguments(here, names)
         session.entered.add(self.source.span(self.node))
+        used = {n: v for n, v in self.defaults.items() if names.get(n) is v and is_mutable(v)}
         with session.calling(self.node, self.name):
             result = run_body(frame, self.node)
+        for name, value in used.items():
+            self._admit_default(session, name, value)
         self.returned = frame.returned
         if terms is not None and fit is not None:
             try:
@@ -79,6 +78,19 @@ class Closure:
         if program is not None and place is not None:
             program.span = place
         return result
+
+    def _admit_default(self, session: Session, name: str, value: Any) -> None:
+        """Refuse a default that is written, unless the body was found to do so just now."""
+        try:
+            self.scope.guard.of_function(self.source, self.node, name, value)
+        except Failure as failure:
+            written = {
+                (label.span.path, label.span.line)
+                for each in failure.diagnostics
+                for label in each.labels
+            }
+            if not any((d.span.path, d.span.line) in written for d in session.findings):
+                raise
 
 
 @dataclass(frozen=True)
@@ -143,7 +155,7 @@ def bind(
             default = defaults[parameter]
             if isinstance(default, Poison):
                 raise Failure(UnknownValue(name=f"{name}(…, {parameter}=…)"))
-            if isinstance(default, External) and default.why:
+            if isinstance(default, External) and default.name.endswith("=…)"):
                 raise Failure(external_value(default))
             bound[parameter] = defaults[parameter]
     return bound

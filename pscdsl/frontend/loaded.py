@@ -20,8 +20,8 @@ from pscdsl.frontend.classes import class_value
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import BoundMethod, Closure
-from pscdsl.frontend.loaded_texts import captures_beside, loaded_text, module_source
 from pscdsl.frontend.known import KNOWN_MODULES, builtin, known_module
+from pscdsl.frontend.loaded_texts import captures_beside, loaded_text, module_source
 from pscdsl.frontend.records import Field, RecordClass
 from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
 from pscdsl.frontend.uses import uses
@@ -39,6 +39,7 @@ from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import NoSource
 from pscdsl.typing.diagnostics import Failure
+
 
 class LoadedModule:
     """The names of a loaded module, and of the function that is looked at if it is nested."""

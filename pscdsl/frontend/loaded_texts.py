@@ -78,6 +78,8 @@ def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
             continue
         if module.__dict__ is not namespace and not _belongs(os.path.realpath(file), root):
             continue
+        if name.startswith("pscdsl.") and not name.startswith("pscdsl.stdlib."):
+            continue  # the language itself
         source = module_source(module)
         if source is not None:
             found.append(loaded_text(source, name, hasattr(module, "__path__")))

@@ -319,9 +319,7 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     parts: list[Any] = list(items) if several and not isinstance(items, range) else []
     if is_traced(collection) or is_traced(item) or any(is_traced(each) for each in parts):
         found = describe(collection)
-        raise Failure(
-            BranchOnArray(construct="`in`", found=found, rewrite="np.any(x == value)")
-        )
+        raise Failure(BranchOnArray(construct="`in`", found=found, rewrite="np.any(x == value)"))
     for each in parts:
         if isinstance(each, External):
             raise Failure(purity.external_value(each))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
+
 class Source:
     """One module's text and tree."""
 

@@ -76,7 +76,7 @@ def writes(name: str, position: int | str) -> bool:
     owner, _, method = name.rpartition(".")
     if position == 0 and method in MUTATORS and owner in METHOD_OWNERS:
         return True
-    return position == 0 and name in _WRITE_FIRST or position == 1 and name in _WRITE_SECOND
+    return name in (_WRITE_FIRST if position == 0 else _WRITE_SECOND if position == 1 else ())
 
 
 METHOD_OWNERS = frozenset(

@@ -8,9 +8,9 @@ from pscdsl.typing.diagnostics import Diagnostic
 class CaptureEscapes(Diagnostic, code="PSC912"):
     """A kernel reads a mutable value that is handed to code which cannot be seen.
 
-    A list, dict or array outside of the kernel is a constant of it as long as nothing writes it.  This
-    one is passed to a function whose source is not among the files that are checked, or reached by
-    names that are computed, so that nobody can say whether it is written there.
+    A list, dict or array outside of the kernel is a constant of it as long as nothing writes it.
+    This one is passed to a function whose source is not among the files that are checked, or
+    reached by names that are computed, so that nobody can say whether it is written there.
 
     ## Example
 

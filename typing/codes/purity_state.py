@@ -8,9 +8,10 @@ from pscdsl.typing.diagnostics import Diagnostic
 class SetOrder(Diagnostic, code="PSC207"):
     """The order of a set is asked for, and it has none that can be relied on.
 
-    In which order a set gives its items depends on a seed that each process draws for itself, and on
-    what was added and removed before.  A program that is built in this order would be another one
-    in the next process.  Whether something is in a set, and how many items it has, may be asked.
+    In which order a set gives its items depends on a seed that each process draws for itself, and
+    on what was added and removed before.  A program that is built in this order would be another
+    one in the next process.  Whether something is in a set, and how many items it
+    has, may be asked.
 
     ## Example
 
