@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pscdsl.frontend import owners, passing, writers
 from pscdsl.frontend.paths import (
     EVERY,
+    FUNCTION_PARTS,
     ITEM,
     MAX_CALLS,
     MAX_USES,
@@ -35,7 +36,7 @@ from pscdsl.frontend.resolution import (
     assigned,
 )
 from pscdsl.frontend.source import FunctionNode, Source
-from pscdsl.frontend.uses import parameters, uses
+from pscdsl.frontend.uses import ScopeNode, parameters, uses
 
 
 class Tracker:
@@ -45,6 +46,8 @@ class Tracker:
         self.resolver = resolver
         self.kind = kind
         self.shallow = kind is Kind.FUNCTION
+        self.confined: ScopeNode | None = None
+        """A function whose results are not followed: what becomes of them is asked by itself."""
         self.written: Write | None = None
         self.may_be_written: Write | None = None
         self.rebound: dict[str, Write] = {}
@@ -312,7 +315,9 @@ class Tracker:
                 if isinstance(parent, ast.Call):  # of `vars(module)`
                     self.at(source, parent, path[1:], calls)
             return
-        if self.shallow and not (name.startswith("__") and name.endswith("__")):
+        if self.shallow:
+            if name in FUNCTION_PARTS:
+                self.write(source, node)
             return
         parent = uses(source).parents.get(node)
         call = parent if isinstance(parent, ast.Call) and parent.func is node else None
@@ -389,6 +394,8 @@ class Tracker:
         if calls:
             where, call = calls[-1]
             self.at(where, call, path, calls[:-1])
+            return
+        if function is self.confined:
             return
         for where, node in self.resolver.calls_of(source, function):
             self.at(where, node, path)

@@ -19,6 +19,7 @@ from pscdsl.frontend.values import (
     KnownModule,
     MapValue,
     Marker,
+    Once,
     RecordValue,
     StaticFunction,
     VectorValue,
@@ -30,7 +31,7 @@ from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.narrowing import is_constant, is_dict, is_sequence, is_slice
 from pscdsl.numpy import methods
 from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.language import NoSuchAttribute, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 
@@ -151,9 +152,15 @@ def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
 
 def _method(value: Any, name: str) -> Callable[..., Any]:
     def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
+        plain = [each.take() if isinstance(each, Once) else each for each in args]
+        for each in (*plain, *kwargs.values()):
+            if isinstance(each, External):
+                raise Failure(purity.external_value(each))
+        if (name != "get" and any(map(is_traced, plain))) or any(map(is_traced, plain[:1])):
+            raise Failure(NotStatic(what=f"an argument of `{name}`"))
         if isinstance(value, str):
-            require_short(name, value, args, kwargs)
-        return getattr(value, name)(*args, **kwargs)
+            require_short(name, value, plain, kwargs)
+        return getattr(value, name)(*plain, **kwargs)
 
     return apply
 

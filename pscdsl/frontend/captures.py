@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pscdsl.frontend.aliasing import Tracker
 from pscdsl.frontend.owners import hold_class, hold_module
-from pscdsl.frontend.paths import EVERY, Holder, Kind, Write
+from pscdsl.frontend.paths import EVERY, FUNCTION_PARTS, Holder, Kind, Write
 from pscdsl.frontend.resolution import Module, Resolver
 from pscdsl.frontend.source import FunctionNode, Source, targets
 from pscdsl.frontend.uses import uses
@@ -19,6 +20,7 @@ from pscdsl.frontend.values import (
     KnownModule,
     MapValue,
     Marker,
+    Once,
     Partial,
     RecordValue,
     StaticFunction,
@@ -27,13 +29,13 @@ from pscdsl.frontend.values import (
 from pscdsl.meanings import Meaning
 from pscdsl.typing.codes.limits_capture import CaptureEscapes
 from pscdsl.typing.codes.purity import MutableCapture
+from pscdsl.typing.codes.purity_state import IteratorUsed
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import DTypeClass
 
 _COMPUTED = "setattr delattr __dict__ __setattr__ __delattr__ globals vars locals exec eval".split()
 """Words without which no attribute is stored under a computed name."""
-_FUNCTION_PARTS = "__defaults__ __kwdefaults__ __code__ __globals__ __wrapped__ __closure__".split()
 
 
 class Captures:
@@ -41,11 +43,11 @@ class Captures:
 
     def __init__(self, modules: Callable[[], Sequence[Module]]) -> None:
         self._modules = modules
-        """The modules that have been read by now."""
+        """The modules that are there by now."""
         self._count = 0
         self._resolver = Resolver(())
-        self._answers: dict[object, Diagnostic | None] = {}
-        self._rebound: dict[object, Tracker] = {}
+        self._answers: dict[object, Answer] = {}
+        self._rebound: dict[object, tuple[Tracker, frozenset[str]]] = {}
 
     def resolver(self) -> Resolver:
         """Finds names in the modules that have been read by now."""
@@ -57,24 +59,39 @@ class Captures:
             self._rebound.clear()
         return self._resolver
 
-    def admit(self, module: Module, name: str, value: Any) -> None:
-        """Refuse a name that the project writes: in its module, or where it is imported from."""
-        seen: set[tuple[int, str]] = set()
+    def _answer(self, key: object, find: Callable[[Resolver], Diagnostic | None]) -> Answer:
+        """What is wrong, worked out once, and the words that were searched for."""
+        resolver = self.resolver()
+        found = self._answers.get(key)
+        if found is None:
+            outer, resolver.asked = resolver.asked, set()
+            finding = find(resolver)
+            found = self._answers[key] = Answer(finding, frozenset(resolver.asked))
+            resolver.asked = outer | resolver.asked
+        return found
+
+    def of_module(self, module: Module, name: str, value: Any) -> Answer:
+        """A name of a module that the project rebinds, or whose value it writes."""
+        return self._answer(
+            (module.place, module.module, name),
+            lambda resolver: self._imported_name(resolver, module, name, value),
+        )
+
+    def _imported_name(
+        self, resolver: Resolver, module: Module, name: str, value: Any
+    ) -> Diagnostic | None:
+        """What is wrong with a name in its module, or where it is imported from."""
+        seen: set[tuple[str, str]] = set()
         pending = [(module, name)]
         while pending:
             module, name = pending.pop()
-            if (id(module), name) not in seen:
-                seen.add((id(module), name))
-                self.of_module(module, name, value)
-                pending.extend(self.resolver().origins(module.source, name))
-
-    def of_module(self, module: Module, name: str, value: Any) -> None:
-        """Refuse a name of a module that the project rebinds, or whose value it writes."""
-        resolver = self.resolver()
-        key = (id(module.source), name)
-        if key not in self._answers:
-            self._answers[key] = self._module_name(resolver, module, name, value)
-        self._refuse(key)
+            if (module.place, name) not in seen:
+                seen.add((module.place, name))
+                found = self._module_name(resolver, module, name, value)
+                if found is not None:
+                    return found
+                pending.extend(resolver.origins(module.source, name))
+        return None
 
     def _module_name(
         self, resolver: Resolver, module: Module, name: str, value: Any
@@ -83,11 +100,9 @@ class Captures:
         if declared is not None:
             return _finding(name, value, Write(module.source.span(declared)))
         if self._may_be_stored(resolver, module, name):
-            tracker = self._rebound.get(module)
-            if tracker is None:
-                tracker = self._rebound[module] = Tracker(resolver)
-                hold_module(tracker, module, (EVERY,))
-                tracker.run()
+            tracker = self._followed(
+                resolver, module.place, lambda new: hold_module(new, module, (EVERY,))
+            )
             found = tracker.rebound.get(name)
             if found is None and not _is_library(value):
                 found = tracker.rebound_by_computed_names
@@ -98,31 +113,40 @@ class Captures:
     def _may_be_stored(self, resolver: Resolver, module: Module, name: str) -> bool:
         """Whether any text could store an attribute of this name; cheap, and mostly false."""
         stored = re.compile(rf"\.\s*{re.escape(name)}\b(?!\s*[(\[.])")
-        own = any(word in module.source.text for word in ("globals", "vars", "exec", "eval"))
-        if own or any(stored.search(each.source.text) for each in resolver.naming(name)):
+        own = any(word in module.text for word in ("globals", "vars", "exec", "eval"))
+        if own or any(stored.search(each.text) for each in resolver.naming(name)):
             return True
         last = module.module.rpartition(".")[2]
         naming = {id(each) for each in resolver.naming(last, "modules", "import_module")}
         return any(id(each) in naming for each in resolver.naming(*_COMPUTED))
 
-    def of_class(self, source: Source, node: ast.ClassDef, name: str, value: Any) -> None:
-        """Refuse an attribute of a class that the project rebinds, or whose value it writes."""
-        resolver = self.resolver()
-        key = (node, name)
-        if key not in self._answers:
-            self._answers[key] = self._class_name(resolver, source, node, name, value)
-        self._refuse(key)
+    def _followed(
+        self, resolver: Resolver, key: object, start: Callable[[Tracker], None]
+    ) -> Tracker:
+        """What is stored in the attributes of a module or class, worked out once."""
+        found = self._rebound.get(key)
+        if found is None:
+            tracker = Tracker(resolver)
+            outer, resolver.asked = resolver.asked, set()
+            start(tracker)
+            tracker.run()
+            found = self._rebound[key] = tracker, frozenset(resolver.asked)
+            resolver.asked = outer
+        resolver.asked |= found[1]
+        return found[0]
+
+    def of_class(self, source: Source, node: ast.ClassDef, name: str, value: Any) -> Answer:
+        """An attribute of a class that the project rebinds, or whose value it writes."""
+        return self._answer(
+            (node, name), lambda resolver: self._class_name(resolver, source, node, name, value)
+        )
 
     def _class_name(
         self, resolver: Resolver, source: Source, node: ast.ClassDef, name: str, value: Any
     ) -> Diagnostic | None:
         shown = f"{node.name}.{name}"
         holder = Holder(source, uses(source).owner(node, node.name), node.name)
-        tracker = self._rebound.get(node)
-        if tracker is None:
-            tracker = self._rebound[node] = Tracker(resolver)
-            hold_class(tracker, holder, EVERY)
-            tracker.run()
+        tracker = self._followed(resolver, node, lambda new: hold_class(new, holder, EVERY))
         found = tracker.rebound.get(name, tracker.rebound_by_computed_names)
         kind = kind_of(value)
         if found is None and kind is not None and kind is not Kind.FUNCTION:
@@ -133,41 +157,85 @@ class Captures:
             found = follower.written or follower.may_be_written
         return None if found is None else _finding(shown, value, found)
 
-    def of_function(self, source: Source, node: FunctionNode, name: str, value: Any) -> None:
-        """Refuse a local name that a function made before sees, if anything else writes it."""
-        resolver = self.resolver()
-        key = (node, name)
-        if key not in self._answers:
+    def of_function(
+        self, source: Source, node: FunctionNode, name: str, value: Any, *, default: bool = False
+    ) -> Answer:
+        """A local name that a function made before sees, and that anything else writes.
+
+        `default`: the value is a default of the function, the same one in each of its calls.
+        """
+
+        def find(resolver: Resolver) -> Diagnostic | None:
             declared = _declared_outer(source, node, name, ast.Nonlocal)
             if declared is not None:
-                found: Diagnostic | None = _finding(name, value, Write(source.span(declared)))
-            else:
-                found = self._value(resolver, Holder(source, node, name), name, value)
-            self._answers[key] = found
-        self._refuse(key)
+                return _finding(name, value, Write(source.span(declared)))
+            confined = None if default else node
+            return self._value(resolver, Holder(source, node, name), name, value, confined)
+
+        return self._answer((node, name, default), find)
 
     def _value(
-        self, resolver: Resolver, holder: Holder, name: str, value: Any
+        self,
+        resolver: Resolver,
+        holder: Holder,
+        name: str,
+        value: Any,
+        confined: FunctionNode | None = None,
     ) -> Diagnostic | None:
         """What is wrong with a value that names hold: that it is changed, or may be."""
+        once = _iterator_in(value)
+        if once is not None:
+            return IteratorUsed(kind=once.kind, name=name)
         kind = kind_of(value)
-        if kind is None or (kind is Kind.FUNCTION and not resolver.naming(*_FUNCTION_PARTS)):
+        if kind is None or (kind is Kind.FUNCTION and not resolver.naming(*FUNCTION_PARTS)):
             return None
         tracker = Tracker(resolver, kind)
+        tracker.confined = confined
         tracker.hold(holder, ())
         tracker.run()
         found = tracker.written or tracker.may_be_written
         return None if found is None else _finding(name, value, found)
 
-    def _refuse(self, key: object) -> None:
-        finding = self._answers[key]
-        if finding is not None:
-            raise Failure(finding)
+
+@dataclass(frozen=True)
+class Answer:
+    """What is wrong with a captured name, if anything, and what was searched for to know it."""
+
+    finding: Diagnostic | None
+    searched: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Refuses what is written, for the sake of one module."""
+
+    captures: Captures
+    searched: set[str] = field(default_factory=set[str])
+    """The words whose occurrences in other files decided."""
+
+    def admit(self, module: Module, name: str, value: Any) -> None:
+        """Refuse a name of a module that the project writes."""
+        self._refuse(self.captures.of_module(module, name, value))
+
+    def of_class(self, source: Source, node: ast.ClassDef, name: str, value: Any) -> None:
+        """Refuse an attribute of a class that the project writes."""
+        self._refuse(self.captures.of_class(source, node, name, value))
+
+    def of_function(
+        self, source: Source, node: FunctionNode, name: str, value: Any, *, default: bool = False
+    ) -> None:
+        """Refuse a local name or default of a function that something beside the kernel writes."""
+        self._refuse(self.captures.of_function(source, node, name, value, default=default))
+
+    def _refuse(self, answer: Answer) -> None:
+        self.searched.update(answer.searched)
+        if answer.finding is not None:
+            raise Failure(answer.finding)
 
 
 def is_mutable(value: Any) -> bool:
     """Whether a value, or something in it, can be changed in place."""
-    if isinstance(value, list | dict | set | np.ndarray):
+    if isinstance(value, list | dict | set | np.ndarray | Once):
         return True
     if isinstance(value, tuple):
         return any(map(is_mutable, value))  # pyright: ignore[reportUnknownArgumentType]
@@ -180,6 +248,21 @@ def is_mutable(value: Any) -> bool:
     if isinstance(value, Partial):
         return any(map(is_mutable, (*value.args, *value.kwargs.values())))
     return False
+
+
+def _iterator_in(value: Any) -> Once | None:
+    if isinstance(value, Once):
+        return value
+    parts: Sequence[Any] = ()
+    if isinstance(value, list | tuple):
+        parts = value
+    elif isinstance(value, dict):
+        parts = list(value.values())
+    elif isinstance(value, RecordValue):
+        parts = list(value.fields.values())
+    elif isinstance(value, Partial):
+        parts = (*value.args, *value.kwargs.values())
+    return next((once for each in parts if (once := _iterator_in(each)) is not None), None)
 
 
 def kind_of(value: Any) -> Kind | None:

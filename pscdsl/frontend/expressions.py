@@ -21,6 +21,7 @@ from pscdsl.frontend.subscripts import subscript
 from pscdsl.frontend.values import (
     POISON,
     External,
+    Once,
     Poison,
     Poisoned,
     Undecided,
@@ -284,7 +285,7 @@ def known_or_why(frame: Frame, value: Any, name: str) -> Any:
 def _comprehension(frame: Frame, node: ast.ListComp | ast.GeneratorExp) -> Any:
     values: list[Any] = []
     _generate(frame, node.generators, lambda inner: values.append(evaluate(inner, node.elt)))
-    return values
+    return Once("a generator", values) if isinstance(node, ast.GeneratorExp) else values
 
 
 def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:

@@ -6,12 +6,14 @@ needed.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
+from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.finding import Finder, absolute, module_name
 from pscdsl.frontend.reading import read_bytes
 from pscdsl.frontend.source import Source, from_bytes, shown_path
@@ -22,6 +24,42 @@ SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "build", "dist"})
 _FROM = re.compile(r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n;#]*)", re.M)
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+([^\n;#]+)", re.M)
 _MOST_FILES = 5_000
+
+
+@dataclass(eq=False)
+class FileText:
+    """The text of a file of the project, parsed when its tree is needed."""
+
+    files: Files
+    path: str
+
+    @property
+    def source(self) -> Source:
+        """Its tree; a Failure if it is not Python."""
+        return self.files.source(self.path)
+
+    @functools.cached_property
+    def text(self) -> str:
+        """Its text alone, as far as it can be read without parsing."""
+        try:
+            return self.files.data(self.path).decode(errors="replace")
+        except Failure:
+            return ""
+
+    @property
+    def place(self) -> str:
+        """The path by which findings name it."""
+        return shown_path(self.path)
+
+    @property
+    def module(self) -> str:
+        """The module's full name."""
+        return module_name(self.path)[0]
+
+    @property
+    def is_package(self) -> bool:
+        """Whether it is the `__init__.py` of a package."""
+        return os.path.basename(self.path) == "__init__.py"
 
 
 class Files:
@@ -82,6 +120,16 @@ class Files:
         if isinstance(found, Failure):
             raise Failure(*found.diagnostics)
         return found
+
+    @functools.cached_property
+    def texts(self) -> list[FileText]:
+        """All files, as far as their texts go."""
+        return [FileText(self, path) for path in self.all()]
+
+    @functools.cached_property
+    def captures(self) -> Captures:
+        """What these files write of each other."""
+        return Captures(lambda: self.texts)
 
     def mentioning(self, name: str) -> tuple[str, ...]:
         """The files in which a name occurs, in order: only these can write what it stands for."""

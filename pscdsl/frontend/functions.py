@@ -69,6 +69,10 @@ class Closure:
             result = run_body(frame, self.node)
         for name, value in used.items():
             self._admit_default(session, name, value)
+        if program is None:
+            for name, value in frame.names.items():
+                if is_mutable(value):  # what is made here may be captured by whoever called
+                    self.scope.guard.of_function(self.source, self.node, name, value)
         self.returned = frame.returned
         if terms is not None and fit is not None:
             try:
@@ -82,7 +86,7 @@ class Closure:
     def _admit_default(self, session: Session, name: str, value: Any) -> None:
         """Refuse a default that is written, unless the body was found to do so just now."""
         try:
-            self.scope.guard.of_function(self.source, self.node, name, value)
+            self.scope.guard.of_function(self.source, self.node, name, value, default=True)
         except Failure as failure:
             written = {
                 (label.span.path, label.span.line)

@@ -12,6 +12,7 @@ from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.values import (
     External,
     MapValue,
+    Once,
     Poison,
     Poisoned,
     RecordValue,
@@ -71,6 +72,8 @@ def elements(frame: Frame, value: Any, node: ast.expr) -> Sequence[Any]:
         return tuple(sorted(value.items))
     if isinstance(value, VectorValue):
         return value.items
+    if isinstance(value, Once):
+        return value.take()
     if isinstance(value, set | frozenset):
         raise Failure(SetOrder())
     if isinstance(value, RecordValue):

@@ -40,6 +40,8 @@ KNOWN_MODULES = frozenset(
         "typing_extensions",
     }
 )
+LOADING = frozenset("__name__ __file__ __package__ __spec__ __path__ __loader__".split())
+"""Names that say how a module was loaded."""
 _SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
 _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
 """Modules of types: each of their names stands for itself."""

@@ -20,8 +20,8 @@ from pscdsl.frontend.classes import class_value
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import BoundMethod, Closure
-from pscdsl.frontend.known import KNOWN_MODULES, builtin, known_module
-from pscdsl.frontend.loaded_texts import captures_beside, loaded_text, module_source
+from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
+from pscdsl.frontend.loaded_texts import captures_beside, loaded_text, text_of
 from pscdsl.frontend.records import Field, RecordClass
 from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
 from pscdsl.frontend.uses import uses
@@ -67,14 +67,15 @@ class LoadedModule:
         """A name of this module or of Python itself."""
         if name in self._values:
             return self._values[name]
+        if name in LOADING:
+            return External(f"builtins.{name}")
         if name in self.cells:
             value = abstract(self.cells[name], name)
             self._admit_cell(name, value)
         elif name in self.namespace:
             value = abstract(self.namespace[name], name)
-            module = None if self.source is None else loaded_text(self.source, self.module)
-            if module is not None:
-                self.guard.admit(module, name, value)
+            if self.source is not None and not isinstance(value, External):
+                self.guard.admit(text_of(self.source, self.module), name, value)
         else:
             return builtin(name)
         self._values[name] = value
@@ -122,9 +123,9 @@ class LoadedModuleValue:
             raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
         value = abstract(getattr(self.module, name), f"{self.name}.{name}")
         namespace = vars(self.module)
-        source = module_source(self.module)
-        if source is not None and name in namespace:
-            Guard(captures_beside(namespace)).admit(loaded_text(source, self.name), name, value)
+        module = loaded_text(self.module)
+        if module is not None and name in namespace and not isinstance(value, External):
+            Guard(captures_beside(namespace)).admit(module, name, value)
         return value
 
 
@@ -179,6 +180,8 @@ def abstract(value: Any, name: str) -> Any:
         return definition()
     if isinstance(value, types.FunctionType):
         return _function(value)
+    if isinstance(value, functools._lru_cache_wrapper):
+        return abstract(value.__wrapped__, name)
     if isinstance(value, types.MethodType):
         owner = abstract(value.__self__, name)
         return BoundMethod(value.__name__, _function(value.__func__), owner)  # type: ignore[arg-type]

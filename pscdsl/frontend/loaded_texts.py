@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import linecache
 import os
 import sys
 import types
@@ -10,45 +12,73 @@ from dataclasses import dataclass
 from typing import Any
 
 from pscdsl.frontend.captures import Captures
-from pscdsl.frontend.source import Source, runtime_source
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.frontend.source import Source, runtime_source, shown_path
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class LoadedText:
-    """The text of a loaded module."""
+    """The text of a loaded module, read and parsed when it is needed."""
+
+    module: str
+    file: str
+    namespace: Mapping[str, Any]
+    is_package: bool = False
+
+    @functools.cached_property
+    def source(self) -> Source:
+        """Its tree; a Failure if it is not Python."""
+        found = runtime_source(self.file, dict(self.namespace))
+        return Source(self.place, "") if found is None else found
+
+    @functools.cached_property
+    def text(self) -> str:
+        """Its text alone."""
+        return "".join(linecache.getlines(self.file))
+
+    @functools.cached_property
+    def place(self) -> str:
+        """The path by which findings name it."""
+        return shown_path(self.file) if os.path.exists(self.file) else self.file
+
+
+@dataclass(eq=False)
+class TextOf:
+    """The text of code whose source is at hand."""
 
     source: Source
     module: str
     is_package: bool = False
 
+    @property
+    def text(self) -> str:
+        """Its text alone."""
+        return self.source.text
 
-_TEXTS: dict[tuple[int, str], LoadedText] = {}
+    @property
+    def place(self) -> str:
+        """The path by which findings name it."""
+        return self.source.path
+
+
 _BESIDE: dict[str, tuple[int, list[LoadedText]]] = {}
 _CAPTURES: dict[str, Captures] = {}
 
 
-def loaded_text(source: Source, name: str, is_package: bool = False) -> LoadedText:
-    """A module's text under the name it was loaded by; the same object each time."""
-    key = (id(source), name)
-    if key not in _TEXTS:
-        _TEXTS[key] = LoadedText(source, name, is_package)
-    return _TEXTS[key]
+def text_of(source: Source, name: str) -> TextOf:
+    """A module as far as its text goes."""
+    return TextOf(source, name, os.path.basename(source.path) == "__init__.py")
 
 
-def module_source(module: types.ModuleType) -> Source | None:
-    """The source of a loaded module; None if it has none that can be read."""
+def loaded_text(module: types.ModuleType) -> LoadedText | None:
+    """A loaded module's text; None if it is not written in Python."""
     file = getattr(module, "__file__", None)
-    if file is None or not file.endswith(".py"):
+    if not isinstance(file, str) or not file.endswith(".py"):
         return None
-    try:
-        return runtime_source(file, vars(module))
-    except Failure:
-        return None
+    return LoadedText(module.__name__, file, vars(module), hasattr(module, "__path__"))
 
 
 def captures_beside(namespace: Mapping[str, Any]) -> Captures:
-    """What guards the names of the modules that belong to the same project as a namespace."""
+    """What knows the writes in the modules that belong to the same project as a namespace."""
     root = _root(namespace)
     if root not in _CAPTURES:
         _CAPTURES[root] = Captures(lambda: _beside(root, namespace))
@@ -73,16 +103,15 @@ def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
         return found
     found = []
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not isinstance(module, types.ModuleType):
-            continue
-        if module.__dict__ is not namespace and not _belongs(os.path.realpath(file), root):
+        if not isinstance(module, types.ModuleType):
             continue
         if name.startswith("pscdsl.") and not name.startswith("pscdsl.stdlib."):
             continue  # the language itself
-        source = module_source(module)
-        if source is not None:
-            found.append(loaded_text(source, name, hasattr(module, "__path__")))
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str):
+            if vars(module) is namespace or _belongs(os.path.realpath(file), root):
+                text = loaded_text(module)
+                found += [] if text is None else [text]
     _BESIDE[root] = (len(sys.modules), found)
     return found
 

@@ -16,6 +16,7 @@ from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.values import (
     External,
     MapValue,
+    Once,
     Poison,
     RecordValue,
     Undecided,
@@ -314,6 +315,8 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     """`item in collection`; of sizes, where it is known."""
     if isinstance(collection, RecordValue):
         collection.cls.refuse_special("__contains__", "__iter__")
+    if isinstance(collection, Once):
+        collection = collection.take()
     items: Any = collection.items if isinstance(collection, MapValue | VectorValue) else collection
     several = isinstance(items, tuple | list | set | frozenset | range)
     parts: list[Any] = list(items) if several and not isinstance(items, range) else []

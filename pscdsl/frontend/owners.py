@@ -91,7 +91,7 @@ def _executed(tracker: Tracker, source: Source, call: ast.Call, path: Path) -> N
 
 def importers(tracker: Tracker, source: Source, name: str, path: Path) -> None:
     """A module-level name: its module wherever it is used, and whoever imports the name."""
-    module = tracker.resolver.modules.get(id(source))
+    module = tracker.resolver.modules.get(source.path)
     if module is None:
         return
     for other in tracker.naming(name):

@@ -21,6 +21,8 @@ Path: TypeAlias = tuple[str, ...]
 ITEM = "[]"
 EVERY = ".*"
 OF_INSTANCE = "~*"
+FUNCTION_PARTS = "__defaults__ __kwdefaults__ __code__ __globals__ __wrapped__ __closure__".split()
+"""What can be changed of a function."""
 MAX_CALLS = 4
 """Calls that are remembered on the way; a result goes back to the call that it belongs to."""
 MAX_USES = 20_000

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.files import Files
 from pscdsl.frontend.finding import Found, Question, absolute, module_name
 from pscdsl.frontend.scope import StaticModule
@@ -26,15 +27,32 @@ class Project:
         self.depth = 0
         """How many modules deep the name is that is being looked up."""
         self._namespaces: dict[tuple[str, ...], StaticModule] = {}
+        self._added: list[StaticModule] = []
+        self._captures: Captures | None = None
 
     def add(self, source: Source, path: str | None) -> StaticModule:
         """A module from its source; with a path its imports are found."""
         if path is None:
-            return StaticModule(self, source, "__main__", None)
-        real = os.path.realpath(path)
-        if real not in self.files.given:
-            self.files = Files((*self.files.given, real), self.files.roots)
-        return self._made(real, source)
+            module = StaticModule(self, source, "__main__", None)
+        else:
+            real = os.path.realpath(path)
+            if real not in self.files.given:
+                self.files = Files((*self.files.given, real), self.files.roots)
+            module = self._made(real, source)
+        self._added.append(module)
+        self._captures = None
+        return module
+
+    @property
+    def captures(self) -> Captures:
+        """What the project writes of that which its kernels see."""
+        if not self._added:
+            return self.files.captures
+        if self._captures is None:
+            added = {each.place for each in self._added}
+            texts = [*self._added, *(t for t in self.files.texts if t.place not in added)]
+            self._captures = Captures(lambda: texts)
+        return self._captures
 
     def at(self, path: str) -> StaticModule:
         """The module of a file; a Failure if it is not Python."""

@@ -38,6 +38,22 @@ EFFECTS: dict[str, str] = {
     "sys.stderr": "return the value and print it outside",
     "sys.exit": "",
     "tqdm": "show progress outside, around calls of the kernel",
+    **dict.fromkeys(
+        "threading multiprocessing concurrent asyncio queue sched select selectors _thread".split(),
+        "run tasks side by side outside",
+    ),
+    **dict.fromkeys(
+        "http smtplib ftplib ssl webbrowser syslog".split(), "talk to the network outside"
+    ),
+    **dict.fromkeys(
+        "tempfile sqlite3 dbm shelve csv zipfile tarfile".split(), "work with files outside"
+    ),
+    **dict.fromkeys("pickle.dump json.dump marshal.dump".split(), "write files outside"),
+    **dict.fromkeys("atexit signal gc faulthandler tracemalloc".split(), "set it up outside"),
+    **dict.fromkeys("pdb traceback".split(), "debug outside, with what the kernel returns"),
+    "decimal.setcontext": "set it outside",
+    "locale.setlocale": "set it outside",
+    "builtins.help": "read it outside",
 }
 INPUTS: dict[str, tuple[str, str]] = {
     "builtins.input": ("the keyboard", "pass it as an argument"),
@@ -55,6 +71,27 @@ INPUTS: dict[str, tuple[str, str]] = {
     "uuid": ("the clock and the network", "pass it as an argument"),
     "platform": ("the machine", "pass it as an argument"),
     "getpass": ("the environment", "pass it as an argument"),
+    **dict.fromkeys(
+        ("builtins.__name__", "builtins.__file__", "builtins.__package__", "builtins.__spec__"),
+        ("how the module was loaded", "pass what depends on it as an argument"),
+    ),
+    "builtins.__debug__": ("how Python was started", "pass it as an argument"),
+    "locale": ("the locale", "pass what depends on it as an argument"),
+    "contextvars": ("the context", "read it outside and pass it as an argument"),
+    "decimal": ("the context", "compute it outside and pass it as an argument"),
+    "inspect": ("the stack or the source", "pass what is needed as an argument"),
+    "weakref": ("what is still alive", "pass it as an argument"),
+    "importlib": ("the modules that are installed", "use an `import` statement"),
+    "pkgutil": ("the modules that are installed", "use an `import` statement"),
+    **dict.fromkeys(
+        "glob fileinput linecache pickle.load json.load marshal.load configparser".split(),
+        ("a file", "read it outside and pass it as an argument"),
+    ),
+    **dict.fromkeys(
+        "resource pwd grp zoneinfo readline".split(), ("the machine", "pass it as an argument")
+    ),
+    "itertools.count": ("an iterator's state", "use `range`, or pass a number"),
+    "itertools.cycle": ("an iterator's state", "use a tuple and `%`"),
     "builtins.id": ("an address in memory", "pass an explicit number"),
     "builtins.hash": ("a per-process seed", "pass an explicit number"),
     "builtins.globals": ("all global names", "name what is needed"),
@@ -104,6 +141,11 @@ DICT_METHODS = {
     "popitem": "a comprehension without the key",
     "clear": "{{}}",
 }
+
+SET_METHODS = frozenset(
+    "add discard remove pop clear update intersection_update difference_update "
+    "symmetric_difference_update".split()
+)
 
 
 def _lookup(table: Mapping[str, Any], name: str) -> Any:
@@ -182,6 +224,8 @@ def static_attribute(value: Any, name: str) -> Diagnostic | None:
     """What is wrong with an attribute of a list or dict, by its name."""
     if isinstance(value, list) and name in LIST_METHODS:
         return Mutation(what=f"`list.{name}`", rewrite=LIST_METHODS[name].format(x="items"))
+    if isinstance(value, set) and name in SET_METHODS:
+        return Mutation(what=f"`set.{name}`", rewrite="a set comprehension, or `s | {item}`")
     if isinstance(value, dict) and name in DICT_METHODS:
         return Mutation(what=f"`dict.{name}`", rewrite=DICT_METHODS[name].format(x="d"))
     return None

@@ -15,6 +15,7 @@ from pscdsl.frontend.records import replaced
 from pscdsl.frontend.values import (
     External,
     MapValue,
+    Once,
     Partial,
     RecordValue,
     StaticFunction,
@@ -45,6 +46,8 @@ def items_of(value: Any) -> Sequence[Any]:
         return sorted(value.items)
     if isinstance(value, VectorValue):
         return value.items
+    if isinstance(value, Once):
+        return value.take()
     if isinstance(value, set | frozenset):
         raise Failure(SetOrder())
     if isinstance(value, RecordValue):
@@ -87,6 +90,8 @@ def _len(here: Any, value: Any) -> Any:
         return len(value)
     if isinstance(value, RecordValue):
         value.cls.refuse_special("__len__")
+    if isinstance(value, Once):
+        raise Failure(BadArguments(function="len", problem=f"of {value.kind}, use a list"))
     return len(unordered(value))
 
 
@@ -104,14 +109,14 @@ def _range(here: Any, *bounds: Any) -> Any:
 
 
 def _enumerate(here: Any, value: Any, start: int = 0) -> Any:
-    return [(i + start, item) for i, item in enumerate(items_of(value))]
+    return Once("an enumeration", [(i + start, item) for i, item in enumerate(items_of(value))])
 
 
 def _zip(here: Any, *values: Any, strict: bool = False) -> Any:
     columns = [items_of(each) for each in values]
     if strict and len({len(each) for each in columns}) > 1:
         raise Failure(BadArguments(function="zip", problem="got sequences of different lengths"))
-    return list(zip(*columns, strict=False))
+    return Once("a `zip`", list(zip(*columns, strict=False)))
 
 
 def _sum(here: Any, value: Any, start: Any = 0) -> Any:
@@ -154,7 +159,8 @@ def _extremum(name: str) -> Callable[..., Any]:
     def apply(here: Any, *values: Any, **kwargs: Any) -> Any:
         if len(values) == 1 and is_traced(values[0]):
             raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`x.{name}()`"))
-        items = unordered(values[0]) if len(values) == 1 else values
+        collect = unordered if kwargs.get("key") is None else items_of
+        items = collect(values[0]) if len(values) == 1 else values
         if any(is_traced(each) for each in items):
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
             raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
@@ -216,6 +222,8 @@ def _list(here: Any, value: Any = ()) -> Any:
 def _dict(here: Any, value: Any = (), **kwargs: Any) -> Any:
     if isinstance(value, MapValue):
         value = dict(value.items)
+    if not is_dict(value):
+        value = items_of(value)
     return dict(value, **kwargs)
 
 
@@ -289,11 +297,18 @@ def _sorted(here: Any, value: Any, *, key: Any = None, reverse: bool = False) ->
 
 def _map(here: Any, function: Any, *columns: Any) -> Any:
     rows = zip(*(items_of(each) for each in columns), strict=False)
-    return [_call(here, function, *row) for row in rows]
+    return Once("a `map`", [_call(here, function, *row) for row in rows])
 
 
 def _filter(here: Any, function: Any, items: Any) -> Any:
-    return [item for item in items_of(items) if _call(here, function, item)]
+    kept = [item for item in items_of(items) if _holds(here, function, item)]
+    return Once("a `filter`", kept)
+
+
+def _holds(here: Any, function: Any, item: Any) -> bool:
+    from pscdsl.frontend.operators import static_truth
+
+    return static_truth(item if function is None else _call(here, function, item))
 
 
 def _reduce(here: Any, function: Any, items: Any, *initial: Any) -> Any:
@@ -320,6 +335,13 @@ def _replace(here: Any, value: Any, **changes: Any) -> Any:
 
 def _identity(here: Any, function: Any) -> Any:
     return function
+
+
+def _lru_cache(here: Any, maxsize: Any = 128, typed: bool = False) -> Any:
+    """A cache changes nothing that a pure function says, and the function is looked into."""
+    if getattr(maxsize, "apply", None) is not None:
+        return maxsize
+    return StaticFunction("functools.lru_cache", _identity)
 
 
 def _pmap(here: Any, items: Any = None, **more: Any) -> Any:
@@ -399,7 +421,9 @@ def _slice(here: Any, *args: Any) -> Any:
 
 
 def _reversed(here: Any, value: Any) -> Any:
-    return list(items_of(value))[::-1]
+    if isinstance(value, Once):
+        raise Failure(BadArguments(function="reversed", problem=f"of {value.kind}, use a list"))
+    return Once("what `reversed` gives", list(items_of(value))[::-1])
 
 
 def _divmod(here: Any, left: Any, right: Any) -> Any:
@@ -463,6 +487,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "functools.reduce": _reduce,
     "functools.wraps": _wraps,
     "functools.cache": _identity,
+    "functools.lru_cache": _lru_cache,
     "typeguard.typechecked": _identity,
     "dataclasses.replace": _replace,
     "dataclasses.asdict": _asdict,

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.uses import FunctionNode, ScopeNode, Uses, uses
+from pscdsl.typing.diagnostics import Failure
 
 
 class Module(Protocol):
@@ -18,7 +19,17 @@ class Module(Protocol):
 
     @property
     def source(self) -> Source:
-        """Its text and tree."""
+        """Its text and tree; a Failure if it is not Python."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """Its text alone."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """The path by which findings name it."""
         ...
 
     @property
@@ -75,29 +86,41 @@ class Resolver:
     """Finds what names and called expressions stand for in the files of a project."""
 
     def __init__(self, modules: Sequence[Module]) -> None:
-        self.modules = {id(each.source): each for each in modules}
+        self.modules = {each.place: each for each in modules}
         self.by_name = {each.module: each for each in modules}
+        self.asked: set[str] = set()
+        """The words that were searched for."""
         self._kernels: dict[ast.AST, bool] = {}
+        self._parsed: dict[str, bool] = {}
 
     @functools.cached_property
     def words(self) -> dict[str, list[Module]]:
         """The modules in whose text each word stands."""
         found: dict[str, list[Module]] = {}
         for module in self.modules.values():
-            for word in set(_WORD.findall(module.source.text)):
+            for word in set(_WORD.findall(module.text)):
                 found.setdefault(word, []).append(module)
         return found
 
     def naming(self, *words: str) -> list[Module]:
         """The modules in whose text one of some words stands."""
-        if len(words) == 1:
-            return self.words.get(words[0], [])
-        found = {id(each): each for word in words for each in self.words.get(word, ())}
-        return list(found.values())
+        self.asked.update(words)
+        found = {each.place: each for word in words for each in self.words.get(word, ())}
+        return [each for each in found.values() if self._is_python(each)]
+
+    def _is_python(self, module: Module) -> bool:
+        found = self._parsed.get(module.place)
+        if found is None:
+            try:
+                found = module.source is not None
+            except Failure:
+                found = False  # it cannot be run, and writes nothing
+            self._parsed[module.place] = found
+        return found
 
     def base_of(self, source: Source, node: ast.ImportFrom) -> str:
         """The full name of the module that `from … import` names."""
-        module = self.modules.get(id(source))
+        module = self.modules.get(source.path)
         if not node.level or module is None:
             return node.module or ""
         parts = module.module.split(".")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from pscdsl.frontend.exports import exported
 from pscdsl.frontend.expressions import closure, evaluate, known_or_why
 from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.known import builtin, known_module, known_names
+from pscdsl.frontend.known import LOADING, builtin, known_module, known_names
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.values import (
     POISON,
@@ -150,8 +150,8 @@ class StaticModule:
         """A name bound in this module; KeyError if there is none."""
         if name in self._values:
             return self._values[name]
-        if name == "__name__":
-            return self.module
+        if name in LOADING:
+            return External(f"builtins.{name}")
         found = self.names.of(name)
         if not found:
             raise KeyError(name)

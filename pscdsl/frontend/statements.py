@@ -261,6 +261,11 @@ def _with(frame: Frame, node: ast.With) -> Outcome:
 
 def _function(frame: Frame, node: ast.FunctionDef) -> Outcome:
     value: Any = closure(frame, node, node.name)
+    spec = node.args
+    parameters = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg)
+    for annotation in (node.returns, *(p.annotation for p in parameters if p is not None)):
+        if annotation is not None and any(isinstance(n, ast.Call) for n in ast.walk(annotation)):
+            evaluate(frame, annotation)  # what it calls is called where the function is defined
     for decorator in reversed(node.decorator_list):
         function = evaluate(frame, decorator)
         if isinstance(function, Poison):

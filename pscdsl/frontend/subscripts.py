@@ -35,6 +35,8 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
     """What `value[index]` is; a Failure if it has no meaning."""
     if isinstance(index, Undecided):
         index = condition(frame.here(node), index)
+    if isinstance(index, External):
+        raise Failure(external_value(index))
     if frame.program is not None and is_known_array(value):
         value = frame.here(node).constant(value)
     if is_traced(value):

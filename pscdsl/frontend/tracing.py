@@ -58,8 +58,12 @@ class Attempt:
         return any(each.severity is Severity.ERROR for each in found)
 
     def forget(self) -> None:
-        """Drop what was found since, and what was assumed once its absence had been reported."""
-        del self.program.findings[self.count :]
+        """Drop what was found since, and what was assumed once its absence had been reported.
+
+        Impurities stay: a second try does not find what the first has made unknown.
+        """
+        findings = self.program.findings
+        findings[self.count :] = [d for d in findings[self.count :] if d.code[3] == "2"]
         del self.program.revealed[self.revealed :]
         self.program.facts = self.facts
 

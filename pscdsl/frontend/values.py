@@ -18,6 +18,7 @@ from pscdsl.builder import Builder, Value, Weak
 from pscdsl.narrowing import is_dict, is_sequence, is_tuple
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.purity_state import IteratorUsed
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.trees import RecordName
@@ -164,6 +165,21 @@ class VectorValue:
     items: tuple[Any, ...]
 
 
+class Once:
+    """What can be gone through once: a generator, what `zip` and `map` give."""
+
+    def __init__(self, kind: str, items: Sequence[Any]) -> None:
+        self.kind = kind
+        self._items: Sequence[Any] | None = items
+
+    def take(self) -> Sequence[Any]:
+        """The items; a Failure if they were taken before."""
+        items, self._items = self._items, None
+        if items is None:
+            raise Failure(IteratorUsed(kind=self.kind))
+        return items
+
+
 def is_traced(value: object) -> bool:
     """Whether this is an array of the program."""
     return isinstance(value, Value | Weak)
@@ -236,6 +252,8 @@ def describe(value: object) -> str:
         return "a NumPy array"
     if isinstance(value, Applicable):
         return f"the function `{getattr(value, 'name', 'function')}`"
+    if isinstance(value, Once):
+        return value.kind
     if isinstance(value, list):
         return "a list"
     if isinstance(value, dict):

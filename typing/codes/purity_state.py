@@ -55,3 +55,54 @@ class SetOrder(Diagnostic, code="PSC207"):
     def help(self) -> str:
         """What to write instead."""
         return "`sorted(…)` gives an order; so do a tuple and a dict"
+
+
+class IteratorUsed(Diagnostic, code="PSC208"):
+    """An iterator is gone through that was used before, or that belongs to an outer scope.
+
+    What `zip`, `map`, `filter`, `enumerate`, `reversed` and a generator expression give is used up
+    by the first loop over it: the second finds nothing.  So an iterator is a hidden state, and one
+    that is made outside of a kernel gives another result to each call.  A list or tuple can be gone
+    through as often as one likes.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+    PAIRS = zip((1.0, 2.0), (3.0, 4.0))
+
+
+    @psc.kernel
+    def total(x: f32["n"]) -> f32["n"]:
+        return x * sum([a * b for a, b in PAIRS])
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+    PAIRS = list(zip((1.0, 2.0), (3.0, 4.0)))
+
+
+    @psc.kernel
+    def total(x: f32["n"]) -> f32["n"]:
+        return x * sum([a * b for a, b in PAIRS])
+    ```
+    """
+
+    kind: str
+    name: str = ""
+
+    def message(self) -> str:
+        """Which iterator."""
+        if self.name:
+            return f"`{self.name}` is {self.kind}, which is used up when it is first gone through"
+        return f"{self.kind} is gone through a second time, and is used up"
+
+    def help(self) -> str:
+        """What to write instead."""
+        return "make a list or tuple of it"
