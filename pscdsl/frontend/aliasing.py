@@ -16,8 +16,10 @@ from collections.abc import Iterator
 
 from pscdsl.frontend import owners, passing, writers
 from pscdsl.frontend.paths import (
+    COMPUTED,
     EVERY,
     FUNCTION_PARTS,
+    IN_DICT,
     ITEM,
     MAX_CALLS,
     MAX_USES,
@@ -57,6 +59,7 @@ class Tracker:
         self._seen: set[tuple[int, ast.AST, Path, Calls]] = set()
         self._held: set[tuple[Holder, Path, Calls]] = set()
         self._attributes: set[tuple[str, Path]] = set()
+        self._containers: set[tuple[ast.expr, Path, Calls]] = set()
 
     def run(self) -> None:
         """Follow until nothing new is reached or a write is found."""
@@ -124,7 +127,7 @@ class Tracker:
 
     def rebind(self, source: Source, node: ast.AST, path: Path, name: str | None) -> None:
         """A store into an attribute of a module or class; None: of which one is not known."""
-        if path[0] != EVERY:
+        if path[0][1:] != "*":
             return
         if name is None:
             self.may_write(source, node, "a name that is computed")
@@ -141,6 +144,8 @@ class Tracker:
                 return
             if not isinstance(node.ctx, ast.Load):
                 return
+        if path and path[0][0] == COMPUTED and not _is_plain(parent, node):
+            return
         if isinstance(parent, ast.Attribute):
             self._attribute(source, parent, path, calls)
         elif isinstance(parent, ast.Subscript) and parent.value is node:
@@ -260,7 +265,7 @@ class Tracker:
 
     def stored(self, attribute: str, path: Path) -> None:
         """An attribute of some object holds the value: of which one is not asked."""
-        if path[:1] in ((EVERY,), (OF_INSTANCE,)) or (attribute, path) in self._attributes:
+        if (path and path[0][1:] == "*") or (attribute, path) in self._attributes:
             return
         self._attributes.add((attribute, path))
         for module in self.naming(attribute):
@@ -269,6 +274,9 @@ class Tracker:
 
     def contained(self, source: Source, owner: ast.expr, path: Path, calls: Calls) -> None:
         """What an expression stands for now holds the value."""
+        if (owner, path, calls) in self._containers:
+            return
+        self._containers.add((owner, path, calls))
         if isinstance(owner, ast.Name):
             index = uses(source)
             scope = index.owner(owner, owner.id)
@@ -297,23 +305,11 @@ class Tracker:
     def _attribute(self, source: Source, node: ast.Attribute, path: Path, calls: Calls) -> None:
         """`value.name`."""
         name, load = node.attr, isinstance(node.ctx, ast.Load)
-        if path and path[0][0] in ".~":
-            if name in ("__dict__", "__class__"):
-                steps = (EVERY, *path[1:]) if path[0] == OF_INSTANCE else path
-                self.at(source, node, steps, calls)
-            elif path[0] == EVERY:
-                if not load:
-                    self.rebind(source, node, path, name)
-                elif name in ("__setattr__", "__delattr__"):
-                    self.rebind(source, node, path, None)
-                elif name in ("update", "pop", "setdefault", "__setitem__", "clear", "popitem"):
-                    self._dict_method(source, node, path)
-            elif path[0] == f".{name}" and load:
-                self.at(source, node, path[1:], calls)
-            elif path[0][1:] and load and name in ("get", "pop", "setdefault"):
-                parent = uses(source).parents.get(node)
-                if isinstance(parent, ast.Call):  # of `vars(module)`
-                    self.at(source, parent, path[1:], calls)
+        if path and path[0][0] in ".~?":
+            self._member(source, node, path, calls)
+            return
+        if path and path[0][0] == IN_DICT:
+            self._dict_method(source, node, path, calls)
             return
         if self.shallow:
             if name in FUNCTION_PARTS:
@@ -342,14 +338,33 @@ class Tracker:
         else:
             passing.own_method(self, source, name, path, call, calls)
 
-    def _dict_method(self, source: Source, node: ast.Attribute, path: Path) -> None:
-        """`globals().update(…)`: of the dict of a module."""
+    def _member(self, source: Source, node: ast.Attribute, path: Path, calls: Calls) -> None:
+        """An attribute of a module, a class or an instance."""
+        name, first = node.attr, path[0]
+        if name == "__dict__":
+            self.at(source, node, (IN_DICT + first[1:], *path[1:]), calls)
+        elif name == "__class__":
+            self.at(source, node, ("." + first[1:], *path[1:]), calls)
+        elif not isinstance(node.ctx, ast.Load):
+            if first[0] != OF_INSTANCE[0]:
+                self.rebind(source, node, path, name)
+        elif first == EVERY and name in ("__setattr__", "__delattr__"):
+            self.rebind(source, node, path, None)
+        elif first[1:] == name:
+            self.at(source, node, path[1:], calls)
+
+    def _dict_method(self, source: Source, node: ast.Attribute, path: Path, calls: Calls) -> None:
+        """`globals().update(…)`: of the dict of a module or class."""
         call = uses(source).parents.get(node)
         if not isinstance(call, ast.Call) or call.func is not node:
             return
-        if not isinstance(node.value, ast.Call | ast.Attribute):
-            return  # a method of the module itself, which happens to have this name
-        if isinstance(node.value, ast.Attribute) and node.value.attr != "__dict__":
+        if node.attr in ("get", "pop", "setdefault", "__getitem__") and path[0] != IN_DICT + "*":
+            key = text(call.args[0]) if call.args else None
+            if key is None or key == path[0][1:]:
+                self.at(source, call, path[1:], calls)
+        elif node.attr in ("values", "items", "copy") and path[0] != IN_DICT + "*":
+            self.at(source, call, (ITEM, *path[1:]), calls)
+        if node.attr not in writers.MUTATORS:
             return
         if node.attr == "update" and all(k.arg for k in call.keywords) and not call.args:
             for keyword in call.keywords:
@@ -362,12 +377,14 @@ class Tracker:
     def _subscript(self, source: Source, node: ast.Subscript, path: Path, calls: Calls) -> None:
         """`value[index]`."""
         load = isinstance(node.ctx, ast.Load)
-        if path and path[0][0] in ".~":  # the dict of a module, by `globals()` or `vars(module)`
+        if path and path[0][0] == IN_DICT:
             key = text(node.slice)
             if not load:
                 self.rebind(source, node, path, key)
-            elif path[0] != EVERY and (key is None or path[0] == f".{key}"):
+            elif path[0][1:] != "*" and (key is None or path[0][1:] == key):
                 self.at(source, node, path[1:], calls)
+        elif path and path[0] != ITEM:
+            return
         elif self.shallow and not path:
             return
         elif load:
@@ -399,3 +416,12 @@ class Tracker:
             return
         for where, node in self.resolver.calls_of(source, function):
             self.at(where, node, path)
+
+
+def _is_plain(parent: ast.AST | None, node: ast.AST) -> bool:
+    """Whether a module whose name is computed is used in a way that is followed: directly."""
+    if isinstance(parent, ast.Assign):
+        return all(isinstance(each, ast.Name) for each in parent.targets)
+    if isinstance(parent, ast.Call):
+        return parent.func is not node and isinstance(parent.func, ast.Name)
+    return isinstance(parent, ast.Attribute | ast.NamedExpr)

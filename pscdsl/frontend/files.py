@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from pscdsl.frontend.captures import Captures
-from pscdsl.frontend.finding import Finder, absolute, module_name
+from pscdsl.frontend.finding import Finder, absolute, is_language, module_name
 from pscdsl.frontend.reading import read_bytes
 from pscdsl.frontend.source import Source, from_bytes, shown_path
 from pscdsl.typing.diagnostics import Failure
@@ -46,12 +46,12 @@ class FileText:
         except Failure:
             return ""
 
-    @property
+    @functools.cached_property
     def place(self) -> str:
         """The path by which findings name it."""
         return shown_path(self.path)
 
-    @property
+    @functools.cached_property
     def module(self) -> str:
         """The module's full name."""
         return module_name(self.path)[0]
@@ -124,7 +124,7 @@ class Files:
     @functools.cached_property
     def texts(self) -> list[FileText]:
         """All files, as far as their texts go."""
-        return [FileText(self, path) for path in self.all()]
+        return [FileText(self, path) for path in self.all() if not is_language(path)]
 
     @functools.cached_property
     def captures(self) -> Captures:

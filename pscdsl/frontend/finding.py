@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LIBRARY = str((Path(__file__).resolve().parent.parent / "stdlib").resolve())
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 _OURS = "pscdsl.stdlib"
 _EXTENSIONS = (".so", ".pyd")
 
@@ -32,6 +33,11 @@ class Question:
 
     folders: tuple[str, ...]
     name: str
+
+
+def is_language(path: str) -> bool:
+    """Whether a file belongs to the implementation of the language, which no program writes to."""
+    return path.startswith(_PACKAGE) and not path.startswith(os.path.join(LIBRARY, ""))
 
 
 class Finder:

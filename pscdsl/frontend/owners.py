@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from pscdsl.frontend.paths import EVERY, OF_INSTANCE, Holder, Path, text
+from pscdsl.frontend.paths import COMPUTED, EVERY, IN_DICT, OF_INSTANCE, Holder, Path, Write, text
 from pscdsl.frontend.resolution import Module, is_static
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.uses import parameters, uses
@@ -54,14 +54,16 @@ def _looked_up(tracker: Tracker, each: Module, module: Module, path: Path) -> No
     for node in index.attributes.get("modules", ()):
         parent = index.parents.get(node)
         if isinstance(parent, ast.Subscript) and parent.value is node:
-            if _may_name(parent.slice, module, each):
-                tracker.at(source, parent, path)
+            named = _may_name(parent.slice, module, each)
+            if named is not False:
+                tracker.at(source, parent, path if named else _computed(path))
     for name in ("import_module", "__import__"):
         for node in (*index.names.get(name, ()), *index.attributes.get(name, ())):
             call = index.parents.get(node)
             if isinstance(call, ast.Call) and call.func is node and call.args:
-                if _may_name(call.args[0], module, each):
-                    tracker.at(source, call, path)
+                named = _may_name(call.args[0], module, each)
+                if named is not False:
+                    tracker.at(source, call, path if named else _computed(path))
 
 
 def _own_names(tracker: Tracker, module: Module, path: Path) -> None:
@@ -72,7 +74,7 @@ def _own_names(tracker: Tracker, module: Module, path: Path) -> None:
             call = index.parents.get(node)
             if isinstance(call, ast.Call) and call.func is node and not call.args:
                 if name == "globals" or index.function_of(call) is None:
-                    tracker.at(source, call, path)
+                    tracker.at(source, call, (IN_DICT + path[0][1:], *path[1:]))
     for name in ("exec", "eval"):
         for node in index.names.get(name, ()):
             call = index.parents.get(node)
@@ -82,11 +84,20 @@ def _own_names(tracker: Tracker, module: Module, path: Path) -> None:
 
 
 def _executed(tracker: Tracker, source: Source, call: ast.Call, path: Path) -> None:
-    code = call.args[0]
-    if isinstance(code, ast.Constant) and isinstance(code.value, str) and path[:1] != (EVERY,):
-        if not re.search(rf"\b{re.escape(path[0][1:])}\b", code.value):
-            return
-    tracker.may_write(source, call, ast.unparse(call.func))
+    """`exec(…)` in the names of its module: a text says which it can write."""
+    code, function = text(call.args[0]), ast.unparse(call.func)
+    if code is None:
+        tracker.may_write(source, call, function)
+    elif path[0] == EVERY:
+        for word in set(re.findall(r"\w+", code)):
+            tracker.rebound.setdefault(word, Write(source.span(call), function))
+    elif re.search(rf"\b{re.escape(path[0][1:])}\b", code):
+        tracker.may_write(source, call, function)
+
+
+def _computed(path: Path) -> Path:
+    """A path that starts at a module which may be another one."""
+    return (COMPUTED + path[0][1:], *path[1:])
 
 
 def importers(tracker: Tracker, source: Source, name: str, path: Path) -> None:
@@ -104,7 +115,7 @@ def importers(tracker: Tracker, source: Source, name: str, path: Path) -> None:
             for alias in node.names:
                 if alias.name == name:
                     bound = alias.asname or name
-                elif alias.name == "*" and other is not module:
+                elif alias.name == "*" and other.place != module.place:
                     bound = name
                 else:
                     continue
@@ -137,11 +148,11 @@ def _module_names(tracker: Tracker, name: str, path: Path) -> None:
                 tracker.hold(Holder(other.source, scope, bound), steps)
 
 
-def _may_name(node: ast.expr, module: Module, here: Module) -> bool:
-    """Whether an expression may be the name of a module."""
+def _may_name(node: ast.expr, module: Module, here: Module) -> bool | None:
+    """Whether an expression is the name of a module; None if it is computed."""
     given = text(node)
     if given is not None:
         return given == module.module or given.lstrip(".") == module.module.rpartition(".")[2]
     if isinstance(node, ast.Name) and node.id == "__name__":
-        return here is module
-    return True
+        return here.place == module.place
+    return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pscdsl.frontend import writers
-from pscdsl.frontend.paths import EVERY, ITEM, MAX_CALLS, Holder, Kind, Path, text
+from pscdsl.frontend.paths import IN_DICT, ITEM, MAX_CALLS, Holder, Kind, Path, text
 from pscdsl.frontend.resolution import Callee, Calls, Method, Named, Target, is_static
 from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.uses import parameters, uses
@@ -20,7 +20,7 @@ def passed(
     tracker: Tracker, source: Source, call: ast.Call, node: ast.AST, path: Path, calls: Calls
 ) -> None:
     """The value is an argument of a call."""
-    for callee in dict.fromkeys(tracker.resolver.callees(source, call.func, calls)):
+    for callee in tracker.resolver.callees(source, call.func, calls):
         if isinstance(callee, Target):
             _enter(tracker, source, call, node, path, calls, callee)
         else:
@@ -92,6 +92,14 @@ def _outside(
     callee: Callee,
 ) -> None:
     """An argument of a function that is not the project's."""
+    if (
+        path
+        and path[0][0] in ".~?"
+        and isinstance(callee, Named)
+        and callee.name == "builtins.vars"
+    ):
+        tracker.at(source, call, (IN_DICT + path[0][1:], *path[1:]), calls)
+        return
     position, keyword = _position(call, node)
     place: int | str = keyword if keyword is not None else (position or 0)
     name = callee.name if isinstance(callee, Named | Method) else ""
@@ -127,12 +135,12 @@ def _by_name(
         return False
     attribute = text(call.args[1]) if len(call.args) > 1 else None
     if name == "builtins.getattr":
-        if path and path[0][0] == "." and path[0] != EVERY:
-            if attribute is None or path[0] == f".{attribute}":
+        if path and path[0][0] in ".~?" and path[0][1:] != "*":
+            if attribute is None or path[0][1:] == attribute:
                 tracker.at(source, call, path[1:])
         elif not tracker.shallow:
             tracker.at(source, call, path)
-    elif path and path[0][0] in ".~":
+    elif path and path[0][0] in ".?":
         tracker.rebind(source, call, path, attribute)
     elif not path and (not tracker.shallow or attribute is None or attribute[:2] == "__"):
         tracker.write(source, call)

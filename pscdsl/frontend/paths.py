@@ -16,11 +16,14 @@ from pscdsl.typing.spans import Span
 # `{"a": T}` is the dict with one step `[]`; the module `lib` is the object `lib.T` with the step
 # `.T`.  Reading an item or attribute takes a step away, putting it into something adds one.  The
 # step `.*` stands for every attribute of a module or class, and collects which are rebound; `~*`
-# does the same for an instance, whose own attributes are not those of its class.
+# does the same for an instance, whose own attributes are not those of its class, `@*` for the dict
+# of a module or class, `?*` for a module whose name is computed: it may be the one that matters.
 Path: TypeAlias = tuple[str, ...]
 ITEM = "[]"
 EVERY = ".*"
 OF_INSTANCE = "~*"
+IN_DICT = "@"
+COMPUTED = "?"
 FUNCTION_PARTS = "__defaults__ __kwdefaults__ __code__ __globals__ __wrapped__ __closure__".split()
 """What can be changed of a function."""
 MAX_CALLS = 4

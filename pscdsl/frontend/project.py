@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.files import Files
 from pscdsl.frontend.finding import Found, Question, absolute, module_name
+from pscdsl.frontend.resolution import Module
 from pscdsl.frontend.scope import StaticModule
 from pscdsl.frontend.source import Source
 from pscdsl.typing.diagnostics import Failure
@@ -50,7 +51,8 @@ class Project:
             return self.files.captures
         if self._captures is None:
             added = {each.place for each in self._added}
-            texts = [*self._added, *(t for t in self.files.texts if t.place not in added)]
+            texts: list[Module] = list(self._added)
+            texts += [each for each in self.files.texts if each.place not in added]
             self._captures = Captures(lambda: texts)
         return self._captures
 

@@ -92,6 +92,8 @@ class Resolver:
         """The words that were searched for."""
         self._kernels: dict[ast.AST, bool] = {}
         self._parsed: dict[str, bool] = {}
+        self._callees: dict[tuple[ast.expr, Calls], tuple[Callee, ...]] = {}
+        self._entered: set[ast.expr] = set()
 
     @functools.cached_property
     def words(self) -> dict[str, list[Module]]:
@@ -207,10 +209,20 @@ class Resolver:
                 return found, ".".join(parts[count:])
         return None
 
-    def callees(
-        self, source: Source, node: ast.expr, calls: Calls = (), depth: int = 0
-    ) -> Iterator[Callee]:
+    def callees(self, source: Source, node: ast.expr, calls: Calls = ()) -> tuple[Callee, ...]:
         """What a called expression may be."""
+        key = (node, calls)
+        found = self._callees.get(key)
+        if found is None:
+            self._entered.clear()
+            found = tuple(dict.fromkeys(self._callee(source, node, calls, 0)))
+            self._callees[key] = found
+        return found
+
+    def _callee(self, source: Source, node: ast.expr, calls: Calls, depth: int) -> Iterator[Callee]:
+        if node in self._entered:
+            return  # looked into on another way
+        self._entered.add(node)
         if depth > MAX_DEPTH:
             yield Unknown()
         elif isinstance(node, ast.Lambda):
@@ -220,8 +232,8 @@ class Resolver:
         elif isinstance(node, ast.Attribute):
             yield from self._attribute(source, node, depth)
         elif isinstance(node, ast.IfExp):
-            yield from self.callees(source, node.body, calls, depth + 1)
-            yield from self.callees(source, node.orelse, calls, depth + 1)
+            yield from self._callee(source, node.body, calls, depth + 1)
+            yield from self._callee(source, node.orelse, calls, depth + 1)
         elif isinstance(node, ast.Call):
             yield from self._made(source, node, calls, depth)
         else:
@@ -235,18 +247,18 @@ class Resolver:
         index = uses(source)
         name, scope = node.id, index.owner(node, node.id)
         found = False
-        for target in self.definitions(source, scope, name):
+        for target in self.definitions(source, scope, name, depth):
             found = True
             yield target
         for value in assigned(index, scope, name):
             found = True
-            yield from self.callees(source, value, calls, depth + 1)
+            yield from self._callee(source, value, calls, depth + 1)
         if not found and isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             for given_in, call in calls[-1:] or self.calls_of(source, scope):
                 given = argument(scope, name, call) if isinstance(call, ast.Call) else None
                 if given is not None:
                     found = True
-                    yield from self.callees(given_in, given, calls[:-1], depth + 2)
+                    yield from self._callee(given_in, given, calls[:-1], depth + 2)
         if not found:
             yield Unknown()
 
@@ -272,24 +284,26 @@ class Resolver:
                         elif isinstance(node, ast.Attribute) and index.class_of(function):
                             yield module.source, node  # a property
 
-    def definitions(self, source: Source, scope: ScopeNode | None, name: str) -> Iterator[Target]:
+    def definitions(
+        self, source: Source, scope: ScopeNode | None, name: str, depth: int = 0
+    ) -> Iterator[Target]:
         """The functions and classes that a scope defines under a name."""
         index = uses(source)
         for function in index.functions.get(name, ()):
             if index.owner(function, name) is scope:
                 yield Target(source, function)
-                yield from self._decorators(source, function)
+                yield from self._decorators(source, function, depth)
         for each in index.classes.get(name, ()):
             if index.owner(each, name) is scope:
                 yield Target(source, each)
 
     def _decorators(
-        self, source: Source, function: ast.FunctionDef | ast.AsyncFunctionDef
+        self, source: Source, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int
     ) -> Iterator[Target]:
         """The functions inside decorators of the project: one of them is what is called."""
         for decorator in function.decorator_list:
             head = decorator.func if isinstance(decorator, ast.Call) else decorator
-            for each in self.callees(source, head, (), MAX_DEPTH - 2):
+            for each in self._callee(source, head, (), depth + 2):
                 if isinstance(each, Target):
                     yield from nested(each)
 
@@ -301,7 +315,7 @@ class Resolver:
         module, rest = place
         name, _, member = rest.partition(".")
         found = False
-        for target in self.definitions(module.source, None, name):
+        for target in self.definitions(module.source, None, name, depth):
             if member and isinstance(target.node, ast.ClassDef):
                 for each in methods(target, member):
                     found = True
@@ -317,7 +331,7 @@ class Resolver:
             return
         for value in assigned(uses(module.source), None, name):
             found = True
-            yield from self.callees(module.source, value, (), depth + 1)
+            yield from self._callee(module.source, value, (), depth + 1)
         if not found:
             yield Method(member) if member else Unknown()
 
@@ -330,7 +344,7 @@ class Resolver:
             index = uses(source)
             scope = index.owner(node.value, node.value.id)
             found = False
-            for target in self.definitions(source, scope, node.value.id):
+            for target in self.definitions(source, scope, node.value.id, depth):
                 if isinstance(target.node, ast.ClassDef):
                     for each in methods(target, node.attr):
                         found = True
@@ -341,14 +355,14 @@ class Resolver:
 
     def _made(self, source: Source, node: ast.Call, calls: Calls, depth: int) -> Iterator[Callee]:
         """A function that another one returned: one of those that stand inside it."""
-        for maker in self.callees(source, node.func, calls, depth + 1):
+        for maker in self._callee(source, node.func, calls, depth + 1):
             if isinstance(maker, Target):
                 if isinstance(maker.node, ast.ClassDef):
                     yield from methods(maker, "__call__", 1)
                 else:
                     yield from nested(maker)
             elif isinstance(maker, Named) and maker.name == "functools.partial" and node.args:
-                yield from self.callees(source, node.args[0], calls, depth + 1)
+                yield from self._callee(source, node.args[0], calls, depth + 1)
             else:
                 yield Unknown()
 
