@@ -27,6 +27,7 @@ from pscdsl.frontend.values import (
     VectorValue,
 )
 from pscdsl.meanings import Meaning
+from pscdsl.narrowing import is_dict, is_sequence, is_tuple
 from pscdsl.typing.codes.limits_capture import CaptureEscapes
 from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.codes.purity_state import IteratorUsed
@@ -237,8 +238,8 @@ def is_mutable(value: Any) -> bool:
     """Whether a value, or something in it, can be changed in place."""
     if isinstance(value, list | dict | set | np.ndarray | Once):
         return True
-    if isinstance(value, tuple):
-        return any(map(is_mutable, value))  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(value):
+        return any(map(is_mutable, value))
     if isinstance(value, RecordValue):
         return any(map(is_mutable, value.fields.values()))
     if isinstance(value, MapValue):
@@ -254,9 +255,9 @@ def _iterator_in(value: Any) -> Once | None:
     if isinstance(value, Once):
         return value
     parts: Sequence[Any] = ()
-    if isinstance(value, list | tuple):
+    if is_sequence(value):
         parts = value
-    elif isinstance(value, dict):
+    elif is_dict(value):
         parts = list(value.values())
     elif isinstance(value, RecordValue):
         parts = list(value.fields.values())
@@ -269,9 +270,12 @@ def kind_of(value: Any) -> Kind | None:
     """How an object can be changed; None if it cannot."""
     if isinstance(value, np.ndarray):
         return Kind.ARRAY
-    if isinstance(value, list | dict | set):
-        items = value.values() if isinstance(value, dict) else value
-        return Kind.DEEP if any(map(is_mutable, items)) else Kind.FLAT
+    if is_dict(value):
+        return Kind.DEEP if any(map(is_mutable, value.values())) else Kind.FLAT
+    if is_sequence(value) and isinstance(value, list):
+        return Kind.DEEP if any(map(is_mutable, value)) else Kind.FLAT
+    if isinstance(value, set):
+        return Kind.FLAT
     if is_mutable(value):
         return Kind.DEEP
     return Kind.FUNCTION if hasattr(value, "node") else None

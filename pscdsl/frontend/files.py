@@ -26,35 +26,44 @@ _IMPORT = re.compile(r"^[ \t]*import[ \t]+([^\n;#]+)", re.M)
 _MOST_FILES = 5_000
 
 
-@dataclass(eq=False)
 class FileText:
     """The text of a file of the project, parsed when its tree is needed."""
 
-    files: Files
-    path: str
+    def __init__(self, files: Files, path: str) -> None:
+        self.files = files
+        self.path = path
+        self._text: str | None = None
+        self._place = ""
+        self._module = ""
 
     @property
     def source(self) -> Source:
         """Its tree; a Failure if it is not Python."""
         return self.files.source(self.path)
 
-    @functools.cached_property
+    @property
     def text(self) -> str:
         """Its text alone, as far as it can be read without parsing."""
-        try:
-            return self.files.data(self.path).decode(errors="replace")
-        except Failure:
-            return ""
+        if self._text is None:
+            try:
+                self._text = self.files.data(self.path).decode(errors="replace")
+            except Failure:
+                self._text = ""
+        return self._text
 
-    @functools.cached_property
+    @property
     def place(self) -> str:
         """The path by which findings name it."""
-        return shown_path(self.path)
+        if not self._place:
+            self._place = shown_path(self.path)
+        return self._place
 
-    @functools.cached_property
+    @property
     def module(self) -> str:
         """The module's full name."""
-        return module_name(self.path)[0]
+        if not self._module:
+            self._module = module_name(self.path)[0]
+        return self._module
 
     @property
     def is_package(self) -> bool:

@@ -180,7 +180,7 @@ def abstract(value: Any, name: str) -> Any:
         return definition()
     if isinstance(value, types.FunctionType):
         return _function(value)
-    if isinstance(value, functools._lru_cache_wrapper):
+    if hasattr(value, "cache_parameters"):  # by functools: a cache changes no result
         return abstract(value.__wrapped__, name)
     if isinstance(value, types.MethodType):
         owner = abstract(value.__self__, name)

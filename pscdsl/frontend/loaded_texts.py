@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import linecache
 import os
 import sys
@@ -15,30 +14,29 @@ from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.source import Source, runtime_source, shown_path
 
 
-@dataclass(eq=False)
 class LoadedText:
     """The text of a loaded module, read and parsed when it is needed."""
 
-    module: str
-    file: str
-    namespace: Mapping[str, Any]
-    is_package: bool = False
+    def __init__(self, module: types.ModuleType, file: str) -> None:
+        self.module = module.__name__
+        self.is_package = hasattr(module, "__path__")
+        self.place = shown_path(file) if os.path.exists(file) else file
+        self._file = file
+        self._namespace = vars(module)
+        self._source: Source | None = None
 
-    @functools.cached_property
+    @property
     def source(self) -> Source:
         """Its tree; a Failure if it is not Python."""
-        found = runtime_source(self.file, dict(self.namespace))
-        return Source(self.place, "") if found is None else found
+        if self._source is None:
+            found = runtime_source(self._file, self._namespace)
+            self._source = Source(self.place, "") if found is None else found
+        return self._source
 
-    @functools.cached_property
+    @property
     def text(self) -> str:
         """Its text alone."""
-        return "".join(linecache.getlines(self.file))
-
-    @functools.cached_property
-    def place(self) -> str:
-        """The path by which findings name it."""
-        return shown_path(self.file) if os.path.exists(self.file) else self.file
+        return "".join(linecache.getlines(self._file))
 
 
 @dataclass(eq=False)
@@ -74,7 +72,7 @@ def loaded_text(module: types.ModuleType) -> LoadedText | None:
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or not file.endswith(".py"):
         return None
-    return LoadedText(module.__name__, file, vars(module), hasattr(module, "__path__"))
+    return LoadedText(module, file)
 
 
 def captures_beside(namespace: Mapping[str, Any]) -> Captures:
@@ -101,19 +99,17 @@ def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
     count, found = _BESIDE.get(root, (0, []))
     if count == len(sys.modules):
         return found
-    found = []
+    texts: list[LoadedText] = []
     for name, module in list(sys.modules.items()):
-        if not isinstance(module, types.ModuleType):
-            continue
         if name.startswith("pscdsl.") and not name.startswith("pscdsl.stdlib."):
             continue  # the language itself
         file = getattr(module, "__file__", None)
         if isinstance(file, str):
-            if vars(module) is namespace or _belongs(os.path.realpath(file), root):
+            if module.__dict__ is namespace or _belongs(os.path.realpath(file), root):
                 text = loaded_text(module)
-                found += [] if text is None else [text]
-    _BESIDE[root] = (len(sys.modules), found)
-    return found
+                texts += [] if text is None else [text]
+    _BESIDE[root] = (len(sys.modules), texts)
+    return texts
 
 
 def _belongs(file: str, root: str) -> bool:

@@ -26,7 +26,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.frontend.weights import MAX_BITS, MAX_ITEMS, require_short
-from pscdsl.narrowing import is_constant, is_known_array, is_tuple
+from pscdsl.narrowing import is_constant, is_known_array, is_sequence, is_tuple
 from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import NotStatic
@@ -318,8 +318,8 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     if isinstance(collection, Once):
         collection = collection.take()
     items: Any = collection.items if isinstance(collection, MapValue | VectorValue) else collection
-    several = isinstance(items, tuple | list | set | frozenset | range)
-    parts: list[Any] = list(items) if several and not isinstance(items, range) else []
+    several = is_sequence(items) or isinstance(items, set | frozenset)
+    parts: list[Any] = [*items] if several else []
     if is_traced(collection) or is_traced(item) or any(is_traced(each) for each in parts):
         found = describe(collection)
         raise Failure(BranchOnArray(construct="`in`", found=found, rewrite="np.any(x == value)"))

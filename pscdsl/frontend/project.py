@@ -51,8 +51,8 @@ class Project:
             return self.files.captures
         if self._captures is None:
             added = {each.place for each in self._added}
-            texts: list[Module] = list(self._added)
-            texts += [each for each in self.files.texts if each.place not in added]
+            others = (each for each in self.files.texts if each.place not in added)
+            texts: tuple[Module, ...] = (*self._added, *others)
             self._captures = Captures(lambda: texts)
         return self._captures
 

@@ -114,7 +114,8 @@ class Resolver:
         found = self._parsed.get(module.place)
         if found is None:
             try:
-                found = module.source is not None
+                uses(module.source)
+                found = True
             except Failure:
                 found = False  # it cannot be run, and writes nothing
             self._parsed[module.place] = found
