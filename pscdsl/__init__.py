@@ -54,6 +54,7 @@ from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.hlo import Hlo
 from pscdsl.kernel import Kernel, kernel
 from pscdsl.records import Record
+from pscdsl.vouched import PureFunction, pure
 
 __version__ = "0.1.0"
 
@@ -71,6 +72,7 @@ __all__ = [
     "Kernel",
     "Key",
     "Num",
+    "PureFunction",
     "Record",
     "Shaped",
     "Static",
@@ -98,6 +100,7 @@ __all__ = [
     "max_pool",
     "numpy",
     "primitive",
+    "pure",
     "random",
     "register_translation_rule",
     "reveal_type",

@@ -11,8 +11,9 @@ See Note [Paths].
 from __future__ import annotations
 
 import ast
+import functools
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pscdsl.frontend import owners, passing, writers
 from pscdsl.frontend.paths import (
@@ -56,6 +57,7 @@ class Tracker:
         """For the step `.*`: which attributes are stored."""
         self.rebound_by_computed_names: Write | None = None
         self._pending: deque[tuple[Source, ast.AST, Path, Calls]] = deque()
+        self._later: deque[Callable[[], None]] = deque()
         self._seen: set[tuple[int, ast.AST, Path, Calls]] = set()
         self._held: set[tuple[Holder, Path, Calls]] = set()
         self._attributes: set[tuple[str, Path]] = set()
@@ -64,8 +66,11 @@ class Tracker:
     def run(self) -> None:
         """Follow until nothing new is reached or a write is found."""
         count = 0
-        while self._pending and self.written is None:
+        while (self._pending or self._later) and self.written is None:
             count += 1
+            if not self._pending:
+                self._later.popleft()()
+                continue
             source, node, path, calls = self._pending.popleft()
             if count > MAX_USES:
                 self.may_write(source, node, "more places than are followed")
@@ -85,7 +90,7 @@ class Tracker:
                 if not self.resolver.in_kernel(source, node):  # that is checked itself
                     self.at(source, node, path, calls)
         if holder.scope is None:
-            owners.importers(self, source, name, path)
+            self._later.append(functools.partial(owners.importers, self, source, name, path))
         elif isinstance(holder.scope, ast.ClassDef):  # a name in a class body
             owner = index.owner(holder.scope, holder.scope.name)
             owners.hold_class(self, Holder(source, owner, holder.scope.name), f".{name}", path)
@@ -349,7 +354,9 @@ class Tracker:
             if first[0] != OF_INSTANCE[0]:
                 self.rebind(source, node, path, name)
         elif first == EVERY and name in ("__setattr__", "__delattr__"):
-            self.rebind(source, node, path, None)
+            call = uses(source).parents.get(node)
+            key = text(call.args[0]) if isinstance(call, ast.Call) and call.args else None
+            self.rebind(source, node, path, key)
         elif first[1:] == name:
             self.at(source, node, path[1:], calls)
 

@@ -47,7 +47,7 @@ _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.
 """Modules of types: each of their names stands for itself."""
 PLANNED = frozenset(
     "associative_scan checkpoint compile_all custom_jvp custom_vjp grad hessian jacfwd jacrev jvp "
-    "linearize load map_reduce pure stop_gradient value_and_grad vjp vmap".split()
+    "linearize load map_reduce stop_gradient value_and_grad vjp vmap".split()
 )
 """Names that the language will have."""
 _MARKERS = frozenset(

@@ -6,7 +6,17 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from pscdsl.frontend.paths import COMPUTED, EVERY, IN_DICT, OF_INSTANCE, Holder, Path, Write, text
+from pscdsl.frontend.paths import (
+    COMPUTED,
+    EVERY,
+    IN_DICT,
+    MAX_PATH,
+    OF_INSTANCE,
+    Holder,
+    Path,
+    Write,
+    text,
+)
 from pscdsl.frontend.resolution import Module, is_static
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.uses import parameters, uses
@@ -14,6 +24,8 @@ from pscdsl.frontend.uses import parameters, uses
 if TYPE_CHECKING:
     from pscdsl.frontend.aliasing import Tracker
 
+_BY_NAME = ("getattr", "vars", "__dict__", "attrgetter")
+"""Words without which an attribute is not read by its name in a string."""
 _FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -121,8 +133,11 @@ def importers(tracker: Tracker, source: Source, name: str, path: Path) -> None:
                     continue
                 scope = index.owner(node, bound)
                 tracker.hold(Holder(other.source, scope, bound), path)
-    if path[:1] != (EVERY,):
+    read = any(name in uses(each.source).attributes for each in tracker.naming(name))
+    if len(path) < MAX_PATH and (read or tracker.resolver.naming(*_BY_NAME)):
         hold_module(tracker, module, (f".{name}", *path))
+    else:
+        _own_names(tracker, module, (f".{name}", *path))
 
 
 def _module_names(tracker: Tracker, name: str, path: Path) -> None:

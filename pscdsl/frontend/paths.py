@@ -28,6 +28,8 @@ FUNCTION_PARTS = "__defaults__ __kwdefaults__ __code__ __globals__ __wrapped__ _
 """What can be changed of a function."""
 MAX_CALLS = 4
 """Calls that are remembered on the way; a result goes back to the call that it belongs to."""
+MAX_PATH = 6
+"""Steps over modules that lead to an object: `a.b.c.TABLE`."""
 MAX_USES = 20_000
 
 

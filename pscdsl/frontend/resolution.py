@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import re
 from collections.abc import Iterator, Sequence
@@ -171,8 +172,20 @@ class Resolver:
         if root is None:
             if scope is not None or self._is_bound(index, node.id):
                 return None
-            root = f"builtins.{node.id}"
+            root = self._starred(source, node.id) or f"builtins.{node.id}"
         return ".".join([root, *parts])
+
+    def _starred(self, source: Source, name: str) -> str | None:
+        """The qualified name of what `from … import *` may have bound."""
+        if hasattr(builtins, name):
+            return None
+        for node in source.imports():
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                base = self.base_of(source, node)
+                module = self.by_name.get(base)
+                if module is None or name in module.text:
+                    return f"{base}.{name}"
+        return None
 
     def _is_bound(self, index: Uses, name: str) -> bool:
         if name in index.functions or name in index.classes:
