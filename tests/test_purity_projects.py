@@ -12,8 +12,22 @@ from pscdsl.report.text import render
 
 HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n"
 KERNEL = '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return '
-LIB = "import numpy as np\n\nX = 1.0\nLIST = [1.0]\nTABLE = np.ones(3, np.float32)\nMODE = 'a'\n"
-LIB += "def act(x):\n    return 2 * x\n\n\nclass C:\n    scale = 2.0\n    items = [1.0]\n"
+LIB = """import numpy as np
+
+X = 1.0
+LIST = [1.0]
+TABLE = np.ones(3, np.float32)
+MODE = "a"
+
+
+def act(x):
+    return 2 * x
+
+
+class C:
+    scale = 2.0
+    items = [1.0]
+"""
 
 
 def check(folder: Path, files: dict[str, str], *given: str) -> CheckResult:

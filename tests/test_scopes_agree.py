@@ -5,19 +5,21 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from pscdsl.frontend.check import find_kernels
+from pscdsl.frontend.check import check_definition, check_source, find_kernels
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.source import Source
 from pscdsl.kernel import Kernel
+from pscdsl.typing.diagnostics import Diagnostic, Severity
 from pscdsl.typing.signatures import Choice
 from pscdsl.verify import verify
+from tests.literate import Program, programs
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted([*(ROOT / "stdlib").glob("*.py"), *(ROOT / "examples").glob("*.py")])
@@ -63,3 +65,49 @@ def test_static_and_loaded_programs_agree(path: Path) -> None:
         assert str(static.signature) == str(loaded.signature)
         for choice in static.signature.choices() or []:
             assert program(static, choice) == program(loaded, choice), (name, str(choice))
+
+
+PURITY = ROOT / "tests" / "conformance" / "purity"
+PROGRAMS = [
+    pytest.param(program, id=f"{path.stem}: {program.name.rpartition(' - ')[2]}")
+    for path in sorted(PURITY.glob("*.md"))
+    for program in programs(path.read_text(encoding="utf-8"))
+]
+KNOWN_ONCE_LOADED = {
+    "A constant read from the clock by the module",
+    "Where and how the module was loaded",
+    "Helper default time",
+    "Aug assign in if",
+    "Aug assign in for",
+    "Cond global env",
+    "Cond global helper",
+    "An array that the module changes by +=",
+    "Module iter",
+}
+"""What the text leaves open and a module that was loaded has decided."""
+
+
+def errors(findings: Iterable[Diagnostic]) -> set[str]:
+    """The codes of the errors among findings."""
+    return {each.code for each in findings if each.severity is Severity.ERROR}
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_purity_is_the_same_from_source_and_loaded(case: Program, tmp_path: Path) -> None:
+    if case.name.rpartition(" - ")[2] in KNOWN_ONCE_LOADED:
+        pytest.skip("known once it is loaded")
+    path = tmp_path / f"purity_{tmp_path.name}.py"
+    path.write_text(case.text, encoding="utf-8")
+    try:
+        module = load(path)
+    except ImportError as missing:
+        pytest.skip(str(missing))
+    try:
+        found: set[str] = set()
+        for kernel in list(vars(module).values()):
+            if isinstance(kernel, Kernel) and kernel.definition.closure.scope.module == path.stem:
+                found |= errors(check_definition(kernel.definition)[0])
+        assert found == errors(check_source(case.text, str(path)).diagnostics)
+    finally:
+        del sys.modules[path.stem]

@@ -21,7 +21,14 @@ from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
-from pscdsl.frontend.loaded_texts import captures_beside, loaded_text, text_of
+from pscdsl.frontend.loaded_texts import (
+    captures_beside,
+    is_pythons,
+    loaded_text,
+    public_name,
+    refuse_derived,
+    text_of,
+)
 from pscdsl.frontend.records import Field, RecordClass
 from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
 from pscdsl.frontend.uses import uses
@@ -29,6 +36,7 @@ from pscdsl.frontend.values import (
     External,
     MapValue,
     Marker,
+    Once,
     Partial,
     RecordValue,
     VectorValue,
@@ -72,8 +80,11 @@ class LoadedModule:
         if name in self.cells:
             value = abstract(self.cells[name], name)
             self._admit_cell(name, value)
+        elif (imported := self._imported(name)) is not None:
+            value = imported
         elif name in self.namespace:
             value = abstract(self.namespace[name], name)
+            refuse_derived(self.namespace, name)
             if self.source is not None and not isinstance(value, External):
                 self.guard.admit(text_of(self.source, self.module), name, value)
         else:
@@ -97,6 +108,19 @@ class LoadedModule:
                 return imported_at_run_time(self, node)[name]
         raise KeyError(name)
 
+    def _imported(self, name: str) -> Any:
+        """A name that is imported from one of Python's own modules is known by where it is from."""
+        for node in () if self.source is None else self.source.imports():
+            if (
+                isinstance(node, ast.ImportFrom)
+                and not node.level
+                and is_pythons(node.module or "")
+            ):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        return External(f"{node.module}.{alias.name}")
+        return None
+
     def _admit_cell(self, name: str, value: Any) -> None:
         if self.source is None or self.function is None:
             return
@@ -119,6 +143,8 @@ class LoadedModuleValue:
 
     def lookup_attribute(self, name: str) -> Any:
         """`module.name`."""
+        if is_pythons(self.name):
+            return External(f"{self.name}.{name}")
         if not hasattr(self.module, name):
             raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
         value = abstract(getattr(self.module, name), f"{self.name}.{name}")
@@ -205,6 +231,9 @@ def _function(function: types.FunctionType) -> Any:
     inner = getattr(function, "__wrapped__", None)
     if isinstance(inner, types.FunctionType) and function.__module__.startswith("typeguard"):
         function = inner
+    home = str(function.__globals__.get("__name__"))
+    if home.partition(".")[0] in sys.stdlib_module_names:
+        return External(f"{home}.{function.__qualname__}")
     try:
         return closure_of(function)
     except Failure:
@@ -217,7 +246,7 @@ def _instance(value: Any, name: str) -> Any:
     if is_pvector(value):
         return VectorValue(tuple(abstract(each, name) for each in value))
     cls = record_class(_class_of(value))
-    if cls is not None:
+    if cls is not None and cls.kind != "namespace":
         read = value.__getitem__ if cls.kind == "precord" else functools.partial(getattr, value)
         return RecordValue(cls, {each: abstract(read(each), each) for each in cls.field_names()})
     items: Any = value
@@ -227,9 +256,24 @@ def _instance(value: Any, name: str) -> Any:
         return [abstract(each, name) for each in items]
     if type(value) is dict:
         return {key: abstract(each, str(key)) for key, each in items.items()}
+    if type(value) in (set, frozenset):
+        return {abstract(each, name) for each in items}
+    if type(value) in _ITERATORS:
+        return Once(_ITERATORS[type(value)], ())
     if hasattr(value, "__array__") and type(value).__module__.startswith(("jaxlib", "pscdsl")):
         return np.asarray(value)
-    return External(f"{type(value).__module__}.{type(value).__qualname__} object `{name}`")
+    home = public_name(type(value).__module__)
+    return External(f"{home}.{type(value).__qualname__} object `{name}`")
+
+
+_ITERATORS: dict[type, str] = {
+    zip: "a `zip`",
+    map: "a `map`",
+    filter: "a `filter`",
+    enumerate: "an enumeration",
+    reversed: "what `reversed` gives",
+    types.GeneratorType: "a generator",
+}
 
 
 _IDENTITIES: dict[int, tuple[Any, Any]] = {}
@@ -281,8 +325,10 @@ def _by_module(value: Any) -> Any:
         return Marker(f"{module}.{name}")
     if isinstance(value, types.BuiltinFunctionType):
         owner = value.__self__
-        module = owner.__name__ if isinstance(owner, types.ModuleType) else type(owner).__name__
-        return External(f"{module}.{value.__name__}")
+        if isinstance(owner, types.ModuleType):
+            return External(f"{public_name(owner.__name__)}.{value.__name__}")
+        home = public_name(type(owner).__module__)
+        return External(f"{home}.{type(owner).__name__}.{value.__name__}")
     if isinstance(value, np.ufunc):
         return External(f"numpy.{value.__name__}")
     return None
@@ -312,8 +358,8 @@ def _read_class(cls: type[Any]) -> Any:
             return External(f"numpy.{cls.__name__}")
     if cls.__module__ in KNOWN_MODULES or cls.__module__ == "builtins":
         return External(f"{cls.__module__}.{cls.__qualname__}")
-    if not _may_be_record(cls):
-        return External(f"{cls.__module__}.{cls.__qualname__}")
+    if is_pythons(cls.__module__):
+        return External(f"{public_name(cls.__module__)}.{cls.__qualname__}")
     module = sys.modules.get(cls.__module__)
     filename = getattr(module, "__file__", None)
     namespace = {} if module is None else vars(module)
@@ -333,17 +379,9 @@ def _derives(cls: type[Any], base: type[Any]) -> bool:
     return issubclass(cls, base)
 
 
-def _may_be_record(cls: type[Any]) -> bool:
-    return (
-        (_derives(cls, tuple) and hasattr(cls, "_fields"))
-        or hasattr(cls, "__dataclass_fields__")
-        or issubclass(cls, pyrsistent.PRecord | pyrsistent.PClass)
-    )
-
-
 def _without_source(cls: type[Any]) -> Any:
     """A record class that was made without a class statement."""
-    if _derives(cls, tuple):
+    if _derives(cls, tuple) and hasattr(cls, "_fields"):
         names: tuple[str, ...] = cls._fields
         fields = tuple(Field(name, None, None) for name in names)
         return RecordClass(cls.__name__, cls.__module__, "namedtuple", fields, {}, (), cls)

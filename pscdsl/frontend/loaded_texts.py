@@ -6,12 +6,21 @@ import linecache
 import os
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pscdsl.frontend.captures import Captures
+from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.known import known_module
 from pscdsl.frontend.source import Source, runtime_source, shown_path
+from pscdsl.frontend.values import External, Partial
+from pscdsl.narrowing import is_dict, is_sequence
+from pscdsl.typing.diagnostics import Failure
+
+if TYPE_CHECKING:
+    from pscdsl.frontend.project import Project
+    from pscdsl.frontend.scope import StaticModule
 
 
 class LoadedText:
@@ -21,7 +30,7 @@ class LoadedText:
         self.module = module.__name__
         self.is_package = hasattr(module, "__path__")
         self.place = shown_path(file) if os.path.exists(file) else file
-        self._file = file
+        self.file = file
         self._namespace = vars(module)
         self._source: Source | None = None
 
@@ -29,14 +38,14 @@ class LoadedText:
     def source(self) -> Source:
         """Its tree; a Failure if it is not Python."""
         if self._source is None:
-            found = runtime_source(self._file, self._namespace)
+            found = runtime_source(self.file, self._namespace)
             self._source = Source(self.place, "") if found is None else found
         return self._source
 
     @property
     def text(self) -> str:
         """Its text alone."""
-        return "".join(linecache.getlines(self._file))
+        return "".join(linecache.getlines(self.file))
 
 
 @dataclass(eq=False)
@@ -68,9 +77,9 @@ def text_of(source: Source, name: str) -> TextOf:
 
 
 def loaded_text(module: types.ModuleType) -> LoadedText | None:
-    """A loaded module's text; None if it is not written in Python."""
+    """A loaded module's text; None if it is not written in Python, or was installed."""
     file = getattr(module, "__file__", None)
-    if not isinstance(file, str) or not file.endswith(".py"):
+    if not isinstance(file, str) or not file.endswith(".py") or _is_installed(file):
         return None
     return LoadedText(module, file)
 
@@ -115,5 +124,85 @@ def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
 def _belongs(file: str, root: str) -> bool:
     if not file.startswith(os.path.join(root, "")):
         return False
-    inner = file[len(root) :].split(os.sep)
-    return not {"site-packages", "dist-packages"}.intersection(inner)
+    return _is_installed(root) or not _is_installed(file)
+
+
+def _is_installed(path: str) -> bool:
+    """Whether a file belongs to an installed package, whose modules no project writes to."""
+    return not {"site-packages", "dist-packages"}.isdisjoint(path.split(os.sep))
+
+
+_PROJECTS: dict[str, tuple[int, Project]] = {}
+
+
+def refuse_derived(namespace: Mapping[str, Any], name: str) -> None:
+    """Refuse what the module's text derives from something that is written: an alias, a partial."""
+    from pscdsl.frontend.purity import external_value
+
+    module = _as_written(namespace)
+    if module is None:
+        return
+    try:
+        value = module.own(name)
+    except (Failure, KeyError, RecursionError):
+        return  # what is loaded is known better than what is written
+    for each in _unknown(value):
+        if any(d.code in _LASTING for d in each.why):
+            raise Failure(external_value(each))
+
+
+def _unknown(value: Any) -> Iterator[External]:
+    """What is not known of a value: itself, items of it, or a function's defaults."""
+    if isinstance(value, External):
+        yield value
+    elif isinstance(value, Closure):
+        yield from (each for each in value.defaults.values() if isinstance(each, External))
+    elif isinstance(value, Partial):
+        for each in (value.function, *value.args, *value.kwargs.values()):
+            yield from _unknown(each)
+    elif is_sequence(value) or is_dict(value):
+        for each in value.values() if is_dict(value) else value:
+            yield from _unknown(each)
+
+
+_LASTING = ("PSC206", "PSC208")
+"""What makes a value unfit however it was computed."""
+
+
+def _as_written(namespace: Mapping[str, Any]) -> StaticModule | None:
+    """The module of a namespace, as its file says it."""
+    from pscdsl.frontend.files import Files
+    from pscdsl.frontend.project import Project
+
+    file = namespace.get("__file__")
+    if not isinstance(file, str) or not file.endswith(".py") or not os.path.isfile(file):
+        return None
+    root = _root(namespace)
+    texts = _beside(root, namespace)
+    count, project = _PROJECTS.get(root, (-1, None))
+    if project is None or count != len(texts):
+        given = [os.path.realpath(text.file) for text in texts]
+        project = Project(files=Files(given))
+        _PROJECTS[root] = (len(texts), project)
+    try:
+        return project.at(os.path.realpath(file))
+    except Failure:
+        return None
+
+
+_PUBLIC = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path"}
+
+
+def public_name(module: str) -> str:
+    """The name by which users know one of Python's own modules: `socket` of `_socket`."""
+    top, dot, rest = module.partition(".")
+    if top in _PUBLIC:
+        return _PUBLIC[top]
+    bare = top.lstrip("_")
+    return bare + dot + rest if top != "__main__" and bare in sys.stdlib_module_names else module
+
+
+def is_pythons(module: str) -> bool:
+    """Whether a module comes with Python, and its functions are known by name or not at all."""
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names and known_module(module) is None and top != "typing"

@@ -253,7 +253,7 @@ def _with(frame: Frame, node: ast.With) -> Outcome:
             what="`with`", rewrite="only `with psc.scope(name)` has a meaning"
         )
         if isinstance(function, External):
-            known = purity.external_call(function.name)
+            known = purity.external_use(function)
             finding = known if known.code.startswith("PSC2") else finding
         frame.report(manager, finding)
     return run(frame, node.body)
