@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyrsistent
 
 from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import Guard

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from pscdsl.report.cells import split_cell
 from pscdsl.report.sources import shown_path
-from pscdsl.report.summary import CheckedKernel, Hidden, count, ordered
+from pscdsl.report.summary import CheckedKernel, Hidden, count, ordered, vouched
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.fixes import Fix
 
@@ -32,6 +32,7 @@ def render(
             "unchecked": statuses.count("unchecked"),
             **{f"{severity.value}s": number for severity, number in counts.items()},
             **asdict(hidden or Hidden()),
+            "vouched": vouched(diagnostics),
         },
     }
     return json.dumps(document, indent=2) + "\n"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pscdsl.report.sources import shown_path
+from pscdsl.typing.codes.limits_vouched import Vouched
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
@@ -82,13 +83,20 @@ def sentence(
     findings = ", ".join(_many(n, s.value) for s, n in counts.items() if n) or "no errors"
     unchecked = sum(kernel.status == "unchecked" for kernel in kernels)
     checked = f"{_many(len(kernels) - unchecked, 'kernel')} checked in {_many(files, 'file')}"
-    aside = _aside(hidden or Hidden())
+    aside = _aside(hidden or Hidden(), len(vouched(diagnostics)))
     return f"{checked}{f', {unchecked} not checked' if unchecked else ''}: {findings}{aside}"
 
 
-def _aside(hidden: Hidden) -> str:
+def vouched(diagnostics: Iterable[Diagnostic]) -> list[str]:
+    """The functions that kernels call and that are taken to be pure at their author's word."""
+    return sorted({each.function for each in diagnostics if isinstance(each, Vouched)})
+
+
+def _aside(hidden: Hidden, trusted: int) -> str:
     """What else is to be known of the findings, in parentheses."""
     parts: list[str] = []
+    if trusted:
+        parts.append(f"{_many(trusted, 'function')} vouched for")
     if hidden.suppressed:
         parts.append(f"{hidden.suppressed} suppressed")
     if hidden.baselined:
