@@ -269,6 +269,7 @@ def test_json_holds_the_facts() -> None:
             "suppressed": 0,
             "baselined": 0,
             "stale": 0,
+            "vouched": [],
         },
     }
 
