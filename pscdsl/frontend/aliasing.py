@@ -83,6 +83,7 @@ class Tracker:
         if key in self._held:
             return
         self._held.add(key)
+        self.resolver.asked.add(f"file {holder.source.path}")
         source, name = holder.source, holder.name
         index = uses(source)
         for node in index.names.get(name, ()):

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import DTypeClass
 
+T = TypeVar("T", bound=Module)
 _COMPUTED = "setattr delattr __dict__ __setattr__ __delattr__ globals vars locals exec eval".split()
 """Words without which no attribute is stored under a computed name."""
 
@@ -100,26 +101,24 @@ class Captures:
         declared = _declared_outer(module.source, None, name, ast.Global)
         if declared is not None:
             return _finding(name, value, Write(module.source.span(declared)))
+        if _is_library(value):
+            return None
         if self._may_be_stored(resolver, module, name):
             tracker = self._followed(
                 resolver, module.place, lambda new: hold_module(new, module, (EVERY,))
             )
-            found = tracker.rebound.get(name)
-            if found is None and not _is_library(value):
-                found = tracker.rebound_by_computed_names
+            found = tracker.rebound.get(name, tracker.rebound_by_computed_names)
             if found is not None:
                 return _finding(name, value, found)
         return self._value(resolver, Holder(module.source, None, name), name, value)
 
     def _may_be_stored(self, resolver: Resolver, module: Module, name: str) -> bool:
         """Whether any text could store an attribute of this name; cheap, and mostly false."""
-        stored = re.compile(rf"\.\s*{re.escape(name)}\b(?!\s*[(\[.])")
-        own = any(word in module.text for word in ("globals", "vars", "exec", "eval"))
-        if own or any(stored.search(each.text) for each in resolver.naming(name)):
+        if any(word in module.text for word in ("globals", "vars", "exec", "eval")):
             return True
         last = module.module.rpartition(".")[2]
-        naming = {id(each) for each in resolver.naming(last, "modules", "import_module")}
-        return any(id(each) in naming for each in resolver.naming(*_COMPUTED))
+        resolver.asked |= {f"stored {name}", f"computed {last}"}
+        return bool(stored(resolver.texts_with, name) or computed(resolver.texts_with, last))
 
     def _followed(
         self, resolver: Resolver, key: object, start: Callable[[Tracker], None]
@@ -232,6 +231,18 @@ class Guard:
         self.searched.update(answer.searched)
         if answer.finding is not None:
             raise Failure(answer.finding)
+
+
+def stored(texts: Callable[..., list[T]], name: str) -> list[T]:
+    """The texts that may assign to an attribute of this name."""
+    pattern = re.compile(rf"\.\s*{re.escape(name)}\b(?!\s*[(\[.])")
+    return [each for each in texts(name) if pattern.search(each.text)]
+
+
+def computed(texts: Callable[..., list[T]], module: str) -> list[T]:
+    """The texts that may assign to attributes of a module by names that they compute."""
+    naming = {each.place for each in texts(module, "modules", "import_module")}
+    return [each for each in texts(*_COMPUTED) if each.place in naming]
 
 
 def is_mutable(value: Any) -> bool:

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from pscdsl.frontend.captures import Captures
+from pscdsl.frontend.captures import Captures, computed, stored
 from pscdsl.frontend.finding import Finder, absolute, is_language, module_name
 from pscdsl.frontend.reading import read_bytes
+from pscdsl.frontend.resolution import WORD
 from pscdsl.frontend.source import Source, from_bytes, shown_path
 from pscdsl.typing.diagnostics import Failure
 
@@ -84,6 +85,7 @@ class Files:
         self._sources: dict[str, Source | Failure] = {}
         self._digests: dict[str, str] = {}
         self._all: tuple[str, ...] | None = None
+        self._answers: dict[str, str] = {}
 
     def changed(self, contents: Mapping[str, bytes]) -> Files:
         """The same files with other contents in some; nothing is written."""
@@ -135,6 +137,11 @@ class Files:
         """All files, as far as their texts go."""
         return [FileText(self, path) for path in self.all() if not is_language(path)]
 
+    def texts_with(self, *words: str) -> list[FileText]:
+        """The files in which one of some words occurs."""
+        found = {path for word in words for path in self.mentioning(word)}
+        return [each for each in self.texts if each.path in found]
+
     @functools.cached_property
     def captures(self) -> Captures:
         """What these files write of each other."""
@@ -142,18 +149,37 @@ class Files:
 
     def mentioning(self, name: str) -> tuple[str, ...]:
         """The files in which a name occurs, in order: only these can write what it stands for."""
-        word = name.encode()
-        return tuple(path for path in self.all() if word in self._raw(path))
+        return tuple(self._words.get(name, ()))
+
+    @functools.cached_property
+    def _words(self) -> dict[str, list[str]]:
+        """The files in which each word occurs."""
+        found: dict[str, list[str]] = {}
+        for path in self.all():
+            for word in set(WORD.findall(self._raw(path).decode(errors="replace"))):
+                found.setdefault(word, []).append(path)
+        return found
 
     def answer_to(self, question: str) -> str:
         """What stands for the answer to a question about all files; it changes if the answer does.
 
         A word asks for the files in which it occurs, and for their content; `module NAME` for the
         files of a module and of those in it, not for their content; `file PATH` for the content of
-        one.
+        one; `stored NAME` for the files that may assign to an attribute of this name, `computed
+        NAME` for those that may assign to attributes of a module by names that they compute.
         """
+        if question not in self._answers:
+            self._answers[question] = self._answer_to(question)
+        return self._answers[question]
+
+    def _answer_to(self, question: str) -> str:
         kind, _, argument = question.partition(" ")
-        if not argument:
+        if kind in ("stored", "computed") and argument:
+            texts = stored(self.texts_with, argument) if kind == "stored" else ()
+            if kind == "computed":
+                texts = computed(self.texts_with, argument)
+            parts = [f"{each.place}\0{self.digest(each.path)}" for each in texts]
+        elif not argument:
             parts = [f"{path}\0{self.digest(path)}" for path in self.mentioning(question)]
         elif kind == "file":
             parts = [self.digest(os.path.realpath(argument))]

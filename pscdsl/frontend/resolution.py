@@ -80,7 +80,7 @@ Callee: TypeAlias = Target | Named | Method | Unknown
 Calls: TypeAlias = tuple[tuple[Source, ast.Call], ...]
 """The calls through which a function was entered, innermost last."""
 MAX_DEPTH = 12
-_WORD = re.compile(r"[^\W\d]\w*")
+WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Resolver:
@@ -93,7 +93,7 @@ class Resolver:
         """The words that were searched for."""
         self._kernels: dict[ast.AST, bool] = {}
         self._parsed: dict[str, bool] = {}
-        self._callees: dict[tuple[ast.expr, Calls], tuple[Callee, ...]] = {}
+        self._callees: dict[tuple[ast.expr, Calls], tuple[tuple[Callee, ...], frozenset[str]]] = {}
         self._entered: set[ast.expr] = set()
 
     @functools.cached_property
@@ -101,15 +101,19 @@ class Resolver:
         """The modules in whose text each word stands."""
         found: dict[str, list[Module]] = {}
         for module in self.modules.values():
-            for word in set(_WORD.findall(module.text)):
+            for word in set(WORD.findall(module.text)):
                 found.setdefault(word, []).append(module)
         return found
 
     def naming(self, *words: str) -> list[Module]:
         """The modules in whose text one of some words stands."""
         self.asked.update(words)
+        return [each for each in self.texts_with(*words) if self._is_python(each)]
+
+    def texts_with(self, *words: str) -> list[Module]:
+        """The same, Python or not, when the answer is asked for in another way."""
         found = {each.place: each for word in words for each in self.words.get(word, ())}
-        return [each for each in found.values() if self._is_python(each)]
+        return list(found.values())
 
     def _is_python(self, module: Module) -> bool:
         found = self._parsed.get(module.place)
@@ -217,6 +221,7 @@ class Resolver:
     def project_name(self, qualified: str) -> tuple[Module, str] | None:
         """A module of the project and the rest of a qualified name."""
         parts = qualified.split(".")
+        self.asked.add(f"module {parts[0]}")
         for count in range(len(parts), 0, -1):
             found = self.by_name.get(".".join(parts[:count]))
             if found is not None:
@@ -226,12 +231,15 @@ class Resolver:
     def callees(self, source: Source, node: ast.expr, calls: Calls = ()) -> tuple[Callee, ...]:
         """What a called expression may be."""
         key = (node, calls)
-        found = self._callees.get(key)
-        if found is None:
+        known = self._callees.get(key)
+        if known is None:
+            outer, self.asked = self.asked, set()
             self._entered.clear()
             found = tuple(dict.fromkeys(self._callee(source, node, calls, 0)))
-            self._callees[key] = found
-        return found
+            known = self._callees[key] = found, frozenset(self.asked)
+            self.asked = outer
+        self.asked |= known[1]
+        return known[0]
 
     def _callee(self, source: Source, node: ast.expr, calls: Calls, depth: int) -> Iterator[Callee]:
         if node in self._entered:
@@ -327,6 +335,7 @@ class Resolver:
             yield Named(qualified)
             return
         module, rest = place
+        self.asked.add(f"file {module.place}")
         name, _, member = rest.partition(".")
         found = False
         for target in self.definitions(module.source, None, name, depth):

@@ -89,7 +89,8 @@ def sentence(
 
 def vouched(diagnostics: Iterable[Diagnostic]) -> list[str]:
     """The functions that kernels call and that are taken to be pure at their author's word."""
-    return sorted({each.function for each in diagnostics if isinstance(each, Vouched)})
+    messages = {each.message() for each in diagnostics if each.code == Vouched.code}
+    return sorted(message.split("`")[1] for message in messages)
 
 
 def _aside(hidden: Hidden, trusted: int) -> str:
