@@ -8,7 +8,7 @@ answers to these questions, and from the same of the modules that were the answe
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.files import Files
@@ -16,7 +16,6 @@ from pscdsl.frontend.finding import Found, Question, absolute, module_name
 from pscdsl.frontend.resolution import Module
 from pscdsl.frontend.scope import StaticModule
 from pscdsl.frontend.source import Source
-from pscdsl.typing.diagnostics import Failure
 
 
 class Project:
@@ -95,16 +94,6 @@ class Project:
         """A module in a package, by the last part of its name."""
         full = f"{asker.module}.{name}"
         return self._answer(Question(asker.folders, name), asker, full)
-
-    def mentioning(self, name: str, asker: StaticModule) -> Iterator[StaticModule]:
-        """Every other module of the check in whose text a name occurs."""
-        asker.searched.add(name)
-        for path in self.files.mentioning(name):
-            if path != asker.path:
-                try:
-                    yield self.at(path)
-                except Failure:
-                    pass  # it is not Python, and changes nothing
 
     def _answer(self, question: Question, asker: StaticModule, name: str) -> StaticModule | None:
         found = self._ask(question, asker)

@@ -264,21 +264,6 @@ def imported_module(scope: StaticModule, node: ast.ImportFrom) -> StaticModule |
     return scope.project.module(node.module or "", scope)
 
 
-def resolved(scope: StaticModule, name: str) -> StaticModule | None:
-    """The module of the project that `import name` names; None if it cannot be read."""
-    try:
-        return scope.project.module(name, scope)
-    except Failure:
-        return None
-
-
-def submodule(module: StaticModule, name: str) -> StaticModule | None:
-    """A module in a package, if the package binds nothing else by this name."""
-    if not module.folders or module.names.of(name):
-        return None
-    return module.project.submodule(name, module)
-
-
 def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
     """A name of another module: what it binds, or a module in it.
 
