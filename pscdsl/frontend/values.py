@@ -221,12 +221,14 @@ def without_poison(value: Any, unknown: External) -> Any:
     return unknown
 
 
-def text(value: Any, form: str = "", how: Callable[[Any], str] = str) -> Any:
+def is_plain(value: object) -> bool:
+    """Whether a value's text is the same in a check and when the program runs."""
+    return value is None or isinstance(value, str | bool | int | float | complex)
+
+
+def text(value: Any) -> Any:
     """A static value as text; that of an array or a size is for messages only."""
-    plain = value is None or isinstance(value, str | bool | int | float | complex)
-    if plain:
-        return format(how(value) if how is not str else value, form)
-    return External(f"the text of {describe(value)}")
+    return str(value) if is_plain(value) else External(f"the text of {describe(value)}")
 
 
 def describe(value: object) -> str:
