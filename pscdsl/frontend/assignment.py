@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from pscdsl.builder import Value, Weak
 from pscdsl.frontend import operators, purity
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame
@@ -22,7 +23,9 @@ from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import Mutation
+from pscdsl.typing.codes.shapes import OutgrownUpdate
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.tree_differences import array_difference
 
 
 def assign(frame: Frame, target: ast.expr, value: Any) -> None:
@@ -143,4 +146,20 @@ def augment(frame: Frame, node: ast.AugAssign) -> None:
         rewrite = f"{name} = {name} {sign} …"
         raise Failure(Mutation(what=f"`{sign}=` on the {kind} `{name}`", rewrite=rewrite))
     frame.names[name] = POISON
-    frame.names[name] = operators.binary(frame, node, type(node.op).__name__, left, right)
+    result = operators.binary(frame, node, type(node.op).__name__, left, right)
+    if is_traced(left) and left.ndim and is_traced(result):
+        _require_place(frame, name, sign, left, result)
+    frame.names[name] = result
+
+
+def _require_place(
+    frame: Frame, name: str, sign: str, left: Value | Weak, result: Value | Weak
+) -> None:
+    """That the result has room in the array: NumPy writes it there."""
+    assert frame.program is not None
+    found = result.type
+    if isinstance(left, Weak) and found.dtype.kind <= left.kind:
+        found = found.with_dtype(left.dtype)  # it has no dtype yet that could be another
+    why = array_difference(frame.program.facts, found, left.type)
+    if why is not None:
+        raise Failure(OutgrownUpdate(name=name, sign=sign, left=left.type, found=found, why=why))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from pscdsl.typing.arrays import Shape, show_shape
+from pscdsl.typing.arrays import ArrayType, Shape, show_shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Size
@@ -84,3 +84,55 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
         if min(ranks) != max(ranks):
             return "sizes are aligned at the last axis; `x[:, None]` adds one at the end"
         return None
+
+
+class OutgrownUpdate(Diagnostic, code="PSC322"):
+    """`+=` gives an array another shape or dtype.
+
+    NumPy writes the result of `y += x` into the array `y`, and refuses where it has no room there:
+    an array neither grows nor changes its dtype.  What a kernel accepts runs under plain NumPy too.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n d"], y: f32["d"]) -> f32["n d"]:
+        y += x
+        return y
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n d"], y: f32["d"]) -> f32["n d"]:
+        y = y + x
+        return y
+    ```
+    """
+
+    name: str
+    sign: str
+    left: ArrayType
+    found: ArrayType
+    why: str
+
+    def message(self) -> str:
+        """Both types."""
+        return f"`{self.name} {self.sign}=` gives {self.found}, but `{self.name}` is {self.left}"
+
+    def label(self) -> str:
+        """What differs."""
+        return self.why
+
+    def help(self) -> str:
+        """What to write instead."""
+        return f"`{self.name} = {self.name} {self.sign} …` binds the name to a new array"

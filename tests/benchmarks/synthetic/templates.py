@@ -115,7 +115,7 @@ def {name}(
     chosen = labels[:, None] == np.arange(classes, dtype=np.int32)
     smooth = np.where(chosen, 1.0 - {small}, {small})
     each = -(smooth * log_probabilities).sum(axis=-1)
-    focal = (1.0 - np.exp(-each)) ** {power}
+    focal = (-np.expm1(-each)) ** {power}
     penalty = {small} * np.square(logits).mean()
     return weighted_mean(focal * each, weights) + penalty
 ''',
