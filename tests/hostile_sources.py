@@ -232,7 +232,6 @@ def doubling() -> Iterator[Case]:
         "unpacked lists": ("[1]", "[*a, *a]"),
         "f-strings": ('"a"', 'f"{a}{a}"'),
         "comprehensions": ("[1]", "[b for b in a for c in (1, 2)]"),
-        "representations": ('"a"', "str([a, a])"),
         "zipped lists": ("[1, 2]", "list(zip(a, a))"),
     }.items():
         loop = f"a = {first}\nfor i in range(64):\n    a = {step}\nreturn x"
@@ -246,6 +245,7 @@ def doubling() -> Iterator[Case]:
             )
             yield f"a module's {name}", HEAD + names + KERNEL + "    return x * A64[0]\n", "PSC"
     for name, (first, step) in {
+        "representations": ('"a"', "str([a, a])"),
         "sizes": ("x.shape[0]", "a * a + 1"),
         "sums of sizes": ("x.shape[0]", "a + a"),
         "arrays": ("x", "np.concatenate([a, a])"),

@@ -18,6 +18,14 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from pscdsl.stdlib import losses
 
+
+@pytest.fixture(autouse=True)
+def _same_numbers() -> None:
+    """Each test draws the same numbers, whichever ran before it."""
+    global RANDOM
+    RANDOM = np.random.default_rng(7)
+
+
 RANDOM = np.random.default_rng(7)
 DTYPES = [np.float32, np.float64]
 SHAPES = [(1,), (5,), (3, 4), (2, 3, 4)]

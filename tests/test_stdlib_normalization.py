@@ -22,6 +22,15 @@ EPS: dict[Any, float] = {
     np.float32: 2.0**-23,
     np.float64: 2.0**-52,
 }
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers() -> None:
+    """Each test draws the same numbers, whichever ran before it."""
+    global RANDOM
+    RANDOM = np.random.default_rng(3)
+
+
 RANDOM = np.random.default_rng(3)
 DTYPES = [np.float32, np.float64]
 SPACES: list[tuple[int, ...]] = [(), (5,), (3, 4), (2, 3, 2)]

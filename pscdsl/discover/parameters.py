@@ -11,7 +11,7 @@ from pscdsl.frontend.annotations import spec_of
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.scope import StaticModule
-from pscdsl.frontend.values import Poison, Poisoned
+from pscdsl.frontend.values import External, Poison, Poisoned
 from pscdsl.typing.codes.limits_discovery import ObjectParameter, OpenParameters, SearchEnded
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.signatures import Spec, arrays_of
@@ -64,7 +64,7 @@ def unfit(
                     name=name, how=how, attributes=attributes, span=source.span(parameters[name])
                 )
             )
-        elif isinstance(closure.defaults.get(name), Poison | dict | list):
+        elif isinstance(closure.defaults.get(name), Poison | External | dict | list):
             found.append(
                 ObjectParameter(
                     name=name, how="default", attributes=(), span=source.span(parameters[name])
