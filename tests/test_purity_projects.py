@@ -217,3 +217,19 @@ def test_many_files_that_use_each_other_take_linear_time(tmp_path: Path) -> None
         files[f"m{number}.py"] = f"{use}{helper}{call}"
     files["main.py"] = main("import lib", "x * lib.TABLE[0]")
     assert codes(check(tmp_path, files)) == []
+
+
+@pytest.mark.parametrize(
+    "keeping",
+    [
+        'import store\n\nT = np.ones(3, np.float32)\nstore.D["a"] = T\n',
+        'from store import D\n\nT = np.ones(3, np.float32)\nD["a"] = T\n',
+        'from store import D as d\n\nT = np.ones(3, np.float32)\ne = d\ne.setdefault("a", T)\n',
+    ],
+)
+def test_what_another_file_keeps_and_writes_is_refused(tmp_path: Path, keeping: str) -> None:
+    store = 'D = {}\n\n\ndef touch():\n    D["a"][0] = 5\n'
+    kernel = '@psc.kernel\ndef f(x: f32["3"]) -> f32["3"]:\n    return x + T\n'
+    main = f"{HEAD}{keeping}\n\n{kernel}"
+    assert codes(check(tmp_path, {"store.py": store, "main.py": main})) == ["PSC206"]
+    assert not codes(check(tmp_path, {"store.py": "D = {}\n", "main.py": main}))

@@ -18,17 +18,15 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from pscdsl.stdlib import losses
 
+RANDOM = np.random.default_rng(7)
+DTYPES = [np.float32, np.float64]
+SHAPES = [(1,), (5,), (3, 4), (2, 3, 4)]
+
 
 @pytest.fixture(autouse=True)
 def _same_numbers() -> None:
     """Each test draws the same numbers, whichever ran before it."""
-    global RANDOM
-    RANDOM = np.random.default_rng(7)
-
-
-RANDOM = np.random.default_rng(7)
-DTYPES = [np.float32, np.float64]
-SHAPES = [(1,), (5,), (3, 4), (2, 3, 4)]
+    RANDOM.bit_generator.state = np.random.default_rng(7).bit_generator.state
 
 
 def run(kernel: Callable[..., Any], *args: Any) -> NDArray[Any]:

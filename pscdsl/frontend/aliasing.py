@@ -290,12 +290,19 @@ class Tracker:
             if isinstance(scope, FunctionNode) and owner.id in parameters(scope):
                 for each, given in self._given(source, scope, owner.id, calls):
                     self.contained(each, given, path, calls[:-1])
-            elif scope is not None and len(path) < MAX_CALLS:
+            elif len(path) < MAX_CALLS:
                 for value in assigned(index, scope, owner.id):
                     if isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
                         self.contained(source, value, path, calls)
+            if scope is None:
+                for module, name in self.resolver.origins(source, owner.id):
+                    self.hold(Holder(module.source, None, name), path)
         elif isinstance(owner, ast.Attribute):
             self.stored(owner.attr, path)
+            named = self.resolver.qualified(source, owner)
+            place = None if named is None else self.resolver.project_name(named)
+            if place is not None and place[1] == owner.attr:  # a module's own name
+                self.hold(Holder(place[0].source, None, owner.attr), path)
         elif isinstance(owner, ast.Subscript):
             self.contained(source, owner.value, (ITEM, *path), calls)
 
@@ -415,7 +422,13 @@ class Tracker:
                 self.hold(Holder(source, function, parameter.arg), path)
 
     def _returned(self, source: Source, function: FunctionNode, path: Path, calls: Calls) -> None:
-        """A function returns the value: to the call it was entered by, or to all."""
+        """A function returns the value: to the call it was entered by, or to all.
+
+        Methods that Python calls by itself, such as `__enter__`, have no calls in the text.
+        """
+        name = "" if isinstance(function, ast.Lambda) else function.name
+        if name.startswith("__") and uses(source).class_of(function) is not None:
+            self.may_write(source, function, f"whatever asks `{name}` for it")
         if calls:
             where, call = calls[-1]
             self.at(where, call, path, calls[:-1])

@@ -131,6 +131,13 @@ def _by_name(
     tracker: Tracker, source: Source, call: ast.Call, path: Path, place: int | str, name: str
 ) -> bool:
     """`setattr`, `getattr`: attributes whose names are given as strings."""
+    if name == "builtins.setattr" and place == 2:  # an object keeps the value
+        kept_as = text(call.args[1])
+        if kept_as is None:
+            tracker.may_write(source, call, "an attribute whose name is computed")
+        else:
+            tracker.stored(kept_as, path)
+        return True
     if place != 0 or name not in ("builtins.setattr", "builtins.delattr", "builtins.getattr"):
         return False
     attribute = text(call.args[1]) if len(call.args) > 1 else None
