@@ -405,7 +405,8 @@ SLOW = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n" + DYING.forma
     act="import time; time.sleep(60)"
 )
 INTERRUPTED = f"""
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, if a background job is tested
 from pscdsl.checking import workers
 workers._START = {SLOW!r}
 from pscdsl.cli import main
