@@ -10,11 +10,11 @@ import numpy as np
 import pyrsistent
 
 from pscdsl.arrays import Array
-from pscdsl.builder import fit
 from pscdsl.frontend.loaded import record_class
 from pscdsl.frontend.records import RecordClass
 from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
 from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.scalars import fit
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DEFAULT, KEY, U32, DType, Kind, accepts_weak

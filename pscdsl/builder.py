@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,7 +21,7 @@ from pscdsl.ir import Atom, Block, Equation, Literal, Scalar, Var
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Constant, SizeValue
 from pscdsl.primitives.shaping import Broadcast
-from pscdsl.typing import dtypes
+from pscdsl.scalars import fit, kind_of
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
@@ -343,55 +342,6 @@ def _reachable(value: Value, here: Builder) -> bool:
             return True
         block = block.outer
     return isinstance(value.atom, Literal)
-
-
-def kind_of(scalar: Scalar) -> Kind:
-    """The kind of a Python scalar."""
-    if isinstance(scalar, bool):
-        return Kind.BOOL
-    if isinstance(scalar, int):
-        return Kind.INT
-    return Kind.FLOAT if isinstance(scalar, float) else Kind.COMPLEX
-
-
-_LARGEST = {
-    dtypes.F16: 65519.9,
-    dtypes.BF16: 3.3961e38,
-    dtypes.F32: 3.4028235677e38,
-    dtypes.C64: 3.4028235677e38,
-}
-"""What is larger would be rounded to infinity."""
-
-
-def fit(value: Scalar, dtype: DType) -> Scalar:
-    """A Python scalar as one of a dtype; a Failure if that cannot hold it."""
-    if not accepts_weak(dtype, kind_of(value)):
-        raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
-    if dtype.kind is Kind.BOOL:
-        return bool(value)
-    if dtype.kind is Kind.FLOAT:
-        return _bounded(_real(value, dtype), value, dtype)
-    if dtype.kind is Kind.COMPLEX:
-        whole = value if isinstance(value, complex) else _real(value, dtype)
-        real, imag = (_bounded(part, value, dtype) for part in (whole.real, whole.imag))
-        return complex(real, imag)
-    low, high = dtype.range
-    if not low <= int(value) <= high:  # type: ignore[arg-type]
-        raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
-    return int(value)  # type: ignore[arg-type]
-
-
-def _bounded(part: float, value: Scalar, dtype: DType) -> float:
-    if abs(part) > _LARGEST.get(dtype, inf) and part not in (inf, -inf):
-        raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
-    return part
-
-
-def _real(value: Scalar, dtype: DType) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except OverflowError:
-        raise Failure(ScalarDoesNotFit(scalar="an integer this large", dtype=dtype)) from None
 
 
 def builder_of(operands: Sequence[object]) -> Builder:

@@ -30,6 +30,7 @@ TYPED_PROGRAM = FOUNDATION | {
     "narrowing",
     "numpy_dtypes",
     "primitive",
+    "scalars",
     "show",
     "verify",
 }
@@ -55,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     "configuration": FOUNDATION | {"findings", "report"},
     "ir": FOUNDATION | {"primitive", "show"},
     "hlo": FOUNDATION | {"ir"},
+    "scalars": FOUNDATION | {"ir"},
     "primitive": TYPED_PROGRAM | {"hlo"},
     "primitives": TYPED_PROGRAM,
     "builder": PRIMITIVES,

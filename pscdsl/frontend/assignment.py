@@ -78,7 +78,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
     elif is_traced(value):
         raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {value.type}"))
     else:
-        items = list(elements(frame, value, target))
+        items = list(elements(value))
     stars = [i for i, each in enumerate(names) if isinstance(each, ast.Starred)]
     if not stars:
         if len(items) != len(names):

@@ -8,7 +8,7 @@ from typing import Any
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.frontend.frames import inner_block
 from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.python_library import items_of
+from pscdsl.frontend.iteration import items_of
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import (
     MAX_ROUNDS,

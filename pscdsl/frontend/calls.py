@@ -51,7 +51,7 @@ def call(frame: Frame, node: ast.Call) -> Any:
     nodes: list[ast.expr] = []
     for each in node.args:
         if isinstance(each, ast.Starred):
-            items = elements(frame, evaluate(frame, each.value), each.value)
+            items = elements(evaluate(frame, each.value))
             args.extend(items)
             nodes.extend([each] * len(items))
         else:

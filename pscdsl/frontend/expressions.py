@@ -88,7 +88,7 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
     values: list[Any] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
-            values.extend(elements(frame, evaluate(frame, node.value), node.value))
+            values.extend(elements(evaluate(frame, node.value)))
         else:
             values.append(evaluate(frame, node))
     return values
@@ -319,7 +319,7 @@ def _generate(
         source = evaluate(inner if level else frame, generator.iter)
         if is_poisoned(source):
             raise Poisoned
-        items = elements(frame, source, generator.iter)
+        items = elements(source)
         with unrolling(frame, frame.span(generator.target), items):
             for item in items:
                 frame.session.step()

@@ -1,8 +1,7 @@
-"""What Python loops may run over while a kernel is elaborated."""
+"""What Python's loops and functions may run over while a kernel is elaborated."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +22,7 @@ from pscdsl.frontend.values import (
 from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.codes.language import LOOPS, NotStatic
 from pscdsl.typing.codes.language_arrays import LoopOverArray
+from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.codes.purity_state import SetOrder
 from pscdsl.typing.diagnostics import Failure
@@ -51,20 +51,34 @@ def unrolling(frame: Frame, place: Span, items: Sequence[Any]) -> Generator[None
             findings.append(finding)
 
 
-def elements(frame: Frame, value: Any, node: ast.expr) -> Sequence[Any]:
-    """The items of a static collection; a Failure for arrays and symbolic ranges."""
-    del frame, node
+def elements(value: Any) -> Sequence[Any]:
+    """What a loop runs over; a Failure for arrays and symbolic ranges."""
     if isinstance(value, Poison):
         raise Poisoned
+    if isinstance(value, range) and len(value) > MAX_UNROLL:
+        raise Failure(NotStatic(what=f"a loop of {len(value)} steps (at most {MAX_UNROLL})"))
+    return _items(value, "a loop over {}")
+
+
+def items_of(value: Any) -> Sequence[Any]:
+    """The items of a static collection, as Python's functions take them."""
+    if isinstance(value, range) and len(value) > MAX_UNROLL:
+        raise Failure(TooLarge(what=f"a range of {len(value)} numbers"))
+    return _items(value, "what {} holds")
+
+
+def unordered(value: Any) -> Sequence[Any]:
+    """The items of a static collection, for whoever does not care for their order."""
+    if isinstance(value, set | frozenset):
+        return list(value)  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+    return items_of(value)
+
+
+def _items(value: Any, unknown: str) -> Sequence[Any]:
+    """The items in their order; `unknown` is what is said of a value without any."""
     if is_traced(value):
         raise Failure(LoopOverArray(found=str(value.type)))
-    if is_sequence(value):
-        return value
-    if isinstance(value, str):
-        return tuple(value)
-    if isinstance(value, range):
-        if len(value) > MAX_UNROLL:
-            raise Failure(NotStatic(what=f"a loop of {len(value)} steps (at most {MAX_UNROLL})"))
+    if is_sequence(value) or isinstance(value, range | str):
         return value
     if is_dict(value):
         return tuple(value)
@@ -82,4 +96,4 @@ def elements(frame: Frame, value: Any, node: ast.expr) -> Sequence[Any]:
         return tuple(value.fields.values())
     if isinstance(value, External):
         raise Failure(external_value(value))
-    raise Failure(NotStatic(what=f"a loop over {describe(value)}", rewrite=LOOPS))
+    raise Failure(NotStatic(what=unknown.format(describe(value)), rewrite=LOOPS))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pscdsl.frontend.frames import Frame, session_of
-from pscdsl.frontend.iteration import MAX_UNROLL
+from pscdsl.frontend.iteration import items_of, unordered
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import replaced
 from pscdsl.frontend.values import (
@@ -26,48 +26,13 @@ from pscdsl.frontend.values import (
     text,
 )
 from pscdsl.meanings import MEANINGS
-from pscdsl.narrowing import is_dict, is_known_array, is_sequence, is_tuple
+from pscdsl.narrowing import is_dict, is_known_array, is_tuple
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
-from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
+from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
 from pscdsl.typing.codes.language_evaluation import TooLarge
-from pscdsl.typing.codes.purity_state import SetOrder
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
-
-
-def items_of(value: Any) -> Sequence[Any]:
-    """The items of a static collection."""
-    if is_traced(value):
-        raise Failure(LoopOverArray(found=str(value.type)))
-    if isinstance(value, range) and len(value) > MAX_UNROLL:
-        raise Failure(TooLarge(what=f"a range of {len(value)} numbers"))
-    if isinstance(value, MapValue):
-        return sorted(value.items)
-    if isinstance(value, VectorValue):
-        return value.items
-    if isinstance(value, Once):
-        return value.take()
-    if isinstance(value, set | frozenset):
-        raise Failure(SetOrder())
-    if isinstance(value, RecordValue):
-        value.cls.refuse_special("__iter__")
-    if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
-        return tuple(value.fields.values())
-    if is_sequence(value) or isinstance(value, range | str):
-        return value
-    if is_dict(value):
-        return list(value)
-    if isinstance(value, External):
-        raise Failure(external_value(value))
-    raise Failure(NotStatic(what=f"what {describe(value)} holds", rewrite=LOOPS))
-
-
-def unordered(value: Any) -> Sequence[Any]:
-    """The items of a static collection, for whoever does not care for their order."""
-    if isinstance(value, set | frozenset):
-        return list(value)  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
-    return items_of(value)
 
 
 def _call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:

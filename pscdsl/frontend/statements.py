@@ -196,7 +196,7 @@ def _for(frame: Frame, node: ast.For) -> Outcome:
     if isinstance(source, Poison):
         return _unrolled_in_doubt(frame, node)
     try:
-        items = elements(frame, source, node.iter)
+        items = elements(source)
     except Failure as failure:
         frame.session.report(failure.at(frame.span(node.iter)))
         return _unrolled_in_doubt(frame, node)

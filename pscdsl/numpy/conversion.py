@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value, Weak, kind_of
+from pscdsl.builder import Builder, Value, Weak
 from pscdsl.ir import Scalar
 from pscdsl.meanings import function
 from pscdsl.narrowing import is_sequence
@@ -18,6 +18,7 @@ from pscdsl.numpy.shorthand import joined, reshaped
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.creation import Constant
 from pscdsl.primitives.elementwise import Bitcast
+from pscdsl.scalars import kind_of
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
