@@ -22,6 +22,7 @@ from pscdsl.typing.dims import Dim, Size, substitute
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
+    from pscdsl.interpreters.cut import Cut
     from pscdsl.ir import Block, Function
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -83,25 +84,53 @@ class Primitive:
         """The translation to StableHLO."""
         raise NotImplementedError
 
+    def differentiate(
+        self, primals: Sequence[Value], tangents: Sequence[Value | None]
+    ) -> tuple[Sequence[Value], Sequence[Value | None]]:
+        """The results and their tangents; None stands for a zero tangent.
+
+        Primitives that hold programs have a rule of their own here, all others have `jvp`.
+        """
+        outputs = self.bind(*primals)
+        return outputs, self.jvp(outputs, primals, tangents)
+
     def jvp(
         self,
         outputs: Sequence[Value],
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        """The tangents of the results; None stands for a zero tangent."""
+        """The tangents of the results, linear in those of the operands; None stands for zero.
+
+        A tangent has the type of its primal; at least one is given.  What has no tangents (bool,
+        integers, keys) has None.
+        """
         raise Failure(NoRule(primitive=self.label, rule="a derivative"))
+
+    def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
+        """The equation in a program that is cut in two, with an operand that is known late.
+
+        Late results depend on late operands.  Primitives that hold programs split those.
+        """
+        return cut.late.bind(self, [cut.later(each) for each in operands])
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        """Cotangents of the operands in which it is linear (given by their types)."""
+        """Cotangents of the operands in which it is linear, which are given by their types.
+
+        At least one cotangent of a result is given; None stands for zero, and for the cotangents
+        of the other operands.
+        """
         raise Failure(NoRule(primitive=self.label, rule="a transpose"))
 
     def batch(
-        self, operands: Sequence[Value], axes: Sequence[int | None]
-    ) -> tuple[Sequence[Value], Sequence[int | None]]:
-        """The same over a batch; an axis tells where an operand carries the batch, if it does."""
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        """The same over a batch of operands: the results, and which of them are batched.
+
+        What is batched has the batch as its first axis, of this size; at least one operand is.
+        """
         raise Failure(NoRule(primitive=self.label, rule="a batching rule"))
 
     def cost(self, inputs: Types, outputs: Types) -> Size:

@@ -174,13 +174,13 @@ def groups(primitive: Primitive, inputs: Sequence[Atom]) -> list[tuple[str, Sequ
 
 @groups.register
 def _(primitive: Scan, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    _, carry, arrays = primitive.split(inputs)
+    _, carry, arrays = primitive.roles(inputs)
     return [("carry", carry), ("over", arrays)]
 
 
 @groups.register
 def _(primitive: While, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    return [("carry", primitive.split(inputs)[2])]
+    return [("carry", primitive.roles(inputs)[2])]
 
 
 @groups.register
@@ -202,12 +202,12 @@ def nested(primitive: Primitive, inputs: Sequence[Atom]) -> list[Nested]:
 
 @nested.register
 def _(primitive: Scan, inputs: Sequence[Atom]) -> list[Nested]:
-    return [Nested("step", primitive.body, primitive.split(inputs)[0])]
+    return [Nested("step", primitive.body, primitive.roles(inputs)[0])]
 
 
 @nested.register
 def _(primitive: While, inputs: Sequence[Atom]) -> list[Nested]:
-    by_cond, by_body, _ = primitive.split(inputs)
+    by_cond, by_body, _ = primitive.roles(inputs)
     return [Nested("cond", primitive.cond, by_cond), Nested("step", primitive.body, by_body)]
 
 

@@ -105,6 +105,8 @@ def between(low: float, high: float) -> Domain:
     def draw(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
         if kind.is_complex:
             return _complex(kind, *(draw(rng, kind.real, shape) for _ in range(2)))
+        if kind is BOOL or kind is KEY:
+            return anything(rng, kind, shape)
         return np.asarray(rng.uniform(low, high, shape)).astype(to_numpy(kind))
 
     return draw
@@ -135,6 +137,7 @@ class Row:
     tolerance   how many units in the last place results may differ
     absolute    how much they may differ at any size, beside that
     signed_zeros   whether zeros must agree in sign
+    smooth      values of the operands, or of each, near which derivatives exist
     """
 
     primitive: Primitive
@@ -145,6 +148,7 @@ class Row:
     absolute: float = 0
     signed_zeros: bool = True
     facts: Assumptions = Assumptions()  # noqa: RUF009
+    smooth: Domain | tuple[Domain, ...] | None = None
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.env().items())
@@ -159,7 +163,20 @@ class Row:
 
     def draw(self, rng: np.random.Generator) -> tuple[NDArray, ...]:
         """Operands."""
-        domain = self.domain
+        return self._drawn(rng, self.domain)
+
+    def draw_smooth(self, rng: np.random.Generator) -> tuple[NDArray, ...]:
+        """Operands near which derivatives exist; those without tangents as always."""
+        smooth = between(0.2, 0.9) if self.smooth is None else self.smooth
+        near = self._drawn(rng, smooth)
+        return tuple(
+            x if each.dtype.is_inexact else y
+            for each, x, y in zip(self.operands, near, self.draw(rng), strict=True)
+        )
+
+    def _drawn(
+        self, rng: np.random.Generator, domain: Domain | tuple[Domain, ...]
+    ) -> tuple[NDArray, ...]:
         domains = (domain,) * len(self.operands) if callable(domain) else domain
         env = self.env()
         return tuple(

@@ -239,8 +239,8 @@ class Walk:
             self.new(var, sources=sources)
 
     def _scan(self, primitive: Scan, equation: Equation) -> None:
-        captured, carry, arrays = primitive.split(equation.inputs)
-        held, state, rows = primitive.split(primitive.body.params)
+        captured, carry, arrays = primitive.roles(equation.inputs)
+        held, state, rows = primitive.roles(primitive.body.params)
         loop = Loop(self, state, Often.of(primitive.length, self.ledger.facts))
         for turn in loop.turns():
             self.enter(held, captured)
@@ -251,7 +251,7 @@ class Walk:
         loop.leave(equation.outputs, carry)
 
     def _while(self, primitive: While, equation: Equation) -> None:
-        by_cond, by_body, carry = primitive.split(equation.inputs)
+        by_cond, by_body, carry = primitive.roles(equation.inputs)
         held, state = _parts(primitive.body.params, primitive.body_captured)
         asked, tested = _parts(primitive.cond.params, primitive.cond_captured)
         loop = Loop(self, state, Often(never=True, several=True))

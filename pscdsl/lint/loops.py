@@ -41,7 +41,7 @@ class Loops:
 
     def scan(self, at: Equation, primitive: Scan, order: Order, operands: Ranges) -> Ranges:
         """The results of a loop over a known number of steps."""
-        captured, init, arrays = primitive.split(operands)
+        captured, init, arrays = primitive.roles(operands)
         body, count, length = primitive.body, primitive.carried, primitive.length
         inside = order
         if not order.at_most(1, length):
@@ -135,7 +135,7 @@ class Loops:
 
     def repeat(self, at: Equation, primitive: While, order: Order, operands: Ranges) -> Ranges:
         """The results of a loop that ends when its condition fails."""
-        by_cond, by_body, init = primitive.split(operands)
+        by_cond, by_body, init = primitive.roles(operands)
         by_cond, by_body, init = (_unreached(each) for each in (by_cond, by_body, init))
         cond, body = primitive.cond, primitive.body
         dtypes = [var.type.dtype for var in at.outputs]

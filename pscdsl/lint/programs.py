@@ -50,7 +50,7 @@ class Program:
             case Scan():
                 self._capture(primitive.body, operands[: primitive.captured])
             case While():
-                by_cond, by_body, _ = primitive.split(operands)
+                by_cond, by_body, _ = primitive.roles(operands)
                 self._capture(primitive.cond, by_cond)
                 self._capture(primitive.body, by_body)
             case Switch():

@@ -31,8 +31,8 @@ class Forward(Straight):
 
     def scan(self, scan: Scan, inputs: tuple[Atom, ...], equation: Equation, scope: Scope) -> None:
         """Add a loop without the carries that stay as they are."""
-        captured, carry, arrays = scan.split(inputs)
-        params, held, passed = scan.split(scan.body.params)
+        captured, carry, arrays = scan.roles(inputs)
+        params, held, passed = scan.roles(scan.body.params)
         results = scan.body.results
         fixed, moving = _fixed(held, results)
         scope.names.update({equation.outputs[i]: carry[i] for i in fixed})
@@ -107,7 +107,7 @@ class Forward(Straight):
         self, loop: While, inputs: tuple[Atom, ...], equation: Equation, scope: Scope
     ) -> None:
         """Add a loop without the carries that stay as they are."""
-        by_cond, by_body, carry = loop.split(inputs)
+        by_cond, by_body, carry = loop.roles(inputs)
         cond, cond_held = _parted(loop.cond.params, loop.cond_captured)
         body, held = _parted(loop.body.params, loop.body_captured)
         fixed, moving = _fixed(held, loop.body.results)

@@ -60,7 +60,7 @@ class Pruner:
     def scan(self, scan: Scan, equation: Equation, used: Collection[Atom]) -> Equation:
         """A loop without the carries that only lead to themselves."""
         body, results = scan.body, scan.body.results
-        captured, held, arrays = scan.split(body.params)
+        captured, held, arrays = scan.roles(body.params)
         wanted = [var in used for var in equation.outputs]
         wanted[: scan.carried] = _live(body, held, wanted)
         new, needed = self.pruned(body, _where(results, wanted))

@@ -1,0 +1,70 @@
+"""Programs appended to others, and closed blocks made from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pscdsl.builder import Builder, Program, Value
+from pscdsl.ir import Atom, Block, Equation, Literal, Var
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+
+
+class Environment:
+    """The values that the atoms of a block stand for, on the way through it."""
+
+    def __init__(self, here: Builder, params: Sequence[Var], values: Sequence[Value]) -> None:
+        self.here = here
+        self.values: dict[Atom, Value] = dict(zip(params, values, strict=True))
+
+    def __getitem__(self, atom: Atom) -> Value:
+        if isinstance(atom, Literal):
+            return Value(self.here, atom)
+        return self.values[atom]
+
+    def all(self, atoms: Sequence[Atom]) -> list[Value]:
+        """The values of several atoms."""
+        return [self[atom] for atom in atoms]
+
+
+def append(here: Builder, equation: Equation, operands: Sequence[Value]) -> list[Value]:
+    """An equation once more, of other operands; its types are derived again where these differ."""
+    atoms = tuple([v.atom if v.builder is here else here.atom(v) for v in operands])
+    given = equation.inputs
+    if all(a.type == b.type for a, b in zip(atoms, given, strict=True)):
+        outputs = tuple([Var(var.type, var.hint) for var in equation.outputs])
+    else:
+        types = equation.primitive.type_rule(here.facts, *[atom.type for atom in atoms])
+        outputs = tuple([Var(t, v.hint) for t, v in zip(types, equation.outputs, strict=True)])
+    here.equations.append(Equation(equation.primitive, atoms, outputs, here.program.span))
+    return [Value(here, var) for var in outputs]
+
+
+def replay(here: Builder, block: Block, operands: Sequence[Value]) -> list[Value]:
+    """The results of a block, its equations appended to the innermost one."""
+    env = Environment(here, block.params, operands)
+    program = here.program
+    place = program.span
+    for equation in block.equations:
+        program.span = equation.span
+        results = append(program.current, equation, env.all(equation.inputs))
+        env.values.update(zip(equation.outputs, results, strict=True))
+    program.span = place
+    return env.all(block.results)
+
+
+def closed(
+    facts: Assumptions,
+    types: Sequence[ArrayType],
+    build: Callable[[Builder, list[Value]], Sequence[Value]],
+) -> Block:
+    """A block with parameters of these types, and the results that `build` makes of them."""
+    here = Program(facts).current
+    params = [here.parameter(each) for each in types]
+    return here.finish(params, build(here, params))[0]
+
+
+def zeros(here: Builder, type: ArrayType) -> Value:  # noqa: A002
+    """Zeros of a numeric type."""
+    zero: complex = 0j if type.dtype.is_complex else 0.0 if type.dtype.is_float else 0
+    return here.full(zero, type.shape, type.dtype)

@@ -1,0 +1,23 @@
+"""Calls and control flow: primitives that hold functions and blocks.
+
+Blocks are closed, so what a block needs from outside is passed to it: captured operands come
+first, and they are the same in every step of a loop.
+"""
+
+from pscdsl.primitives.control.base import Control, block_cost, same_type, substitute_block
+from pscdsl.primitives.control.call import Call, function_cost
+from pscdsl.primitives.control.scan import Scan
+from pscdsl.primitives.control.switch import Switch
+from pscdsl.primitives.control.while_loop import While
+
+__all__ = [
+    "Call",
+    "Control",
+    "Scan",
+    "Switch",
+    "While",
+    "block_cost",
+    "function_cost",
+    "same_type",
+    "substitute_block",
+]

@@ -1,0 +1,129 @@
+"""Loops over the leading axis of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pscdsl.ir import Block
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl.primitives.control.base import Control, block_cost
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import I32, I64, KEY
+
+
+@dataclass(frozen=True)
+class Scan(Control, name="scan"):
+    """A loop over the leading axis of arrays that carries values from step to step.
+
+    Operands: what the body captures, the first carry, the arrays; the body takes a slice of each
+    array and gives the next carry and what is to be stacked.  Results: the last carry, the stacks.
+    `reverse` starts at the end; stacks keep the order of the arrays.
+    """
+
+    body: Block
+    captured: int
+    carried: int
+    length: Size
+    reverse: bool = False
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        captured, carry, arrays = self.roles(operands)
+        slices: list[ArrayType] = []
+        for each in arrays:
+            if not each.shape or not facts.equal(each.shape[0], self.length):
+                self.ill_typed(f"an operand is {each}, the length is {self.length}")
+            slices.append(each.with_shape(each.shape[1:]))
+        self.require(facts, "what the body takes", (*captured, *carry, *slices), self.body.in_types)
+        results = self.body.out_types
+        if len(carry) != self.carried:
+            self.ill_typed(f"{self.carried} operands carried, {len(carry)} given")
+        self.require(facts, "the next carry", results[: self.carried], carry)
+        if not facts.proves(Fact("<=", 0, self.length)):
+            self.ill_typed(f"the length {self.length} may be negative")
+        stacks = [each.with_shape((self.length, *each.shape)) for each in results[self.carried :]]
+        return (*carry, *stacks)
+
+    def roles(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Operands by role: captured, the carry, the arrays."""
+        first, second = self.captured, self.captured + self.carried
+        return list(operands[:first]), list(operands[first:second]), list(operands[second:])
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        captured, carry, arrays = self.roles(operands)
+        length = here.size(self.length)
+        stacks: list[NDArray] = []
+        for each in self.body.out_types[self.carried :]:
+            shape = (length, *here.shape(each.shape), *((2,) if each.dtype is KEY else ()))
+            stacks.append(np.zeros(shape, to_numpy(each.dtype)))
+        for step in reversed(range(length)) if self.reverse else range(length):
+            results = here.block(self.body, [*captured, *carry, *(x[step] for x in arrays)])
+            carry = list(results[: self.carried])
+            for stack, result in zip(stacks, results[self.carried :], strict=True):
+                stack[step] = result
+        return (*carry, *stacks)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        captured, carry, arrays = self.roles(operands)
+        stacks = [hlo.full(0, each) for each in outputs[self.carried :]]
+        length = hlo.size(self.length)
+        if length == 0:
+            return (*carry, *stacks)
+        counter = ArrayType(I32 if length <= I32.range[1] else I64)
+        taken = self.body.in_types[self.captured + self.carried :]
+        given = self.body.out_types[self.carried :]
+
+        def body(now: Sequence[H]) -> Sequence[H]:
+            step, *state = now
+            index = step
+            if self.reverse:
+                index = hlo.binary("subtract", hlo.full(length - 1, counter), step)
+            zero = hlo.full(0, counter)
+            slices = [
+                _pick(hlo, x, index, zero, each) for x, each in zip(arrays, taken, strict=True)
+            ]
+            results = hlo.block(self.body, [*captured, *state[: self.carried], *slices])
+            stacked = [
+                _put(hlo, stack, result, index, zero, each)
+                for stack, result, each in zip(
+                    state[self.carried :], results[self.carried :], given, strict=True
+                )
+            ]
+            following = hlo.binary("add", step, hlo.full(1, counter))
+            return (following, *results[: self.carried], *stacked)
+
+        results = hlo.while_loop(
+            (hlo.full(0, counter), *carry, *stacks),
+            lambda now: hlo.compare("LT", now[0], hlo.full(length, counter)),
+            body,
+        )
+        return results[1:]
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return block_cost(self.body) * self.length
+
+
+def _pick(hlo: Hlo, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
+    """The slice of an array at an index of its leading axis."""
+    stored = hlo.type_of(x).shape  # a key has one more axis than its type says
+    (row,) = hlo.op(
+        "dynamic_slice",
+        (x, index, *(zero for _ in stored[1:])),
+        (type.with_shape((1, *type.shape)),),
+        {"slice_sizes": hlo.i64_array((1, *stored[1:]))},
+    )
+    return hlo.reshape(row, type)
+
+
+def _put(hlo: Hlo, stack: H, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
+    """The array with a slice replaced at an index of its leading axis."""
+    stored = hlo.type_of(stack)
+    row = hlo.reshape(x, type.with_shape((1, *type.shape)))
+    starts = (index, *(zero for _ in stored.shape[1:]))
+    return hlo.op("dynamic_update_slice", (stack, row, *starts), (stored,))[0]

@@ -1,0 +1,60 @@
+"""Loops that end when a condition says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pscdsl.ir import Block
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl.primitives.control.base import Control, block_cost
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL
+
+
+@dataclass(frozen=True)
+class While(Control, name="while"):
+    """Repeat a body while a condition on the carry holds.
+
+    Operands: what the condition captures, what the body captures, the carry.  Both blocks take
+    what they capture and then the carry; results: the carry.
+    """
+
+    cond: Block
+    body: Block
+    cond_captured: int
+    body_captured: int
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        by_cond, by_body, carry = self.roles(operands)
+        self.require(facts, "what the condition takes", (*by_cond, *carry), self.cond.in_types)
+        self.require(facts, "the condition's result", self.cond.out_types, (ArrayType(BOOL),))
+        self.require(facts, "what the body takes", (*by_body, *carry), self.body.in_types)
+        self.require(facts, "the next carry", self.body.out_types, carry)
+        return tuple(carry)
+
+    def roles(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Operands by role: captured by the condition, captured by the body, the carry."""
+        first, second = self.cond_captured, self.cond_captured + self.body_captured
+        return list(operands[:first]), list(operands[first:second]), list(operands[second:])
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        by_cond, by_body, carry = self.roles(operands)
+        while here.block(self.cond, [*by_cond, *carry])[0]:
+            carry = list(here.block(self.body, [*by_body, *carry]))
+        return tuple(carry)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        by_cond, by_body, carry = self.roles(operands)
+        return hlo.while_loop(
+            carry,
+            lambda now: hlo.block(self.cond, [*by_cond, *now])[0],
+            lambda now: hlo.block(self.body, [*by_body, *now]),
+        )
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        """Of one step: how many there will be is not known."""
+        return block_cost(self.cond) + block_cost(self.body)

@@ -1,0 +1,302 @@
+"""What holds of every primitive's derivatives and batches, on every row of the law table.
+
+Each row becomes a program of one equation, in f64.  Its tangents are compared with differences of
+the values, its transpose with its tangents, its second derivative with differences of the first,
+and a batch with a loop; each also under the others.  Every program passes the verifier with its
+sizes as symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from pscdsl.evaluate import evaluate
+from pscdsl.interpreters.batching import batch_block
+from pscdsl.interpreters.cut import split_block
+from pscdsl.interpreters.jvp import Mask, has_tangent, jvp_block
+from pscdsl.interpreters.transpose import transpose_block
+from pscdsl.ir import Block, Equation, Function, Var
+from pscdsl.primitive import Primitive
+from pscdsl.primitives.elementwise import Elementwise
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import name
+from pscdsl.typing.dtypes import C64, C128, F64, KEY, DType
+from pscdsl.verify import verify
+from tests.law_rows import NDArray, Row
+from tests.test_primitive_laws import COVERED, ROWS
+
+STEP = 1e-6
+BATCH = 3
+LARGEST = 4000
+"""Rows with larger operands are run at smaller sizes."""
+
+
+def wide(dtype: DType) -> DType:
+    """The dtype of a kind in which differences are precise."""
+    return F64 if dtype.is_float else C128 if dtype is C64 else dtype
+
+
+def in_f64(row: Row) -> Row | None:
+    """The row in f64, at small sizes; None where there is no such row."""
+    primitive: Primitive = row.primitive
+    if is_dataclass(primitive) and not isinstance(primitive, Elementwise):
+        found = {each.name: getattr(primitive, each.name) for each in fields(primitive)}
+        changed = {k: wide(v) for k, v in found.items() if isinstance(v, DType) and v.is_inexact}
+        primitive = replace(primitive, **changed)
+    operands = tuple(each.with_dtype(wide(each.dtype)) for each in row.operands)
+    sizes = {key: min(size, 5) if size > 100 else size for key, size in row.sizes.items()}
+    result = replace(row, primitive=primitive, operands=operands, sizes=sizes)
+    try:
+        primitive.type_rule(row.facts, *operands)
+    except Failure:
+        return None
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A program of one equation, and operands for it."""
+
+    row: Row
+    block: Block
+    operands: tuple[NDArray, ...]
+    active: Mask
+
+    def run(
+        self, block: Block, operands: Sequence[NDArray], batched: bool = False
+    ) -> list[NDArray]:
+        """The results of a block in the row's sizes, after its verification."""
+        sizes = {**self.row.env(), **({"batch": BATCH} if batched else {})}
+        function = Function("law", tuple(sizes), self.row.facts, block)
+        verify(function)
+        return list(evaluate(function, sizes, operands))
+
+
+def block_of(row: Row) -> Block:
+    """The program of one equation."""
+    inputs = tuple(Var(each) for each in row.operands)
+    outputs = tuple(Var(t) for t in row.primitive.type_rule(row.facts, *row.operands))
+    return Block(inputs, (Equation(row.primitive, inputs, outputs),), outputs)
+
+
+@lru_cache(maxsize=1)
+def cases_of(primitive: str) -> list[Case]:
+    """The different programs that the rows of a primitive make."""
+    found: dict[object, Case] = {}
+    for row in ROWS[primitive]:
+        wider = in_f64(row)
+        if wider is None:
+            continue
+        operands = wider.draw_smooth(np.random.default_rng(1))
+        block = block_of(wider)
+        active = tuple(map(has_tangent, block.in_types))
+        key = (repr(wider), wider.facts)
+        found.setdefault(key, Case(wider, block, operands, active))
+    return list(found.values())
+
+
+def differentiable(primitive: str) -> Iterator[Case]:
+    """Those with tangents."""
+    for case in cases_of(primitive):
+        if any(case.active) and any(map(has_tangent, case.block.out_types)):
+            yield case
+
+
+def tangents(case: Case, types: Sequence[ArrayType], arrays: Sequence[NDArray]) -> list[NDArray]:
+    """Directions, one for each array that has a tangent."""
+    rng = np.random.default_rng(2)
+    found: list[NDArray] = []
+    for type_, array in zip(types, arrays, strict=True):
+        if has_tangent(type_):
+            direction = np.asarray(rng.normal(size=array.shape)).astype(array.dtype)
+            if type_.dtype.is_complex:
+                direction = direction + np.asarray(1j * rng.normal(size=array.shape))
+            found.append(direction)
+    return found
+
+
+def shifted(
+    arrays: Sequence[NDArray], mask: Sequence[bool], directions: Sequence[NDArray], by: float
+) -> list[NDArray]:
+    """The arrays moved along directions."""
+    moves = iter(directions)
+    return [x + by * next(moves) if moving else x for x, moving in zip(arrays, mask, strict=True)]
+
+
+def differences(
+    case: Case,
+    block: Block,
+    operands: Sequence[NDArray],
+    mask: Sequence[bool],
+    directions: Sequence[NDArray],
+    batched: bool = False,
+) -> list[NDArray]:
+    """How fast results change along directions, by central differences."""
+    after = case.run(block, shifted(operands, mask, directions, STEP), batched)
+    before = case.run(block, shifted(operands, mask, directions, -STEP), batched)
+    return [
+        (a - b) / (2 * STEP) if a.dtype.kind in "fc" else np.zeros(a.shape)
+        for a, b in zip(after, before, strict=True)
+    ]
+
+
+def assert_close(found: NDArray, wanted: NDArray, case: Case, tolerance: float = 2e-5) -> None:
+    scale = max(1.0, float(np.max(np.abs(wanted), initial=0)))
+    assert np.allclose(found, wanted, rtol=tolerance, atol=tolerance * scale), case.row
+
+
+def derivative(case: Case) -> tuple[Block, list[NDArray]]:
+    """The block with its tangents, and directions."""
+    wanted = tuple(map(has_tangent, case.block.out_types))
+    block, kept = jvp_block(case.row.facts, case.block, case.active, wanted)
+    assert kept == wanted, (case.row, kept)
+    return block, tangents(case, case.block.in_types, case.operands)
+
+
+@pytest.mark.parametrize("primitive", COVERED)
+def test_tangents_are_limits_of_differences(primitive: str) -> None:
+    for case in differentiable(primitive):
+        block, directions = derivative(case)
+        results = case.run(block, [*case.operands, *directions])
+        values, found = results[: len(case.block.results)], iter(results[len(case.block.results) :])
+        plain = case.run(case.block, case.operands)
+        wanted = differences(case, case.block, case.operands, case.active, directions)
+        for one, other in zip(values, plain, strict=True):
+            assert np.array_equal(one, other, equal_nan=True), case.row
+        for difference, type_ in zip(wanted, case.block.out_types, strict=True):
+            if has_tangent(type_):
+                assert_close(next(found), difference, case)
+
+
+def linear_part(case: Case) -> tuple[Block, list[NDArray], list[NDArray]]:
+    """The late half of the derivative, what is saved for it, and directions."""
+    block, directions = derivative(case)
+    late = tuple(i >= len(case.operands) for i in range(len(block.params)))
+    halves = split_block(case.row.facts, block, late)
+    early = case.run(halves.early, case.operands)
+    return halves.late, halves.gather(list(case.operands), early), directions
+
+
+@pytest.mark.parametrize("primitive", COVERED)
+def test_transposes_are_adjoint(primitive: str) -> None:
+    for case in differentiable(primitive):
+        block, saved, directions = linear_part(case)
+        forward = case.run(block, [*saved, *directions])
+        cotangents = tangents(case, block.out_types, forward)
+        linear = tuple(i >= len(saved) for i in range(len(block.params)))
+        given = (True,) * len(block.results)
+        backward, kept = transpose_block(case.row.facts, block, linear, given, linear)
+        assert kept == linear
+        found = case.run(backward, [*saved, *cotangents])
+        one = sum(np.sum(c * y) for c, y in zip(cotangents, forward, strict=True))
+        other = sum(np.sum(c * x) for c, x in zip(found, directions, strict=True))
+        for x, direction in zip(found, directions, strict=True):
+            assert x.dtype == direction.dtype, case.row
+            assert x.shape == direction.shape, case.row
+        # Complex numbers are pairs of real ones: only the real part of the product is kept.
+        assert_close(np.real(np.asarray(one)), np.real(np.asarray(other)), case, 1e-9)
+
+
+@pytest.mark.parametrize("primitive", COVERED)
+def test_second_derivatives_are_limits_of_differences_of_the_first(primitive: str) -> None:
+    for case in differentiable(primitive):
+        first, directions = derivative(case)
+        operands = [*case.operands, *directions]
+        active = (*case.active, *(False for _ in directions))
+        wanted = tuple(map(has_tangent, first.out_types))
+        second, _ = jvp_block(case.row.facts, first, active, wanted)
+        others = tangents(case, case.block.in_types, case.operands)
+        found = iter(case.run(second, [*operands, *others])[len(first.results) :])
+        limits = differences(case, first, operands, active, others)
+        for difference, type_ in zip(limits, first.out_types, strict=True):
+            if has_tangent(type_):
+                assert_close(next(found), difference, case, 2e-4)
+
+
+def batches(case: Case) -> Iterator[Mask]:
+    """Which operands are batched: all, and each alone."""
+    count = len(case.block.params)
+    if count:
+        yield (True,) * count
+    if count > 1:
+        for index in range(count):
+            yield tuple(i == index for i in range(count))
+
+
+def batch_operands(case: Case, batched: Mask) -> list[NDArray]:
+    """Operands over a batch."""
+    rows = [case.row.draw_smooth(np.random.default_rng(10 + lane)) for lane in range(BATCH)]
+    return [
+        np.stack([row[i] for row in rows]) if many else case.operands[i]
+        for i, many in enumerate(batched)
+    ]
+
+
+def assert_batch(case: Case, block: Block, batched: Mask, operands: Sequence[NDArray]) -> None:
+    """A block over a batch gives what a loop over the batch gives."""
+    over, kept = batch_block(case.row.facts, block, batched, name("batch"))
+    found = case.run(over, operands, batched=True)
+    for lane in range(BATCH):
+        each = [x[lane] if many else x for x, many in zip(operands, batched, strict=True)]
+        wanted = case.run(block, each)
+        for result, many, want in zip(found, kept, wanted, strict=True):
+            got = result[lane] if many else result
+            assert got.shape == want.shape, (case.row, batched)
+            assert got.dtype == want.dtype, (case.row, batched)
+            assert np.allclose(got, want, rtol=1e-9, atol=1e-12, equal_nan=True), case.row
+
+
+@pytest.mark.parametrize("primitive", COVERED)
+def test_a_batch_is_a_loop(primitive: str) -> None:
+    for case in cases_of(primitive):
+        for batched in batches(case):
+            assert_batch(case, case.block, batched, batch_operands(case, batched))
+
+
+@pytest.mark.parametrize("primitive", COVERED)
+def test_batches_of_derivatives(primitive: str) -> None:
+    for case in differentiable(primitive):
+        block, directions = derivative(case)
+        batched = tuple(i >= len(case.operands) for i in range(len(block.params)))
+        many = [np.stack([x * (lane + 1) for lane in range(BATCH)]) for x in directions]
+        assert_batch(case, block, batched, [*case.operands, *many])
+        late, saved, _ = linear_part(case)
+        linear = tuple(i >= len(saved) for i in range(len(late.params)))
+        given = (True,) * len(late.results)
+        backward, _ = transpose_block(case.row.facts, late, linear, given)
+        received = tangents(case, late.out_types, case.run(late, [*saved, *directions]))
+        rows = [np.stack([x * (lane + 1) for lane in range(BATCH)]) for x in received]
+        assert_batch(
+            case,
+            backward,
+            tuple(i >= len(saved) for i in range(len(backward.params))),
+            [*saved, *rows],
+        )
+
+
+@pytest.mark.parametrize("primitive", COVERED)
+def test_derivatives_of_batches(primitive: str) -> None:
+    for case in differentiable(primitive):
+        batched = (True,) * len(case.block.params)
+        operands = batch_operands(case, batched)
+        over, kept = batch_block(case.row.facts, case.block, batched, name("batch"))
+        assert any(kept), case.row
+        active = tuple(map(has_tangent, over.in_types))
+        wanted = tuple(map(has_tangent, over.out_types))
+        block, _ = jvp_block(case.row.facts, over, active, wanted)
+        directions = tangents(case, over.in_types, operands)
+        found = iter(case.run(block, [*operands, *directions], batched=True)[len(over.results) :])
+        limits = differences(case, over, operands, active, directions, batched=True)
+        for difference, type_ in zip(limits, over.out_types, strict=True):
+            if has_tangent(type_):
+                assert_close(next(found), difference, case)
+
+
+def test_keys_are_not_differentiated() -> None:
+    assert not has_tangent(ArrayType(KEY))
