@@ -9,17 +9,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
-from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl.primitives.linear import Linear
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size, maximum
-from pscdsl.typing.dtypes import KEY
+from pscdsl.typing.dtypes import BOOL, KEY
+
+if TYPE_CHECKING:
+    from pscdsl.builder import Builder, Value
 
 T = TypeVar("T")
+Results: TypeAlias = "tuple[Sequence[Value], Sequence[bool]]"
 
 
 def stored(type: ArrayType) -> tuple[int, ...]:  # noqa: A002
@@ -50,8 +55,41 @@ def are_axes(axes: Sequence[int], rank: int) -> bool:
     return len(frozenset(axes)) == len(axes) and all(0 <= axis < rank for axis in axes)
 
 
-class Shaping(Primitive):
-    """A primitive that costs no arithmetic."""
+def inverted(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes another."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+def with_gaps(facts: Assumptions, size: Size, between: int) -> Size:
+    """How long an axis is when so many elements have been put between each two."""
+    if not between:
+        return size
+    return size + (size - 1 if at_most(facts, 1, size) else maximum(size - 1, 0)) * between
+
+
+def part_of(shape: Shape, axis: int, start: Size, stop: Size) -> Slice:
+    """What cuts an axis of an array of this shape, and leaves the others whole."""
+    low: list[Size] = [0 for _ in shape]
+    high = list(shape)
+    low[axis] = start
+    high[axis] = stop
+    return Slice(tuple(low), tuple(high), (1,) * len(shape))
+
+
+def each_batched(operands: Sequence[Value], batched: Sequence[bool], size: Size) -> list[Value]:
+    """Operands over a batch, those that are the same everywhere repeated."""
+    from pscdsl.interpreters.batching import repeated
+
+    return [x if m else repeated(x, size) for x, m in zip(operands, batched, strict=True)]
+
+
+def exactly(value: Value, shape: Shape) -> Value:
+    """A value whose sizes, provably the same as these, are also written so."""
+    return value if value.shape == shape else Reshape(shape)(value)
+
+
+class Shaping(Linear):
+    """A primitive that costs no arithmetic, and is linear in all of its operands together."""
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
@@ -87,6 +125,20 @@ class Broadcast(Shaping, name="broadcast"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return (hlo.broadcast(operands[0], outputs[0], self.dims),)
 
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        from pscdsl.primitives.reductions import Reduce
+
+        (cotangent,), (x,) = cotangents, operands
+        assert cotangent is not None
+        new = without(range(len(self.shape)), self.dims)
+        return (exactly(Reduce("sum", new)(cotangent) if new else cotangent, x.shape),)
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        moved = Broadcast((size, *self.shape), (0, *(axis + 1 for axis in self.dims)))
+        return moved.bind(*operands), (True,)
+
 
 @dataclass(frozen=True)
 class Reshape(Shaping, name="reshape"):
@@ -109,6 +161,16 @@ class Reshape(Shaping, name="reshape"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return (hlo.reshape(operands[0], outputs[0]),)
 
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x,) = cotangents, operands
+        assert cotangent is not None
+        return Reshape(x.shape).bind(cotangent)
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        return Reshape((size, *self.shape)).bind(*operands), (True,)
+
 
 @dataclass(frozen=True)
 class Transpose(Shaping, name="transpose"):
@@ -129,6 +191,16 @@ class Transpose(Shaping, name="transpose"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         full = (*self.permutation, *(inputs[0].rank + i for i in range(len(stored(inputs[0])))))
         return hlo.op("transpose", operands, outputs, {"permutation": hlo.i64_array(full)})
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,) = cotangents
+        assert cotangent is not None
+        return Transpose(inverted(self.permutation)).bind(cotangent)
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        return Transpose((0, *(axis + 1 for axis in self.permutation))).bind(*operands), (True,)
 
 
 @dataclass(frozen=True)
@@ -161,6 +233,27 @@ class Concatenate(Shaping, name="concatenate"):
             return operands
         return hlo.op("concatenate", operands, outputs, {"dimension": self.axis})
 
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), axis = cotangents, self.axis
+        assert cotangent is not None
+        shape = cotangent.shape
+        start: Size = 0
+        found: list[Value | None] = []
+        for each in operands:
+            stop = start + each.shape[axis]
+            if isinstance(each, ArrayType):
+                part = part_of(shape, axis, start, stop)(cotangent)
+                found.append(exactly(part, each.shape))
+            else:
+                found.append(None)
+            start = stop
+        return found
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        return Concatenate(self.axis + 1).bind(*each_batched(operands, batched, size)), (True,)
+
 
 @dataclass(frozen=True)
 class Pad(Shaping, name="pad"):
@@ -186,10 +279,7 @@ class Pad(Shaping, name="pad"):
         for size, low, high, between in zip(
             x.shape, self.low, self.high, self.interior, strict=True
         ):
-            result = low + size + high
-            if between:
-                gaps = size - 1 if at_most(facts, 1, size) else maximum(size - 1, 0)
-                result = result + gaps * between
+            result = low + with_gaps(facts, size, between) + high
             if not at_most(facts, 0, result):
                 self.ill_typed(f"{x} has no {-low} and {-high} elements to take away")
             sizes.append(result)
@@ -223,6 +313,66 @@ class Pad(Shaping, name="pad"):
             "interior_padding": hlo.i64_array(self.interior),
         }
         return hlo.op("pad", operands, outputs, attributes)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x, scalar) = cotangents, operands
+        assert cotangent is not None
+        inner = self._taken_out(cotangent, x.shape) if isinstance(x, ArrayType) else None
+        around = self._around(cotangent, x.shape) if isinstance(scalar, ArrayType) else None
+        return inner, around
+
+    def _taken_out(self, cotangent: Value, shape: Shape) -> Value:
+        """The cotangent at the elements of x, which has this shape."""
+        steps = tuple([between + 1 for between in self.interior])
+        # Every element with as many places behind it as there are between two: whole periods.
+        periods = tuple([size * step for size, step in zip(shape, steps, strict=True)])
+        low = tuple([-each for each in self.low])
+        high = tuple(
+            [p - c + first for p, c, first in zip(periods, cotangent.shape, self.low, strict=True)]
+        )
+        none = (0,) * len(shape)
+        zero = cotangent.builder.literal(0, cotangent.dtype)
+        inner = Pad(low, high, none)(cotangent, zero)
+        if all(step == 1 for step in steps):
+            return exactly(inner, shape)
+        return exactly(Slice(none, periods, steps)(inner), shape)
+
+    def _around(self, cotangent: Value, shape: Shape) -> Value | None:
+        """The sum of the cotangent where there is no element of x."""
+        from pscdsl.primitives.elementwise import Select
+        from pscdsl.primitives.reductions import Reduce
+
+        if not shape:
+            return None
+        zero = cotangent.builder.literal(0, cotangent.dtype)
+        outside = Select()(self._is_outside(cotangent.builder, shape), cotangent, zero)
+        return Reduce("sum", tuple(range(len(shape))))(outside)
+
+    def _is_outside(self, here: Builder, shape: Shape) -> Value:
+        """Where the scalar stands, given the shape of x."""
+        return self(here.full(False, shape, BOOL), here.literal(True, BOOL))
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        from pscdsl.primitives.elementwise import Select
+
+        (x, scalar), (many, many_scalars) = operands, batched
+        over = Pad((0, *self.low), (0, *self.high), (0, *self.interior))
+        if not many_scalars:
+            return over.bind(x, scalar), (True,)
+        here = x.builder
+        if not self.low:
+            return (x,), (many,)
+        zero = here.literal(0 if x.dtype.is_number else False, x.dtype)
+        inner = over(x, zero) if many else self(x, zero)
+        shape = (size, *inner.shape[many:])
+        outside = Broadcast(shape, tuple(range(1, len(shape))))(
+            self._is_outside(here, x.shape[many:])
+        )
+        if not many:
+            (inner,) = each_batched((inner,), (False,), size)
+        return (Select()(outside, Broadcast(shape, (0,))(scalar), inner),), (True,)
 
 
 @dataclass(frozen=True)
@@ -266,6 +416,27 @@ class Slice(Shaping, name="slice"):
         }
         return hlo.op("slice", operands, outputs, attributes)
 
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x,) = cotangents, operands
+        assert cotangent is not None
+        here = cotangent.builder
+        gaps = tuple([stride - 1 for stride in self.stride])
+        high = tuple(
+            [
+                whole - start - with_gaps(here.facts, size, between)
+                for whole, start, size, between in zip(
+                    x.shape, self.start, cotangent.shape, gaps, strict=True
+                )
+            ]
+        )
+        return Pad(self.start, high, gaps).bind(cotangent, here.literal(0, x.dtype))
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        over = Slice((0, *self.start), (size, *self.limit), (1, *self.stride))
+        return over.bind(*operands), (True,)
+
 
 @dataclass(frozen=True)
 class Reverse(Shaping, name="reverse"):
@@ -284,6 +455,16 @@ class Reverse(Shaping, name="reverse"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return hlo.op("reverse", operands, outputs, {"dimensions": hlo.i64_array(self.axes)})
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,) = cotangents
+        assert cotangent is not None
+        return self.bind(cotangent)
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        return Reverse(tuple([axis + 1 for axis in self.axes])).bind(*operands), (True,)
 
 
 def _text(shape: Shape) -> str:
