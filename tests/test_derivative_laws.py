@@ -24,6 +24,7 @@ from pscdsl.ir import Block, Equation, Function, Var
 from pscdsl.primitive import Primitive
 from pscdsl.primitives.elementwise import Elementwise
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import C64, C128, F64, KEY, DType
@@ -73,7 +74,8 @@ class Case:
     ) -> list[NDArray]:
         """The results of a block in the row's sizes, after its verification."""
         sizes = {**self.row.env(), **({"batch": BATCH} if batched else {})}
-        function = Function("law", tuple(sizes), self.row.facts, block)
+        known = [fact for fact in self.row.facts.facts if fact.names() <= sizes.keys()]
+        function = Function("law", tuple(sizes), Assumptions(tuple(known)), block)
         verify(function)
         return list(evaluate(function, sizes, operands))
 

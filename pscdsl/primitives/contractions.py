@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from math import prod
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitives.elementwise import Convert, add
 from pscdsl.primitives.reductions import (
     UFUNCS,
     Reduction,
@@ -23,11 +24,14 @@ from pscdsl.primitives.reductions import (
     identity,
     reducible,
 )
-from pscdsl.primitives.shaping import are_axes, at_most, same_sizes, without
+from pscdsl.primitives.shaping import Transpose, are_axes, at_most, same_sizes, without
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, maximum
 from pscdsl.typing.dtypes import F32, I32, DType
+
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
 
 Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = tuple[tuple[Size, Size], ...]
@@ -103,9 +107,89 @@ class DotGeneral(Primitive, name="dot_general"):
         (result,) = hlo.op("dot_general", operands, (wide,), attributes)
         return (hlo.convert(result, output),)
 
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (x, y), (dx, dy) = primals, tangents
+        parts = ([] if dx is None else [self(dx, y)]) + ([] if dy is None else [self(x, dy)])
+        return (parts[0] if len(parts) == 1 else add(*parts),)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x, y) = cotangents, operands
+        assert cotangent is not None
+        if isinstance(x, ArrayType) and not isinstance(y, ArrayType):
+            return self._cotangent(cotangent, x, y, 0), None
+        if isinstance(y, ArrayType) and not isinstance(x, ArrayType):
+            return None, self._cotangent(cotangent, y, x, 1)
+        self.ill_typed("it is linear in each of its operands, not in both together")
+
+    def _cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
+        """The cotangent of the operand at a place, the other operand known."""
+        own, their = self.batched[place], self.batched[1 - place]
+        summed, their_summed = self.contract[place], self.contract[1 - place]
+        kept = without(range(operand.rank), (*own, *summed))
+        their_kept = without(range(other.ndim), (*their, *their_summed))
+        # The cotangent has the shared axes, then what the first operand keeps, then the second.
+        shared = tuple(range(len(own)))
+        first = len(own) + (len(their_kept) if place else 0)
+        left = tuple(range(first, first + len(kept)))
+        gone = without(range(cotangent.ndim), (*shared, *left))
+        # What the axes of the result will be in the operand, by the order of the two factors.
+        restored = tuple([summed[their_summed.index(axis)] for axis in sorted(their_summed)])
+        orders = ((*own, *kept, *restored), (*own, *restored, *kept))
+        swapped = place if _is_sorted(orders[place]) else 1 - place
+        other = _converted(other, self.result or operand.dtype)
+        if swapped:
+            result = DotGeneral((their_kept, gone), (their, shared))(other, cotangent)
+        else:
+            result = DotGeneral((gone, their_kept), (shared, their))(cotangent, other)
+        result = _converted(result, operand.dtype)
+        order = orders[swapped]
+        if _is_sorted(order):
+            return result
+        return Transpose(tuple([order.index(axis) for axis in range(operand.rank)]))(result)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        shared, summed = (
+            [
+                tuple([axis + many for axis in each])
+                for each, many in zip(axes, batched, strict=True)
+            ]
+            for axes in (self.batched, self.contract)
+        )
+        count = len(shared[0])
+        if all(batched):
+            both = ((0, *shared[0]), (0, *shared[1]))
+            return (DotGeneral((summed[0], summed[1]), both, self.result)(*operands),), (True,)
+        # The batch is one more axis that an operand keeps.
+        left, right = [each.ndim - count - len(summed[0]) for each in operands]
+        order = (1, 0) if batched[1] and right == 1 else (0, 1)
+        x, y = [operands[i] for i in order]
+        contract, sharing = ((each[order[0]], each[order[1]]) for each in (summed, shared))
+        result = DotGeneral(contract, sharing, self.result)(x, y)
+        place = count + (left if batched[1] and order == (0, 1) else 0)
+        if place:
+            result = Transpose((place, *without(range(result.ndim), (place,))))(result)
+        return (result,), (True,)
+
     def cost(self, inputs: Types, outputs: Types) -> Size:
         terms = size_of(tuple([inputs[0].shape[axis] for axis in self.contract[0]]))
         return size_of(outputs[0].shape) * terms * 2
+
+
+def _is_sorted(axes: Sequence[int]) -> bool:
+    return all(a < b for a, b in pairwise(axes))
+
+
+def _converted(x: Value, dtype: DType) -> Value:
+    return x if x.dtype is dtype else Convert(dtype)(x)
 
 
 def _accumulator(dtype: DType) -> DType:

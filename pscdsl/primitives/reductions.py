@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl.primitives.shaping import are_axes, without
+from pscdsl.primitives.shaping import Broadcast, are_axes, without
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, F32, DType
+
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
 
 Extreme: TypeAlias = Literal["maximum", "minimum"]
 Accumulation: TypeAlias = Literal["sum", "product", "maximum", "minimum"]
@@ -138,6 +141,34 @@ class Reduce(Primitive, name="reduce"):
             combine = combiner(hlo, self.kind)
             (result,) = hlo.reduce((wide,), (init,), self.axes, (partial,), combine)
         return (hlo.convert(result, output),)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (tangent,) = tangents
+        assert tangent is not None
+        if self.kind == "sum" or not self.axes:
+            return (self(tangent),)
+        return super().jvp(outputs, primals, tangents)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x,) = cotangents, operands
+        if self.kind != "sum" and self.axes:
+            self.ill_typed(f"{self.kind} is not linear")
+        assert cotangent is not None
+        assert isinstance(x, ArrayType)
+        return (Broadcast(x.shape, without(range(x.rank), self.axes))(cotangent),)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        axes = tuple([axis + 1 for axis in self.axes])
+        return (Reduce(self.kind, axes)(*operands),), (True,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
