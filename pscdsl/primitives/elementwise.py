@@ -1,127 +1,45 @@
-"""Elementwise primitives: one line each in a table, the family classes hold the rules.
+"""Elementwise primitives, one line each in a table, and those that choose or convert elements.
 
-Operands have one shape; those of rank 0 apply everywhere.  Called with values, an elementwise
-primitive broadcasts and promotes as NumPy's operators do; `bind` takes operands as they are.
+Called with values, an elementwise primitive broadcasts and promotes as NumPy's operators do;
+`bind` takes operands as they are.
+
+A line says the derivative in each operand: a function of a tangent `t`, the result and the
+operands, or `Linear` where the function itself is linear in the operand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives import scalar_functions as f
 from pscdsl.primitives import special_functions, transcendental
-from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.primitives.pointwise import ACCEPTS as ACCEPTS
+from pscdsl.primitives.pointwise import TABLE as TABLE
+from pscdsl.primitives.pointwise import (
+    BinaryRule,
+    Emit,
+    Linear,
+    Pointwise,
+    Rule,
+    UnaryRule,
+    gathered,
+    joint_shape,
+    spread,
+)
+from pscdsl.primitives.pointwise import Elementwise as Elementwise
+from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
-from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, KEY, DType, Kind
 
-Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
-
-ACCEPTS: dict[str, Callable[[DType], bool]] = {
-    "numeric": lambda d: d.is_number,
-    "real": lambda d: d.is_integer or d.is_float,
-    "inexact": lambda d: d.is_inexact,
-    "floating": lambda d: d.is_float,
-    "integer": lambda d: d.is_integer,
-    "complex": lambda d: d.is_complex,
-    "integer or bool": lambda d: d.is_integer or d is BOOL,
-    "bool, integer or float": lambda d: d is BOOL or d.is_integer or d.is_float,
-    "any": lambda d: d.kind is not Kind.KEY,
-}
-"""What a table entry says of its operands' dtype, and what that means."""
-
-
-def joint_shape(primitive: Primitive, facts: Assumptions, operands: Sequence[ArrayType]) -> Shape:
-    """The one shape of operands, those of rank 0 set aside."""
-    shape: Shape = ()
-    for each in operands:
-        if each.shape and each.shape != shape:
-            if not shape:
-                shape = each.shape
-            elif len(shape) != each.rank or not all(map(facts.equal, shape, each.shape)):
-                primitive.ill_typed(f"operands are {', '.join(map(str, operands))}")
-    return shape
-
-
-@dataclass(frozen=True, eq=False)
-class Elementwise(Primitive):
-    """The same function of every element; compared by identity, each is made once."""
-
-    name: str = field()  # type: ignore[misc]
-    arity: int
-    accepts: str
-    meaning: Callable[..., Any]
-    emit: Emit
-    result: Callable[[DType], DType] = field(default=lambda dtype: dtype)
-    """The result's dtype from the operands'."""
-    flops: int = 1
-
-    count: ClassVar[int] = 0
-
-    def __post_init__(self) -> None:
-        TABLE[self.name] = self
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        return TABLE.__getitem__, (self.name,)
-
-    def __call__(self, *operands: Any) -> Any:
-        """The function with NumPy's broadcasting and strict promotion."""
-        for each in operands:
-            builder = getattr(each, "builder", None)
-            if builder is not None:
-                return builder.elementwise(self, operands)
-        raise TypeError(f"{self.name}: no operand belongs to a program")
-
-    def weak_kind(self, kind: Kind) -> Kind:
-        """The kind in which weak operands of a kind are computed."""
-        if self.accepts in ("inexact", "floating"):
-            return max(kind, Kind.FLOAT)
-        return max(kind, Kind.INT) if self.accepts in ("numeric", "real", "integer") else kind
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        first = operands[0]
-        dtype = first.dtype
-        if len(operands) != self.arity or any(o.dtype is not dtype for o in operands):
-            self.ill_typed(f"operands are {', '.join(map(str, operands))}")
-        if not ACCEPTS[self.accepts](dtype):
-            raise Failure(DtypeNotAccepted(function=self.name, given=first, accepts=self.accepts))
-        shape = first.shape if len(operands) == 1 else joint_shape(self, facts, operands)
-        result = self.result(dtype)
-        return (first if result is dtype and shape is first.shape else ArrayType(result, shape),)
-
-    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        with np.errstate(all="ignore"):
-            result = np.asarray(self.meaning(*operands))
-        if operands[0].dtype.kind in "biu" and result.dtype != operands[0].dtype:
-            return (result,)  # a predicate, or one whose NumPy function has a fixed result
-        return (result,)
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        (output,) = outputs
-        if output.shape:
-            operands = [
-                x if t.shape else hlo.broadcast(x, t.with_shape(output.shape), ())
-                for x, t in zip(operands, inputs, strict=True)
-            ]
-        return (self.emit(hlo, operands, inputs, outputs),)
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return size_of(outputs[0].shape) * self.flops
-
-
-TABLE: dict[str, Elementwise] = {}
-"""Every elementwise primitive by name."""
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
 
 
 def _op(name: str) -> Emit:
@@ -139,42 +57,86 @@ def _compare(direction: str) -> Emit:
 
 
 def unary(
-    name: str, accepts: str, meaning: Callable[..., Any], emit: str | Emit, flops: int = 1
+    name: str,
+    accepts: str,
+    meaning: Callable[..., Any],
+    emit: str | Emit,
+    flops: int = 1,
+    *derivative: UnaryRule,
 ) -> Elementwise:
     """A function of one array."""
-    return Elementwise(
-        name, 1, accepts, meaning, _op(emit) if isinstance(emit, str) else emit, flops=flops
-    )
+    return _function(name, 1, accepts, meaning, emit, flops, derivative)
 
 
 def binary(
-    name: str, accepts: str, meaning: Callable[..., Any], emit: str | Emit, flops: int = 1
+    name: str,
+    accepts: str,
+    meaning: Callable[..., Any],
+    emit: str | Emit,
+    flops: int = 1,
+    *derivative: BinaryRule,
 ) -> Elementwise:
     """A function of two arrays."""
-    return Elementwise(
-        name, 2, accepts, meaning, _op(emit) if isinstance(emit, str) else emit, flops=flops
-    )
+    return _function(name, 2, accepts, meaning, emit, flops, derivative)
 
 
 def predicate(
     name: str, arity: int, accepts: str, meaning: Callable[..., Any], emit: str | Emit
 ) -> Elementwise:
     """A function with a bool result."""
-    emit = _op(emit) if isinstance(emit, str) else emit
-    return Elementwise(name, arity, accepts, meaning, emit, result=lambda dtype: BOOL)
+    return _function(name, arity, accepts, meaning, emit, 1, (), lambda dtype: BOOL)
 
 
-def to_real(name: str, accepts: str, meaning: Callable[..., Any], emit: str | Emit) -> Elementwise:
+def to_real(
+    name: str, accepts: str, meaning: Callable[..., Any], emit: str | Emit, derivative: UnaryRule
+) -> Elementwise:
     """A function whose result has the dtype of the parts of a complex number."""
+    return _function(name, 1, accepts, meaning, emit, 1, (derivative,), lambda dtype: dtype.real)
+
+
+def _function(
+    name: str,
+    arity: int,
+    accepts: str,
+    meaning: Callable[..., Any],
+    emit: str | Emit,
+    flops: int,
+    derivative: tuple[Rule, ...],
+    result: Callable[[DType], DType] = lambda dtype: dtype,
+) -> Elementwise:
     emit = _op(emit) if isinstance(emit, str) else emit
-    return Elementwise(name, 1, accepts, meaning, emit, result=lambda dtype: dtype.real)
+    return Elementwise(name, arity, accepts, meaning, emit, result, flops, derivative or None)
+
+
+KEPT = Linear(lambda t, _: t)
+NEGATED = Linear(lambda t, _: -t)
+
+
+def nothing(*_: Value) -> None:
+    """The derivative where a function is constant in an operand, but for jumps."""
 
 
 # Arithmetic.  Integer division is Python's and NumPy's: it rounds down.
-add: Elementwise = binary("add", "numeric", np.add, "add")
-subtract: Elementwise = binary("subtract", "numeric", np.subtract, "subtract")
-multiply: Elementwise = binary("multiply", "numeric", np.multiply, "multiply")
-divide: Elementwise = binary("divide", "inexact", f.divide, "divide")
+add: Elementwise = binary("add", "numeric", np.add, "add", 1, KEPT, KEPT)
+subtract: Elementwise = binary("subtract", "numeric", np.subtract, "subtract", 1, KEPT, NEGATED)
+multiply: Elementwise = binary(
+    "multiply",
+    "numeric",
+    np.multiply,
+    "multiply",
+    1,
+    Linear(lambda t, xs: t * xs[1]),
+    Linear(lambda t, xs: xs[0] * t),
+)
+divide: Elementwise = binary(
+    "divide",
+    "inexact",
+    f.divide,
+    "divide",
+    1,
+    Linear(lambda t, xs: t / xs[1]),
+    lambda t, z, x, y: t * -(z / y),
+)
 floor_divide: Elementwise = binary("floor_divide", "real", f.floor_divide, f.emit_floor_divide)
 remainder: Elementwise = binary("remainder", "real", f.remainder, f.emit_remainder)
 fmod: Elementwise = binary("fmod", "real", f.fmod, f.emit_fmod)
@@ -184,8 +146,10 @@ maximum: Elementwise = binary("maximum", "bool, integer or float", np.maximum, "
 minimum: Elementwise = binary("minimum", "bool, integer or float", np.minimum, "minimum")
 nextafter: Elementwise = binary("nextafter", "floating", np.nextafter, "chlo.next_after")
 copysign: Elementwise = binary("copysign", "floating", np.copysign, f.emit_copysign)
-negative: Elementwise = unary("negative", "numeric", np.negative, "negate")
-absolute: Elementwise = to_real("absolute", "numeric", np.absolute, f.emit_absolute)
+negative: Elementwise = unary("negative", "numeric", np.negative, "negate", 1, NEGATED)
+absolute: Elementwise = to_real(
+    "absolute", "numeric", np.absolute, f.emit_absolute, lambda t, y, x: t * sign(x)
+)
 sign: Elementwise = unary("sign", "numeric", f.sign, f.emit_sign)
 
 # Exponentials, powers and logarithms.
@@ -248,16 +212,44 @@ greater_equal: Elementwise = predicate(
 is_finite: Elementwise = predicate("is_finite", 1, "floating", np.isfinite, "is_finite")
 
 # Complex numbers.
-real: Elementwise = to_real("real", "complex", np.real, "real")
-imag: Elementwise = to_real("imag", "complex", np.imag, "imag")
-conjugate: Elementwise = unary("conjugate", "complex", np.conjugate, f.emit_conjugate)
+real: Elementwise = to_real(
+    "real",
+    "complex",
+    np.real,
+    "real",
+    Linear(lambda t, _: real(t), lambda t, _: make_complex(t, 0.0)),
+)
+imag: Elementwise = to_real(
+    "imag",
+    "complex",
+    np.imag,
+    "imag",
+    Linear(lambda t, _: imag(t), lambda t, _: make_complex(0.0, -t)),
+)
+conjugate: Elementwise = unary(
+    "conjugate", "complex", np.conjugate, f.emit_conjugate, 1, Linear(lambda t, _: conjugate(t))
+)
 make_complex: Elementwise = Elementwise(
-    "make_complex", 2, "floating", f.make_complex, f.emit_make_complex, result=lambda d: d.complex
+    "make_complex",
+    2,
+    "floating",
+    f.make_complex,
+    f.emit_make_complex,
+    lambda dtype: dtype.complex,
+    derivative=(
+        Linear(lambda t, _: make_complex(t, 0.0), lambda t, xs: Convert(xs[0].dtype)(real(t))),
+        Linear(lambda t, _: make_complex(0.0, t), lambda t, xs: Convert(xs[1].dtype)(-imag(t))),
+    ),
 )
 
 
+def _zero(value: Value) -> Value:
+    """Zero in the dtype of a value."""
+    return value.builder.literal(0, value.dtype)
+
+
 @dataclass(frozen=True)
-class Convert(Primitive, name="convert"):
+class Convert(Pointwise, name="convert"):
     """Cast to another dtype: floats to integers by truncation, complex to real by its real part."""
 
     dtype: DType
@@ -275,12 +267,30 @@ class Convert(Primitive, name="convert"):
         (x,), (given,), (output,) = operands, inputs, outputs
         return (f.emit_convert(hlo, x, given, output),)
 
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (tangent,) = tangents
+        if tangent is None or not self.dtype.is_inexact:
+            return (None,)
+        return (self(tangent),)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (operand,) = cotangents, operands
+        assert cotangent is not None
+        return (Convert(operand.dtype)(cotangent),)
+
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
 
 
 @dataclass(frozen=True)
-class Bitcast(Primitive, name="bitcast"):
+class Bitcast(Pointwise, name="bitcast"):
     """Read the same bits as another dtype of the same width."""
 
     dtype: DType
@@ -300,12 +310,21 @@ class Bitcast(Primitive, name="bitcast"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return hlo.op("bitcast_convert", operands, outputs)
 
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        # The bits of a number as another dtype are no smooth function of it.
+        return tangents if primals[0].dtype is self.dtype else (None,)
+
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
 
 
 @dataclass(frozen=True)
-class Select(Primitive, name="select"):
+class Select(Pointwise, name="select"):
     """Where the predicate holds the first, elsewhere the second."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -325,12 +344,37 @@ class Select(Primitive, name="select"):
         )
         return (hlo.select(predicate, x, y),)
 
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (output,), predicate = outputs, primals[0]
+        zero = _zero(output)
+        x, y = (zero if each is None else each for each in tangents[1:])
+        return (spread(self(predicate, x, y), output.shape),)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (predicate, x, y) = cotangents, operands
+        assert cotangent is not None
+        assert not isinstance(predicate, ArrayType)
+        zero = _zero(cotangent)
+        chosen, other = self(predicate, cotangent, zero), self(predicate, zero, cotangent)
+        return (
+            None,
+            gathered(chosen, x) if isinstance(x, ArrayType) else None,
+            gathered(other, y) if isinstance(y, ArrayType) else None,
+        )
+
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape)
 
 
 @dataclass(frozen=True)
-class Clamp(Primitive, name="clamp"):
+class Clamp(Pointwise, name="clamp"):
     """Bound from below and above: `minimum(maximum(x, low), high)`; operands low, x, high."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -350,6 +394,17 @@ class Clamp(Primitive, name="clamp"):
             for h, t in zip(operands, inputs, strict=True)
         )
         return hlo.op("clamp", (low, x, high), outputs)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        low, x, high = primals
+        above = maximum(x, low)
+        (tangent,) = maximum.jvp((above,), (x, low), (tangents[1], tangents[0]))
+        return minimum.jvp(outputs, (above, high), (tangent, tangents[2]))
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * 2
