@@ -9,7 +9,8 @@ import numpy as np
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Primitive
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
-from pscdsl.primitives.indexing import Combine, DynamicSlice, DynamicUpdate, Gather, Scatter
+from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl.primitives.indexing import Combine, Gather, Scatter
 from pscdsl.primitives.shaping import (
     Broadcast,
     Concatenate,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pscdsl.primitive import Primitive
+from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.elementwise import TABLE, Bitcast, Clamp, Select
-from pscdsl.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
+from pscdsl.primitives.indexing import Gather, Scatter
 from pscdsl.primitives.reductions import ArgReduce, Cumulative, Reduce
 from pscdsl.primitives.shaping import (
     Broadcast,

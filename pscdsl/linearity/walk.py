@@ -18,8 +18,9 @@ from pscdsl.linearity.numbers import Number, Numbers
 from pscdsl.linearity.places import Fork, Place, Root, When
 from pscdsl.linearity.uses import Ledger, Use
 from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.elementwise import Elementwise, Select
-from pscdsl.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
+from pscdsl.primitives.indexing import Gather, Scatter
 from pscdsl.primitives.random import FoldIn
 from pscdsl.primitives.shaping import Broadcast, Concatenate, Reshape, Shaping, Slice, Transpose
 from pscdsl.typing.codes.keys import KeyReused

@@ -12,7 +12,8 @@ from pscdsl.lint.ranges import Order, limits
 from pscdsl.lint.wording import Wording
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import SizeValue
-from pscdsl.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
+from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl.primitives.indexing import Gather, Scatter
 from pscdsl.primitives.shaping import Broadcast, Concatenate, Reshape, Transpose
 from pscdsl.typing.assumptions import Fact, Verdict
 from pscdsl.typing.codes.numerics_indices import IndexLeavesAxis, StartLeavesAxis

@@ -9,7 +9,8 @@ from pscdsl.ir import Equation
 from pscdsl.lint.ranges import Order, Range, unknown
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
-from pscdsl.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
+from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl.primitives.indexing import Gather, Scatter
 from pscdsl.primitives.reductions import ArgReduce, Cumulative, Reduce
 from pscdsl.primitives.shaping import (
     Broadcast,

@@ -12,7 +12,8 @@ from pscdsl.numpy.indices import Along, At, New, Picked, Selection, require_elem
 from pscdsl.numpy.openness import as_operand, lifted
 from pscdsl.numpy.shorthand import cast, joined, reshaped, reversed_along, transposed
 from pscdsl.numpy.sizes import as_count
-from pscdsl.primitives.indexing import DynamicSlice, Gather
+from pscdsl.primitives.dynamic_slicing import DynamicSlice
+from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.shaping import Slice
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Fact

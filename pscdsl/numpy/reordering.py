@@ -20,7 +20,7 @@ from pscdsl.numpy.shorthand import (
 )
 from pscdsl.numpy.sizes import as_size
 from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.indexing import DynamicSlice
+from pscdsl.primitives.dynamic_slicing import DynamicSlice
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes

@@ -32,7 +32,8 @@ from pscdsl.numpy.openness import as_operand, met
 from pscdsl.numpy.shorthand import iota, reshaped, reversed_along, transposed, where
 from pscdsl.numpy.slices import Cut
 from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.indexing import Combine, DynamicSlice, DynamicUpdate, Scatter
+from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl.primitives.indexing import Combine, Scatter
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from pscdsl.builder import Value
+from pscdsl.interpreters.replay import zeros
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl.primitives.shaping import are_axes, at_most, same_sizes, stored, without
+from pscdsl.primitives.creation import Iota
+from pscdsl.primitives.elementwise import Convert, Select, equal
+from pscdsl.primitives.linear import Linear
+from pscdsl.primitives.shaping import (
+    Broadcast,
+    Reshape,
+    Transpose,
+    are_axes,
+    at_most,
+    each_batched,
+    exactly,
+    same_sizes,
+    stored,
+    without,
+)
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -33,12 +48,24 @@ def clamped(indices: NDArray, highest: int) -> NDArray:
     return np.asarray(np.clip(indices.astype(np.int64), 0, highest))
 
 
-def _wide(hlo: Hlo, indices: H, type: ArrayType, highest: int) -> tuple[H, ArrayType]:  # noqa: A002
+def wide_indices(hlo: Hlo, indices: H, type: ArrayType, highest: int) -> tuple[H, ArrayType]:  # noqa: A002
     """Indices in a signed dtype that holds any size, so that clamping them cannot overflow."""
     if type.dtype is U64:
         indices = hlo.binary("minimum", indices, hlo.full(highest, type))
     wide = type if type.dtype is I32 else type.with_dtype(I64)
     return hlo.convert(indices, wide), wide
+
+
+def moved(value: Value, source: int, target: int) -> Value:
+    """An array with one axis moved to another place, the others in their order."""
+    order = list(range(value.ndim))
+    order.insert(target, order.pop(source))
+    return value if source == target else Transpose(tuple(order))(value)
+
+
+def counter(facts: Assumptions, count: Size) -> DType:
+    """A dtype that counts so far."""
+    return I32 if at_most(facts, count, I32.range[1]) else I64
 
 
 def _picked(
@@ -85,7 +112,7 @@ def _clamped_indices(hlo: Hlo, indices: H, inputs: Types, axes: tuple[int, ...],
     """Index tuples as XLA wants them; it clamps those of a gather itself."""
     x, given = inputs[0], inputs[1]
     highest = [hlo.size(x.shape[axis]) - 1 for axis in axes]
-    indices, wide = _wide(hlo, indices, given, max(highest))
+    indices, wide = wide_indices(hlo, indices, given, max(highest))
     if clamp:
         rank = given.rank
         vector = ArrayType(wide.dtype, (len(axes),))
@@ -95,7 +122,7 @@ def _clamped_indices(hlo: Hlo, indices: H, inputs: Types, axes: tuple[int, ...],
 
 
 @dataclass(frozen=True)
-class Gather(Primitive, name="gather"):
+class Gather(Linear, name="gather"):
     """Parts of an array picked by index tuples along `axes`; operands x, indices.
 
     The last axis of the indices holds the tuples; the first `batched` axes are shared with x.
@@ -138,9 +165,32 @@ class Gather(Primitive, name="gather"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
 
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x, indices) = cotangents, operands
+        assert cotangent is not None
+        assert isinstance(x, ArrayType)
+        assert isinstance(indices, Value)
+        add = Scatter(self.axes, "add", self.batched)
+        return add(zeros(indices.builder, x), indices, cotangent), None
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        (x, indices), (many, many_indices), shared = operands, batched, self.batched
+        axes = tuple([axis + many for axis in self.axes])
+        if many and many_indices:
+            return Gather(axes, shared + 1).bind(x, indices), (True,)
+        if many:
+            found = Gather(axes, shared)(moved(x, 0, shared), indices)
+            return (moved(found, indices.ndim - 1, 0),), (True,)
+        found = Gather(axes, shared)(x, moved(indices, 0, shared))
+        return (moved(found, shared, 0),), (True,)
+
 
 @dataclass(frozen=True)
-class Scatter(Primitive, name="scatter"):
+class Scatter(Linear, name="scatter"):
     """An array with parts combined with updates, where `Gather` would read them.
 
     Operands are x, indices, updates.  Parts picked more than once combine with every update; of
@@ -204,6 +254,138 @@ class Scatter(Primitive, name="scatter"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0 if self.combine == "set" else size_of(inputs[2].shape)
 
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        if self.combine == "add" and tangents[2] is None:
+            return (tangents[0],)
+        if self.combine == "set" or self.combine == "add":
+            return super().jvp(outputs, primals, tangents)
+        if self.combine == "multiply":
+            return (self._of_products(primals, tangents),)
+        return (self._of_extrema(outputs[0], primals, tangents),)
+
+    def _of_products(self, primals: Sequence[Value], tangents: Sequence[Value | None]) -> Value:
+        """The tangent of products: the sum of those of the factors, each times the others."""
+        (x, indices, updates), (dx, _, du) = primals, tangents
+        total = zeros(x.builder, x.type) if dx is None else self(dx, indices, updates)
+        if du is None:
+            return total
+        return self._with("add")(total, indices, du * self._others(x, indices, updates))
+
+    def _others(self, x: Value, indices: Value, updates: Value) -> Value:
+        """For each factor among the updates the product of the others, also where some are zero.
+
+        Its derivatives are exact up to the first that two other factors of zero would add to.
+        """
+        if self._picks_once(x.builder.facts, indices.shape):
+            return self._pick(x, indices)
+        here, add = x.builder, self._with("add")
+        one, zero = here.literal(1, x.dtype), here.literal(0, x.dtype)
+        is_zero = equal(updates, 0)
+        rest = Select()(is_zero, one, updates)
+        product = self._pick(self(x, indices, rest), indices) / rest
+        # Of the others that are zero: how many, and their sum, which is zero, but not constant.
+        counted = Convert(counter(here.facts, size_of(indices.shape)))(is_zero)
+        none = zeros(here, x.type.with_dtype(counted.dtype))
+        count = self._pick(add(none, indices, counted), indices) - counted
+        small = Select()(is_zero, updates, zero)
+        total = self._pick(add(zeros(here, x.type), indices, small), indices) - small
+        factor = Select()(equal(count, 1), total, zero)
+        others: Value = product * Select()(equal(count, 0), one, factor)
+        return others
+
+    def _of_extrema(
+        self, extrema: Value, primals: Sequence[Value], tangents: Sequence[Value | None]
+    ) -> Value:
+        """The tangent of extrema: the mean of those of all that attain them."""
+        (x, indices, updates), (dx, _, du) = primals, tangents
+        here, add = x.builder, self._with("add")
+        kept = equal(x, extrema)
+        put = equal(updates, self._pick(extrema, indices))
+        counts = Convert(counter(here.facts, size_of(indices.shape) + 1))
+        count = Convert(x.dtype)(add(counts(kept), indices, counts(put)))
+        zero = here.literal(0, x.dtype)
+        total = zeros(here, x.type) if dx is None else Select()(kept, dx, zero)
+        if du is not None:
+            total = add(total, indices, Select()(put, du, zero))
+        mean: Value = total * (1 / count)
+        return mean
+
+    def _with(self, combine: Combine) -> Scatter:
+        return replace(self, combine=combine)
+
+    @property
+    def _pick(self) -> Gather:
+        """What reads where this writes."""
+        return Gather(self.axes, self.batched)
+
+    def _picks_once(self, facts: Assumptions, places: Shape) -> bool:
+        """Whether no part can be picked more than once."""
+        return self.unique or facts.equal(size_of(places[self.batched : -1]), 1)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x, indices, updates) = cotangents, operands
+        assert cotangent is not None
+        assert isinstance(indices, Value)
+        if self.combine == "multiply" and isinstance(updates, Value):
+            return self(cotangent, indices, updates), None, None
+        if self.combine not in ("set", "add"):
+            return super().transpose(cotangents, operands)
+        for_x, for_updates = None, None
+        if isinstance(updates, ArrayType):
+            for_updates = self._pick(cotangent, indices)
+            if self.combine == "set" and not self._picks_once(
+                cotangent.builder.facts, indices.shape
+            ):
+                counts = self._writes_last(cotangent, indices)
+                zero = cotangent.builder.literal(0, cotangent.dtype)
+                for_updates = Select()(counts, for_updates, zero)
+            for_updates = exactly(for_updates, updates.shape)
+        if isinstance(x, ArrayType):
+            for_x = cotangent
+            if self.combine == "set":
+                given = updates if isinstance(updates, ArrayType) else updates.type
+                for_x = self(cotangent, indices, zeros(cotangent.builder, given))
+        return for_x, None, for_updates
+
+    def _writes_last(self, x: Value, indices: Value) -> Value:
+        """Whether an element of the updates is the last that is written to its place in x.
+
+        Updates are numbered, and the largest number at each place is read back.
+        """
+        here, places, shared = x.builder, indices.shape[:-1], self.batched
+        count = size_of(places)
+        dtype = counter(here.facts, count)
+        numbers = Reshape(places)(here.bind(Iota((count,), 0, dtype), ())[0])
+        front = tuple(range(shared, shared + len(self.axes)))
+        space = (*x.shape[:shared], *(x.shape[axis] for axis in self.axes))
+        nobody = zeros(here, ArrayType(dtype, space))
+        last = Scatter(front, "maximum", shared)(nobody, indices, numbers)
+        found: Value = equal(Gather(front, shared)(last, indices), numbers)
+        updates = (*places, *without(x.shape, (*range(shared), *self.axes)))
+        return Broadcast(updates, tuple(range(len(places))))(found)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        x, indices, updates = operands
+        many = batched[1]
+        axes = tuple([axis + 1 for axis in self.axes])
+        if many:
+            over = replace(self, axes=axes, batched=self.batched + 1)
+            return over.bind(*each_batched(operands, batched, size)), (True,)
+        # The batch becomes an axis of the parts that are written.
+        x, updates = each_batched((x, updates), (batched[0], batched[2]), size)
+        over, shared = replace(self, axes=axes), self.batched
+        found = over(moved(x, 0, shared), indices, moved(updates, 0, indices.ndim - 1))
+        return (moved(found, shared, 0),), (True,)
+
 
 def _combines(combine: Combine, dtype: DType) -> bool:
     if combine == "set":
@@ -211,92 +393,3 @@ def _combines(combine: Combine, dtype: DType) -> bool:
     if combine in ("minimum", "maximum"):
         return dtype is BOOL or dtype.is_integer or dtype.is_float
     return dtype.is_number
-
-
-def _check_starts(
-    primitive: Primitive, facts: Assumptions, x: ArrayType, part: Shape, starts: Types
-) -> None:
-    if (
-        not x.rank == len(part) == len(starts)
-        or not all(each.dtype.is_integer and not each.shape for each in starts)
-        or not all(at_most(facts, 0, size) for size in part)
-        or not all(map(partial(at_most, facts), part, x.shape))
-    ):
-        primitive.ill_typed(f"a part [{' '.join(map(str, part))}] of {x} at {starts}")
-
-
-def _window(shape: tuple[int, ...], part: tuple[int, ...], starts: Sequence[NDArray]) -> Any:
-    begins = [
-        int(clamped(start, whole - size))
-        for whole, size, start in zip(shape, part, starts, strict=False)
-    ]
-    return tuple(slice(begin, begin + size) for begin, size in zip(begins, part, strict=False))
-
-
-def _starts(
-    hlo: Hlo, starts: Sequence[H], types: Types, whole: Shape, part: Shape, words: int
-) -> list[H]:
-    """Starts of one dtype; XLA clamps them."""
-    dtype = I32 if all(each.dtype is I32 for each in types) else I64
-    result: list[H] = []
-    for start, each, size, length in zip(starts, types, whole, part, strict=True):
-        wide, _ = _wide(hlo, start, each, hlo.size(size) - hlo.size(length))
-        result.append(hlo.convert(wide, ArrayType(dtype)))
-    return result + [hlo.full(0, ArrayType(dtype)) for _ in range(words)]
-
-
-@dataclass(frozen=True)
-class DynamicSlice(Primitive, name="dynamic_slice"):
-    """A part of fixed size at a computed place; operands x, then a scalar start for each axis."""
-
-    sizes: Shape
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        x, *starts = operands
-        _check_starts(self, facts, x, self.sizes, tuple(starts))
-        return (x.with_shape(self.sizes),)
-
-    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        x, *starts = operands
-        return (np.asarray(x[_window(x.shape, here.shape(self.sizes), starts)]),)
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        x, *starts = operands
-        if not starts:
-            return (x,)
-        words = stored(inputs[0])
-        places = _starts(hlo, starts, inputs[1:], inputs[0].shape, self.sizes, len(words))
-        sizes = hlo.i64_array((*hlo.shape(self.sizes), *words))
-        return hlo.op("dynamic_slice", (x, *places), outputs, {"slice_sizes": sizes})
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return 0
-
-
-@dataclass(frozen=True)
-class DynamicUpdate(Primitive, name="dynamic_update"):
-    """An array with a part replaced at a computed place; operands x, update, starts."""
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        x, update, *starts = operands
-        if update.dtype is not x.dtype:
-            self.ill_typed(f"{update} does not fit into {x}")
-        _check_starts(self, facts, x, update.shape, tuple(starts))
-        return (x,)
-
-    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        x, update, *starts = operands
-        result = x.copy()
-        result[_window(x.shape, update.shape[: len(starts)], starts)] = update
-        return (result,)
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        x, update, *starts = operands
-        if not starts:
-            return (update,)
-        words = len(stored(inputs[0]))
-        places = _starts(hlo, starts, inputs[2:], inputs[0].shape, inputs[1].shape, words)
-        return hlo.op("dynamic_update_slice", (x, update, *places), outputs)
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return 0

@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitives.shaping import each_batched
 from pscdsl.primitives.threefry import HloWords, NumPyWords, threefry
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I64, KEY, U8, U16, U32, U64, DType
+
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
 
 COST = 120
 """Operations of one block of Threefry."""
@@ -65,6 +69,11 @@ class SeedKey(Primitive, name="random_seed"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
 
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*operands), (True,)
+
 
 @dataclass(frozen=True)
 class SplitKey(Primitive, name="random_split"):
@@ -90,6 +99,11 @@ class SplitKey(Primitive, name="random_split"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * COST
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*operands), (True,)
 
 
 @dataclass(frozen=True)
@@ -120,6 +134,11 @@ class FoldIn(Primitive, name="random_fold_in"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * COST
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*each_batched(operands, batched, size)), (True,)
 
 
 @dataclass(frozen=True)
@@ -161,6 +180,11 @@ class RandomBits(Primitive, name="random_bits"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * COST
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*operands), (True,)
 
 
 def _sizes(hlo: Hlo, key: ArrayType, shape: Shape) -> tuple[int, int]:
