@@ -24,8 +24,8 @@ from tests.numpy_differential import meaning
 register_all()
 
 MODULES = (
-    "calculus convolution cumulative einsum histograms linear mapping moments polynomials "
-    "quantiles reductions searching sliding sorting statistics ufunc_methods"
+    "calculus convolution cumulative einsum fourier frequencies histograms linear mapping moments "
+    "polynomials quantiles reductions searching sliding sorting statistics ufunc_methods"
 ).split()
 FUNCTIONS = [
     each
@@ -58,12 +58,16 @@ def operand(here: Builder, rng: random.Random, dtype: DType) -> Any:
 AXES = (None, 0, 1, -1, 2, (0, 1), (0,), (), [0], 1.5, ([0], [0]))
 AMOUNTS = (0, 1, 2, (2,), (2, 2), N, -1, 1.5, "s", None, [0.0, 1.0, 2.0])
 FLAGS = (True, False, N)
+OPEN = frozenset({"a", "d"})
+"""Operands whose dtype a function settles by itself."""
 STATIC: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("axis", "axis1", "axis2", "axisa", "axisb", "axisc", "axes"), AXES),
     **dict.fromkeys(("window", "strides", "dilation", "groups", "k", "length", "bins"), AMOUNTS),
     **dict.fromkeys(("kth", "m", "ddof", "offset", "minlength", "edge_order"), AMOUNTS),
     **dict.fromkeys(("keepdims", "returned", "invert", "density", "right", "bias"), FLAGS),
     **dict.fromkeys(("rowvar", "include_initial", "stable", "count_padding"), FLAGS),
+    **dict.fromkeys(("n", "s"), AMOUNTS),
+    "norm": (None, "ortho", "forward", "x", 1),
     "dtype": (None, dtypes.F32, dtypes.I32, dtypes.C64, dtypes.BOOL, "f4"),
     "padding": ("same", "valid", ((1, 1),), ((0, 1), (2, 0)), 1, (1,)),
     "q": (0.5, [0.1, 0.2], 2.0, "s"),
@@ -99,7 +103,7 @@ def arguments(
             value: Any = rng.choice((meaning("numpy.sum"), meaning("numpy.cumsum"), 3))
         elif name == "keys":
             value = [operand(here, rng, dtype), operand(here, rng, dtype)]
-        elif name in function.together | function.alone:
+        elif name in function.together | function.alone | OPEN:
             value = operand(here, rng, dtype)
         elif rng.random() < 0.1:
             value = array(here, rng)

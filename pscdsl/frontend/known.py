@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -29,6 +30,7 @@ KNOWN_MODULES = frozenset(
         "jaxtyping",
         "math",
         "numpy",
+        "numpy.fft",
         "operator",
         "pscdsl",
         "pscdsl.numpy",
@@ -96,8 +98,8 @@ def known_attribute(module: KnownModule, name: str) -> Any:
         return Marker(qualified)
     if module.name in ("functools", "operator", "collections", "dataclasses", "math", "typeguard"):
         return External(qualified)
-    if module.name == "numpy":
-        return _unknown_numpy(qualified, name)
+    if module.name.split(".")[0] == "numpy":
+        return _unknown_numpy(module, name)
     if module.name == "pscdsl" and name in PLANNED:
         raise Failure(NotSupported(what=f"`psc.{name}`"))
     raise Failure(
@@ -110,13 +112,12 @@ def _names(module: KnownModule) -> tuple[str, ...]:
     return tuple(name.removeprefix(prefix) for name in MEANINGS if name.startswith(prefix))
 
 
-def _unknown_numpy(qualified: str, name: str) -> Any:
-    import numpy as np
-
-    if hasattr(np, name):
-        return External(qualified)
+def _unknown_numpy(module: KnownModule, name: str) -> Any:
+    """A name of NumPy without a meaning here; a Failure if NumPy has no such name either."""
+    if hasattr(importlib.import_module(module.name), name):
+        return External(f"{module.name}.{name}")
     raise Failure(
-        NoSuchAttribute(owner="module `numpy`", attribute=name, known=_names(KnownModule("numpy")))
+        NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module))
     )
 
 

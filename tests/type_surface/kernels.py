@@ -101,6 +101,14 @@ def scalars(x: f32, n: i32, flag: bool_) -> tuple[f32, i32, bool_, f32, f32, f32
 
 
 @psc.kernel
+def transforms(x: f32["n"], y: f32["m n"]) -> tuple[c64["n"], f32["n"], f32["m n"]]:
+    n = x.shape[0]
+    filtered = np.fft.irfft(np.fft.rfft(x, norm="ortho") * np.fft.rfftfreq(n, 0.5), n, norm="ortho")
+    shifted = np.real(np.fft.ifft2(np.fft.fft2(y) * 1j))
+    return np.fft.fftshift(np.fft.fft(x)), filtered, shifted
+
+
+@psc.kernel
 def reductions(x: f32["b n"]) -> tuple[f32["b"], f32, f32["b"], i32["b"], f32["b"], f32, bool_]:
     m = x.mean(axis=-1)
     centred = x - m[:, None]
