@@ -158,12 +158,14 @@ def _(primitive: Call, names: FunctionNames) -> str:
 
 @heading.register
 def _(primitive: Scan, names: FunctionNames) -> str:
-    return f"scan[length={primitive.length}{', reverse' if primitive.reverse else ''}]"
+    flags = ("reverse", primitive.reverse), ("counted", primitive.counted)
+    shown = "".join(f", {flag}" for flag, is_set in flags if is_set)
+    return f"scan[length={primitive.length}{shown}]"
 
 
 @heading.register
 def _(primitive: While, names: FunctionNames) -> str:
-    return primitive.label
+    return "while" if primitive.bound is None else f"while[bound={primitive.bound}]"
 
 
 @singledispatch

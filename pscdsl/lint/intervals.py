@@ -98,7 +98,7 @@ class Intervals:
             match primitive:
                 case e.Select():
                     return [self._select(at, order)]
-                case Scan():
+                case Scan(counted=False):
                     return self._loops.scan(at, primitive, order, self._operands(at))
                 case While():
                     return self._loops.repeat(at, primitive, order, self._operands(at))

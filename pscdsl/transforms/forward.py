@@ -39,7 +39,7 @@ class Forward(Straight):
         captured.extend(carry[i] for i in fixed)
         params.extend(held[i] for i in fixed)
         inner = Scope({})
-        kept = self.bind(params, captured, inner, scope)
+        kept = self.bind(params, captured, inner, scope, scan.counted)
         kept_arrays = self.bind(passed, arrays, inner, scope)
         if fixed or len(kept) < len(params) or len(kept_arrays) < len(arrays):
             taken = [params[i] for i in kept], [held[i] for i in moving]
@@ -64,7 +64,9 @@ class Forward(Straight):
         for result, var in zip(
             body.results[len(moving) :], equation.outputs[scan.carried :], strict=True
         ):
-            known = self.stack(result, from_outside, passed_on, var, equation, scope)
+            known = not scan.counted and self.stack(
+                result, from_outside, passed_on, var, equation, scope
+            )
             if not known:
                 outputs.append(var)
                 wanted.append(result)
@@ -145,7 +147,13 @@ class Forward(Straight):
             scope.names.update(zip(equation.outputs, carry, strict=True))
             return
         if new_cond is not loop.cond or new_body is not loop.body:
-            loop = While(new_cond, new_body, len(kept[0]), len(kept[1]))
+            loop = replace(
+                loop,
+                cond=new_cond,
+                body=new_body,
+                cond_captured=len(kept[0]),
+                body_captured=len(kept[1]),
+            )
         given = (
             *[by_cond[i] for i in kept[0]],
             *[by_body[i] for i in kept[1]],
@@ -208,14 +216,25 @@ class Forward(Straight):
         return scope.use([names.get(atom, atom) for atom in block.results])
 
     def bind(
-        self, params: Sequence[Var], atoms: Sequence[Atom], inner: Scope, scope: Scope
+        self,
+        params: Sequence[Var],
+        atoms: Sequence[Atom],
+        inner: Scope,
+        scope: Scope,
+        counted: bool = False,
     ) -> list[int]:
-        """Tell a scope what its parameters are; the places of those that stay parameters."""
+        """Tell a scope what its parameters are; the places of those that stay parameters.
+
+        The first one of a `counted` loop does.
+        """
         kept: list[int] = []
         first: dict[Atom, Var] = {}
         for place, (param, atom) in enumerate(zip(params, atoms, strict=True)):
             scalar = scope.scalars.get(atom)
-            if isinstance(atom, Literal):
+            if counted and not place:
+                first[atom] = param
+                kept.append(place)
+            elif isinstance(atom, Literal):
                 inner.names[param] = atom
             elif isinstance(scalar, Literal):
                 if param.type.shape:

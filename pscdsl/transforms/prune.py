@@ -65,7 +65,7 @@ class Pruner:
         wanted[: scan.carried] = _live(body, held, wanted)
         new, needed = self.pruned(body, _where(results, wanted))
         takes = [
-            *[var in needed for var in captured],
+            *[var in needed or (scan.counted and not at) for at, var in enumerate(captured)],
             *wanted[: scan.carried],
             *[var in needed for var in arrays],
         ]
@@ -99,11 +99,12 @@ class Pruner:
         if cond is loop.cond and body is loop.body and all((*by_cond, *by_body, *live)):
             return equation
         return Equation(
-            While(
-                Block(_where(cond.params, (*by_cond, *live)), cond.equations, cond.results),
-                Block(_where(body.params, (*by_body, *live)), body.equations, body.results),
-                sum(by_cond),
-                sum(by_body),
+            replace(
+                loop,
+                cond=Block(_where(cond.params, (*by_cond, *live)), cond.equations, cond.results),
+                body=Block(_where(body.params, (*by_body, *live)), body.equations, body.results),
+                cond_captured=sum(by_cond),
+                body_captured=sum(by_body),
             ),
             _where(equation.inputs, (*by_cond, *by_body, *live)),
             _where(equation.outputs, live),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pscdsl.interpreters.cut import Cut
 from pscdsl.ir import Block
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
@@ -17,6 +18,9 @@ from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, I64, KEY
 
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
+
 
 @dataclass(frozen=True)
 class Scan(Control, name="scan"):
@@ -24,7 +28,9 @@ class Scan(Control, name="scan"):
 
     Operands: what the body captures, the first carry, the arrays; the body takes a slice of each
     array and gives the next carry and what is to be stacked.  Results: the last carry, the stacks.
-    `reverse` starts at the end; stacks keep the order of the arrays.
+    `reverse` starts at the end; stacks keep the order of the arrays.  If it is `counted`, the
+    first captured operand, an i32, is how many steps are taken, at most `length`: those with the
+    first slices, whichever the direction; the rest of the stacks is zero.
     """
 
     body: Block
@@ -32,9 +38,12 @@ class Scan(Control, name="scan"):
     carried: int
     length: Size
     reverse: bool = False
+    counted: bool = False
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         captured, carry, arrays = self.roles(operands)
+        if self.counted and (not captured or captured[0] != ArrayType(I32)):
+            self.ill_typed("it is counted, but takes no i32 first")
         slices: list[ArrayType] = []
         for each in arrays:
             if not each.shape or not facts.equal(each.shape[0], self.length):
@@ -62,7 +71,8 @@ class Scan(Control, name="scan"):
         for each in self.body.out_types[self.carried :]:
             shape = (length, *here.shape(each.shape), *((2,) if each.dtype is KEY else ()))
             stacks.append(np.zeros(shape, to_numpy(each.dtype)))
-        for step in reversed(range(length)) if self.reverse else range(length):
+        steps = range(min(max(int(captured[0]), 0), length) if self.counted else length)
+        for step in reversed(steps) if self.reverse else steps:
             results = here.block(self.body, [*captured, *carry, *(x[step] for x in arrays)])
             carry = list(results[: self.carried])
             for stack, result in zip(stacks, results[self.carried :], strict=True):
@@ -76,6 +86,9 @@ class Scan(Control, name="scan"):
         if length == 0:
             return (*carry, *stacks)
         counter = ArrayType(I32 if length <= I32.range[1] else I64)
+        limit = hlo.full(length, counter)
+        if self.counted:
+            limit = hlo.binary("minimum", hlo.convert(captured[0], counter), limit)
         taken = self.body.in_types[self.captured + self.carried :]
         given = self.body.out_types[self.carried :]
 
@@ -83,7 +96,8 @@ class Scan(Control, name="scan"):
             step, *state = now
             index = step
             if self.reverse:
-                index = hlo.binary("subtract", hlo.full(length - 1, counter), step)
+                last = hlo.binary("subtract", limit, hlo.full(1, counter))
+                index = hlo.binary("subtract", last, step)
             zero = hlo.full(0, counter)
             slices = [
                 _pick(hlo, x, index, zero, each) for x, each in zip(arrays, taken, strict=True)
@@ -100,13 +114,41 @@ class Scan(Control, name="scan"):
 
         results = hlo.while_loop(
             (hlo.full(0, counter), *carry, *stacks),
-            lambda now: hlo.compare("LT", now[0], hlo.full(length, counter)),
+            lambda now: hlo.compare("LT", now[0], limit),
             body,
         )
         return results[1:]
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return block_cost(self.body) * self.length
+
+    # Derivatives and batches: see `scan_rules`.
+
+    def differentiate(
+        self, primals: Sequence[Value], tangents: Sequence[Value | None]
+    ) -> tuple[Sequence[Value], Sequence[Value | None]]:
+        from pscdsl.primitives.control.scan_rules import differentiate
+
+        return differentiate(self, primals, tangents)
+
+    def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
+        from pscdsl.primitives.control.scan_rules import split
+
+        return split(self, cut, operands)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        from pscdsl.primitives.control.scan_rules import transpose
+
+        return transpose(self, cotangents, operands)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        from pscdsl.primitives.control.scan_rules import batch
+
+        return batch(self, operands, batched, size)
 
 
 def _pick(hlo: Hlo, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pscdsl.interpreters.cut import Cut
 from pscdsl.ir import Block
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.control.base import Control, block_cost
@@ -14,19 +15,25 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL
 
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
+
 
 @dataclass(frozen=True)
 class While(Control, name="while"):
     """Repeat a body while a condition on the carry holds.
 
     Operands: what the condition captures, what the body captures, the carry.  Both blocks take
-    what they capture and then the carry; results: the carry.
+    what they capture and then the carry; results: the carry.  `bound` says how many steps there
+    are at most, if that is known; its derivative saves the state every `every` steps.
     """
 
     cond: Block
     body: Block
     cond_captured: int
     body_captured: int
+    bound: Size | None = None
+    every: Size | None = None
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         by_cond, by_body, carry = self.roles(operands)
@@ -58,3 +65,24 @@ class While(Control, name="while"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """Of one step: how many there will be is not known."""
         return block_cost(self.cond) + block_cost(self.body)
+
+    # Derivatives and batches: see `while_rules`.
+
+    def differentiate(
+        self, primals: Sequence[Value], tangents: Sequence[Value | None]
+    ) -> tuple[Sequence[Value], Sequence[Value | None]]:
+        from pscdsl.primitives.control.while_rules import differentiate
+
+        return differentiate(self, primals, tangents)
+
+    def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
+        from pscdsl.primitives.control.while_split import split
+
+        return split(self, cut, operands)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        from pscdsl.primitives.control.while_rules import batch
+
+        return batch(self, operands, batched, size)
