@@ -9,6 +9,10 @@ from pscdsl.builder import Builder
 from pscdsl.frontend.branches import cond, switch
 from pscdsl.frontend.loops import fori_loop, map_, scan, while_loop
 from pscdsl.frontend.pytrees import flatten
+from pscdsl.frontend.transformations.gradients import grad, value_and_grad
+from pscdsl.frontend.transformations.jacobians import hessian, jacfwd, jacrev
+from pscdsl.frontend.transformations.mapping import vmap
+from pscdsl.frontend.transformations.modes import jvp_, linear_transpose, linearize_, vjp
 from pscdsl.frontend.values import Marker, StaticFunction
 from pscdsl.meanings import MEANINGS
 
@@ -36,6 +40,16 @@ def register() -> None:
         "while_loop": while_loop,
         "cond": cond,
         "switch": switch,
+        "grad": grad,
+        "value_and_grad": value_and_grad,
+        "jvp": jvp_,
+        "linearize": linearize_,
+        "vjp": vjp,
+        "linear_transpose": linear_transpose,
+        "jacfwd": jacfwd,
+        "jacrev": jacrev,
+        "hessian": hessian,
+        "vmap": vmap,
         "reveal_type": reveal_type,
         "scope": scope,
     }

@@ -61,3 +61,214 @@ class UnboundedReverse(Diagnostic, code="PSC512"):
     def help(self) -> str | None:
         """How to give one."""
         return "say how many steps there are at most: `psc.while_loop(…, max_steps=1000)`"
+
+
+class NotAScalar(Diagnostic, code="PSC510"):
+    """`psc.grad` of a function whose result is not one real number.
+
+    A gradient says how one number changes with each element of the arguments.  For an array of
+    results, `psc.jacrev` or `psc.jacfwd` give all derivatives; `psc.vjp` those in one direction.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    def squares(x: f32["n"]) -> f32["n"]:
+        return x * x
+
+
+    @psc.kernel
+    def slope(x: f32["n"]) -> f32["n"]:
+        return psc.grad(squares)(x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    def squares(x: f32["n"]) -> f32:
+        return np.sum(x * x)
+
+
+    @psc.kernel
+    def slope(x: f32["n"]) -> f32["n"]:
+        return psc.grad(squares)(x)
+    ```
+    """
+
+    transformation: str
+    function: str
+    found: str
+
+    def message(self) -> str:
+        """What it returns."""
+        return (
+            f"`{self.transformation}` needs a function with one real number as its result, "
+            f"but `{self.function}` returns {self.found}"
+        )
+
+    def help(self) -> str | None:
+        """What to do instead."""
+        return "reduce it (`np.sum(…)`), or use `psc.jacrev` for all derivatives"
+
+
+class NoTangent(Diagnostic, code="PSC511"):
+    """A derivative in something that does not change smoothly: an integer, a bool, a random key.
+
+    Integer and key leaves have no tangents.  Keep them in another argument than the one that is
+    differentiated, or name the others by `argnums`.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32, i32
+
+
+    def loss(x: f32["n"], i: i32) -> f32:
+        return np.sum(x) * i.astype(np.float32)
+
+
+    @psc.kernel
+    def slope(x: f32["n"], i: i32) -> f32["n"]:
+        dx, di = psc.grad(loss, argnums=(0, 1))(x, i)
+        return dx
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32, i32
+
+
+    def loss(x: f32["n"], i: i32) -> f32:
+        return np.sum(x) * i.astype(np.float32)
+
+
+    @psc.kernel
+    def slope(x: f32["n"], i: i32) -> f32["n"]:
+        return psc.grad(loss)(x, i)
+    ```
+    """
+
+    transformation: str
+    argument: str
+    type: str
+
+    def message(self) -> str:
+        """Which leaf."""
+        return (
+            f"`{self.transformation}` in {self.argument}, which is {self.type}: it has no tangent"
+        )
+
+    def help(self) -> str | None:
+        """What has one."""
+        return "only floats and complex numbers do: move it to another argument, or use `argnums`"
+
+
+class TangentMismatch(Diagnostic, code="PSC513"):
+    """Tangents or cotangents that do not fit what they belong to.
+
+    A tangent has the structure, shapes and dtypes of its primal, a cotangent those of the result;
+    where a leaf has no tangent (an integer, a bool, a key), there is `None`.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def along(x: f32["n"], t: f32["m"]) -> f32["n"]:
+        _, dy = psc.jvp(np.sin, (x,), (t,))
+        return dy
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def along(x: f32["n"], t: f32["n"]) -> f32["n"]:
+        _, dy = psc.jvp(np.sin, (x,), (t,))
+        return dy
+    ```
+    """
+
+    transformation: str
+    what: str
+    given: str
+    wanted: str
+    why: str = ""
+
+    def message(self) -> str:
+        """Both types."""
+        return f"{self.what} given to `{self.transformation}` is {self.given}, not {self.wanted}"
+
+    def label(self) -> str:
+        """What differs."""
+        return self.why
+
+
+class BadArgnums(Diagnostic, code="PSC514"):
+    """`argnums` names a positional argument that is not there.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def slope(x: f32["n"]) -> f32["n"]:
+        return psc.grad(np.sum, argnums=1)(x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def slope(x: f32["n"]) -> f32["n"]:
+        return psc.grad(np.sum, argnums=0)(x)
+    ```
+    """
+
+    transformation: str
+    argnums: str
+    count: int
+
+    def message(self) -> str:
+        """What is given and what there is."""
+        plural = "" if self.count == 1 else "s"
+        return (
+            f"`{self.transformation}` has argnums={self.argnums}, "
+            f"but is called with {self.count} positional argument{plural}"
+        )
+
+    def help(self) -> str | None:
+        """How they count."""
+        return "arguments count from 0; pass those that are differentiated by position"

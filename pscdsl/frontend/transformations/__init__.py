@@ -1,0 +1,1 @@
+"""Transformations of functions: derivatives, batches, what is saved for the way back."""

@@ -1,0 +1,39 @@
+"""Trees of axes that go with trees of arrays: an axis for a whole subtree, or one for each leaf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pscdsl.frontend.values import MapValue, RecordValue, VectorValue, describe
+from pscdsl.narrowing import is_sequence
+from pscdsl.typing.codes.batching import AxisMismatch
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.trees import ArrayType, Type, children, leaves
+
+
+def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
+    """The axis of each leaf of a tree; None for those that have none."""
+    if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
+        return [axes] * sum(1 for _ in leaves(tree))
+    if isinstance(tree, ArrayType):
+        why = f"{name} is {describe(axes)} where the array is {tree}: an integer or None is wanted"
+        raise Failure(AxisMismatch(given=name, why=why))
+    parts = _parts(axes)
+    own = children(tree)
+    if parts is None or len(parts) != len(own):
+        why = f"{name} is {describe(axes)} for {tree}"
+        raise Failure(AxisMismatch(given=name, why=why))
+    found: list[int | None] = []
+    for part, (_, inner) in zip(parts, own, strict=True):
+        found.extend(axes_of(name, part, inner))
+    return found
+
+
+def _parts(axes: Any) -> list[Any] | None:
+    if is_sequence(axes):
+        return list(axes)
+    if isinstance(axes, RecordValue):
+        return list(axes.fields.values())
+    if isinstance(axes, MapValue):
+        return [axes.items[key] for key in sorted(axes.items)]
+    return list(axes.items) if isinstance(axes, VectorValue) else None

@@ -1,0 +1,166 @@
+"""`vmap`: a function of one row as a function of a batch of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pscdsl.builder import Builder, Value
+from pscdsl.frontend.pytrees import unflatten
+from pscdsl.frontend.tracing import applicable
+from pscdsl.frontend.transformations.axes import axes_of
+from pscdsl.frontend.transformations.traced import Argument, Transformed, trace
+from pscdsl.frontend.values import Applicable
+from pscdsl.interpreters.batching import batch, repeated
+from pscdsl.primitives.shaping import Transpose
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.codes.batching import AxisMismatch, BatchSizesDiffer
+from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.trees import Type, paths
+
+
+def vmap(
+    here: Builder, fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None
+) -> Transformed:
+    """The function over a batch: each argument along one of its axes, or the same for all."""
+    function = applicable(fun, "psc.vmap")
+    return Transformed("vmap", function, partial(_run, function, in_axes, out_axes, axis_size))
+
+
+def _run(
+    function: Applicable,
+    in_axes: Any,
+    out_axes: Any,
+    axis_size: Any,
+    here: Builder,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    name = "psc.vmap"
+    named = dict(kwargs)
+    count = len(args)
+    # Arguments given by keyword are batched along their first axis.
+    values = [*args, *named.values()]
+    axes: dict[int, list[int | None]] = {}
+    given = _argument_axes(in_axes, count) + [0] * len(named)
+
+    def rows(at: int, argument: Argument) -> list[ArrayType]:
+        axes[at] = axes_of("in_axes", given[at], argument.tree)
+        return [
+            _row(leaf, axis, place)
+            for leaf, axis, place in zip(
+                argument.leaves, axes[at], _places(at, argument.tree), strict=True
+            )
+        ]
+
+    varying = [at for at in range(len(values)) if given[at] is not None]
+    wrapped = _Named(function, count, tuple(named))
+    traced = trace(here, name, wrapped, values, {}, varying, rows)
+    flags = [axis for at in traced.varying for axis in axes[at]]
+    leaves = traced.leaves
+    size = _size(here, axis_size, leaves, flags)
+    moved = [
+        x if axis is None else to_front(x, axis) for x, axis in zip(leaves, flags, strict=True)
+    ]
+    batched = [*[False] * len(traced.captured), *[axis is not None for axis in flags]]
+    found, many = batch(here, traced.block, [*traced.captured, *moved], batched, size)
+    outs = axes_of("out_axes", out_axes, traced.result)
+    results = [
+        _placed(x, is_batched, axis, size, place)
+        for x, is_batched, axis, (place, _) in zip(
+            found, many, outs, paths(traced.result, "result"), strict=True
+        )
+    ]
+    return unflatten(traced.result, iter(results))
+
+
+class _Named:
+    """A function whose last arguments are given by keyword."""
+
+    def __init__(self, function: Applicable, count: int, names: tuple[str, ...]) -> None:
+        self.function = function
+        self.count = count
+        self.names = names
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call it."""
+        del kwargs
+        named = dict(zip(self.names, args[self.count :], strict=True))
+        return self.function.apply(here, args[: self.count], named)
+
+
+def _argument_axes(in_axes: Any, count: int) -> list[Any]:
+    """One axis, or tree of axes, for each positional argument."""
+    if isinstance(in_axes, tuple | list):
+        items: list[Any] = list(in_axes)
+        if len(items) != count:
+            given = f"in_axes has {len(items)} items"
+            raise Failure(AxisMismatch(given=given, why=f"there are {count} arguments"))
+        return items
+    return [in_axes] * count
+
+
+def _places(at: int, tree: Type) -> list[str]:
+    return [place for place, _ in paths(tree, f"argument {at}")]
+
+
+def _row(leaf: Value, axis: int | None, place: str) -> ArrayType:
+    """The type of one row."""
+    if axis is None:
+        return leaf.type
+    if not -leaf.ndim <= axis < leaf.ndim:
+        raise Failure(AxisMismatch(given=f"axis {axis} of {place}", why=f"it is {leaf.type}"))
+    axis %= leaf.ndim
+    return leaf.type.with_shape((*leaf.shape[:axis], *leaf.shape[axis + 1 :]))
+
+
+def _size(
+    here: Builder, axis_size: Any, leaves: Sequence[Value], axes: Sequence[int | None]
+) -> Size:
+    """The common size of the mapped axes."""
+    sizes: list[Size] = [
+        leaf.shape[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None
+    ]
+    if isinstance(axis_size, int | Dim):
+        sizes.append(axis_size)
+    if not sizes:
+        raise Failure(AxisMismatch(given="no axis is mapped", why="`in_axes` has only None"))
+    for size in sizes[1:]:
+        if not here.facts.equal(sizes[0], size):
+            raise Failure(
+                BatchSizesDiffer(
+                    sizes=tuple(map(str, dict.fromkeys(sizes))),
+                    why=disagreement(here.facts, sizes[0], size),
+                )
+            )
+    return sizes[0]
+
+
+def to_front(x: Value, axis: int) -> Value:
+    """An array with one axis moved to the front."""
+    axis %= x.ndim
+    if not axis:
+        return x
+    return Transpose((axis, *[i for i in range(x.ndim) if i != axis]))(x)
+
+
+def _placed(x: Value, is_batched: bool, axis: int | None, size: Size, place: str) -> Value:
+    """A result with the batch where it is wanted."""
+    if axis is None:
+        if is_batched:
+            why = f"{place} differs from row to row"
+            raise Failure(AxisMismatch(given="out_axes is None", why=why))
+        return x
+    batch_ = x if is_batched else repeated(x, size)
+    if not -batch_.ndim <= axis < batch_.ndim:
+        why = f"{place} of a row is {x.type}"
+        raise Failure(AxisMismatch(given=f"out_axes is {axis}", why=why))
+    axis %= batch_.ndim
+    if not axis:
+        return batch_
+    order = [*range(1, batch_.ndim)]
+    order.insert(axis, 0)
+    return Transpose(tuple(order))(batch_)

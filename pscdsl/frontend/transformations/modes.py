@@ -1,0 +1,197 @@
+"""`jvp`, `linearize`, `vjp` and `linear_transpose`: derivatives along directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pscdsl.builder import Builder, Value
+from pscdsl.frontend.pytrees import flatten, unflatten
+from pscdsl.frontend.tracing import applicable, at
+from pscdsl.frontend.transformations.traced import Traced, Transformed, name_of, trace
+from pscdsl.frontend.values import describe
+from pscdsl.interpreters.jvp import has_tangent, jvp
+from pscdsl.interpreters.replay import zeros
+from pscdsl.interpreters.transpose import transpose
+from pscdsl.narrowing import is_sequence
+from pscdsl.transforms.linearize import Linear, linearize
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.codes.control import BadBody
+from pscdsl.typing.codes.derivatives import TangentMismatch
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.tree_differences import array_difference, structure_differences
+from pscdsl.typing.trees import NONE, TupleType, Type, leaves, map_leaves
+
+
+def tangent_tree(tree: Type) -> Type:
+    """The type of tangents: `None` stands for leaves that have none."""
+    return map_leaves(tree, lambda leaf: leaf if has_tangent(leaf) else NONE)  # type: ignore[arg-type,return-value]
+
+
+def directions(here: Builder, name: str, what: str, given: Any, tree: Type) -> list[Value]:
+    """Tangents or cotangents, checked against the tree that they belong to."""
+    wanted = tangent_tree(tree)
+    found, own = flatten(here, given, f"{what} given to `{name}`")
+    for each in structure_differences(own, wanted):
+        raise Failure(
+            TangentMismatch(
+                transformation=name,
+                what=what + (f" at `{each.path}`" if each.path else ""),
+                given=str(each.found),
+                wanted=str(each.wanted),
+                why=each.why,
+            )
+        )
+    values: list[Value] = []
+    for leaf, type_ in zip(found, leaves(wanted), strict=True):
+        value = at(leaf, type_.dtype)
+        why = array_difference(here.facts, value.type, type_)
+        if why is not None:
+            raise Failure(
+                TangentMismatch(
+                    transformation=name,
+                    what=what,
+                    given=str(value.type),
+                    wanted=str(type_),
+                    why=why,
+                )
+            )
+        values.append(value)
+    return values
+
+
+def _moving(traced: Traced) -> list[bool]:
+    """Which operands of a traced function have tangents."""
+    return [
+        *[False] * len(traced.captured),
+        *[has_tangent(each.type) for each in traced.leaves],
+    ]
+
+
+def _arguments(traced: Traced) -> Type:
+    return TupleType(tuple(each.tree for each in traced.varying.values()))
+
+
+def _sequence(name: str, what: str, given: Any) -> Sequence[Any]:
+    if not is_sequence(given):
+        needs = f"{what} as a tuple, one item for each argument"
+        raise Failure(BadBody(combinator=name, needs=needs, found=describe(given)))
+    return given
+
+
+def jvp_(
+    here: Builder, fun: Any, primals: Any, tangents: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The result of a function, and how it changes along a direction."""
+    function = applicable(fun, "psc.jvp")
+    args = _sequence("psc.jvp", "primals", primals)
+
+    def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        traced = trace(inner, "psc.jvp", function, args, {}, range(len(args)), has_aux=has_aux)
+        given = iter(
+            directions(
+                inner, "psc.jvp", "the tangents", tuple(kwargs["tangents"]), _arguments(traced)
+            )
+        )
+        moving = [next(given) if has else None for has in _moving(traced)]
+        results, found = jvp(inner, traced.block, traced.operands, moving)
+        count = sum(1 for _ in leaves(traced.result))
+        out = [
+            zeros(inner, x.type) if t is None else t
+            for x, t in zip(results[:count], found[:count], strict=True)
+            if has_tangent(x.type)
+        ]
+        value = unflatten(traced.result, iter(results[:count]))
+        tangent = unflatten(tangent_tree(traced.result), iter(out))
+        if traced.aux is None:
+            return value, tangent
+        return value, tangent, unflatten(traced.aux, iter(results[count:]))
+
+    given = _sequence("psc.jvp", "tangents", tangents)
+    result: tuple[Any, ...] = Transformed("jvp", function, run).apply(
+        here, args, {"tangents": given}
+    )
+    return result
+
+
+@dataclass(frozen=True)
+class LinearFunction:
+    """What `linearize` and `vjp` return: the derivative at a point, in one of its directions."""
+
+    name: str
+    linear: Linear
+    inputs: Type
+    outputs: Type
+    backward: bool
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Map tangents of the arguments to those of the result, or cotangents back."""
+        here = here.program.current
+        if self.backward:
+            if len(args) != 1 or kwargs:
+                needs = "one argument, the cotangent of the result"
+                raise Failure(
+                    BadBody(combinator=self.name, needs=needs, found=describe(tuple(args)))
+                )
+            given = directions(here, self.name, "the cotangent", args[0], self.outputs)
+            back = self.linear.backward(here, given)
+            return unflatten(tangent_tree(self.inputs), iter(back))
+        given = directions(here, self.name, "the tangents", tuple(args), self.inputs)
+        forth = self.linear.forward(here, given)
+        return unflatten(tangent_tree(self.outputs), iter(forth))
+
+
+def _linearized(here: Builder, name: str, fun: Any, primals: Sequence[Any], has_aux: bool) -> Any:
+    function = applicable(fun, f"psc.{name}")
+
+    def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        del kwargs
+        called = f"psc.{name}"
+        traced = trace(inner, called, function, args, {}, range(len(args)), has_aux=has_aux)
+        count = sum(1 for _ in leaves(traced.result))
+        active = tuple(_moving(traced))
+        results, linear = linearize(inner, traced.block, traced.operands, active, count)
+        value = unflatten(traced.result, iter(results[:count]))
+        made = LinearFunction(
+            f"{called}({name_of(function)})",
+            linear,
+            _arguments(traced),
+            traced.result,
+            name == "vjp",
+        )
+        if traced.aux is None:
+            return value, made
+        return value, made, unflatten(traced.aux, iter(results[count:]))
+
+    return Transformed(name, function, run).apply(here, primals, {})
+
+
+def linearize_(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """The result, and the derivative there as a function of tangents."""
+    return _linearized(here, "linearize", fun, primals, has_aux)
+
+
+def vjp(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """The result, and a function from its cotangent to the cotangents of the arguments."""
+    return _linearized(here, "vjp", fun, primals, has_aux)
+
+
+def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
+    """The transpose of a function that is linear in its arguments; of these only types count."""
+    function = applicable(fun, "psc.linear_transpose")
+    traced = trace(here, "psc.linear_transpose", function, primals, {}, range(len(primals)))
+
+    def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        del kwargs
+        name = "psc.linear_transpose"
+        given = directions(inner, name, "the cotangent", args[0], traced.result)
+        operands: list[Value | ArrayType] = [*traced.captured, *[x.type for x in traced.leaves]]
+        found = transpose(inner, traced.block, operands, given)
+        values = [
+            zeros(inner, leaf.type) if x is None else x
+            for x, leaf in zip(found[len(traced.captured) :], traced.leaves, strict=True)
+        ]
+        return unflatten(_arguments(traced), iter(values))
+
+    return Transformed("linear_transpose", function, run)
