@@ -70,8 +70,15 @@ def while_loop(
     body_fun: Callable[[C], D],
     init_val: C,
     max_steps: i32 | None = None,
+    checkpoint_every: int | None = None,
 ) -> D:
-    """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
+    """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given.
+
+    Reverse mode needs a `max_steps` that is known while checking; its time is proportional to the
+    steps taken.  It saves the state every `checkpoint_every` steps and computes what is between
+    once more: 1 saves everything; by default everything if that is little, else the square root
+    of `max_steps`.
+    """
     _only_in_kernels("while_loop")
 
 

@@ -144,7 +144,7 @@ def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: An
     dtype = low.dtype if not isinstance(lower, int) else high.dtype
     low, high = (e.Convert(dtype)(x) if x.dtype is not dtype else x for x in (low, high))
     body = trace_counter(here, function, carry, dtype)
-    return _counted_while(here, carry, body, low, high, None)
+    return _counted_while(here, carry, body, Limits(low, high), None)
 
 
 def _index(here: Builder, value: Any) -> Value:
@@ -175,9 +175,21 @@ def _counted(here: Builder, function: Applicable, carry: Carry, lower: Size, upp
 
 
 def while_loop(
-    here: Builder, cond_fun: Any, body_fun: Any, init_val: Any, max_steps: Any = None
+    here: Builder,
+    cond_fun: Any,
+    body_fun: Any,
+    init_val: Any,
+    max_steps: Any = None,
+    checkpoint_every: Any = None,
 ) -> Any:
     """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
+    if checkpoint_every is not None:
+        every = checkpoint_every
+        if isinstance(every, bool) or not isinstance(every, int | Dim):
+            raise Failure(NotStatic(what="`checkpoint_every`"))
+        if not here.facts.proves(Fact("<=", 1, every)):
+            needs = "a positive number of steps as `checkpoint_every`"
+            raise Failure(BadBody(combinator="psc.while_loop", needs=needs, found=str(every)))
     condition = applicable(cond_fun, "psc.while_loop")
     body = applicable(body_fun, "psc.while_loop")
     carry = Carry.of(here, "psc.while_loop", init_val, body)
@@ -190,7 +202,13 @@ def while_loop(
         return _while(here, carry, traced, condition)
     limit = _index(here, max_steps)
     stepping = trace_counter(here, _WithoutCounter(body), carry, limit.dtype)
-    return _counted_while(here, carry, stepping, here.literal(0, limit.dtype), limit, condition)
+    bound = max_steps if isinstance(max_steps, int | Dim) else None
+    if isinstance(bound, int):
+        bound = max(bound, 0)
+    elif bound is not None and not here.facts.proves(Fact("<=", 0, bound)):
+        bound = maximum(bound, 0)
+    limits = Limits(here.literal(0, limit.dtype), limit, bound, checkpoint_every)
+    return _counted_while(here, carry, stepping, limits, condition)
 
 
 @dataclass(frozen=True)
@@ -213,23 +231,30 @@ def _while(here: Builder, carry: Carry, body: TracedBody, condition: Applicable)
     return unflatten(carry.tree, iter(results))
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Where a counter starts and ends, the steps between if they are known, and checkpoints."""
+
+    start: Value
+    limit: Value
+    bound: Size | None = None
+    every: Size | None = None
+
+
 def _counted_while(
-    here: Builder,
-    carry: Carry,
-    body: TracedBody,
-    start: Value,
-    limit: Value,
-    condition: Applicable | None,
+    here: Builder, carry: Carry, body: TracedBody, limits: Limits, condition: Applicable | None
 ) -> Any:
     """While the counter, the last of the carry, is below a limit, and the condition holds."""
+    start = limits.start
     with inner_block(here) as inner:
         params = [inner.parameter(each.type) for each in body.carry]
         counter = inner.parameter(start.type, "step")
-        predicate = counter < limit
+        predicate = counter < limits.limit
         if condition is not None:
             found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
             predicate = bool_scalar(inner, found, carry.loop) & predicate
         test, captured = inner.finish([*params, counter], [predicate])
-    primitive = While(test, body.block, len(captured), len(body.captured))
+    counts = len(captured), len(body.captured)
+    primitive = While(test, body.block, *counts, limits.bound, limits.every)
     results = here.bind(primitive, (*captured, *body.captured, *carry.initial(), start))
     return unflatten(carry.tree, iter(results[: len(body.carry)]))

@@ -6,9 +6,10 @@ from typing import Any
 
 from pscdsl.frontend.values import MapValue, RecordValue, VectorValue, describe
 from pscdsl.narrowing import is_sequence
+from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.batching import AxisMismatch
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.trees import ArrayType, Type, children, leaves
+from pscdsl.typing.trees import Type, children, leaves
 
 
 def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:

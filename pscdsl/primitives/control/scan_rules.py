@@ -271,11 +271,9 @@ def transpose(
 ) -> Sequence[Value | None]:
     """A scan in the other direction, which sums the cotangents of what is captured."""
     captured, carry, arrays = scan.roles(operands)
-    if not all(isinstance(each, ArrayType) for each in carry):
-        raise AssertionError("a scan with carries of both kinds is cut before it is transposed")
     here = next(v for v in cotangents if v is not None).builder.program.current
     facts, count = here.facts, scan.carried
-    linear = tuple([isinstance(each, ArrayType) for each in operands])
+    linear = _linear(scan, [isinstance(each, ArrayType) for each in operands])
     given = [each is not None for each in cotangents[count:]]
     always = (True,) * count
     wanted = ((False,) * len(captured)) + always + (False,) * len(arrays)
@@ -312,7 +310,26 @@ def transpose(
     )
     first = [zeros(here, each) for each in sums if isinstance(each, ArrayType)]
     results = iter(here.bind(backward, [*known, *first, *starts, *slices, *stacks]))
-    return [next(results) if keeps else None for keeps in kept]
+    found = [next(results) if keeps else None for keeps in kept]
+    # A carry may start with something known, such as zeros, that needs no cotangent.
+    return [x if isinstance(o, ArrayType) else None for x, o in zip(found, operands, strict=True)]
+
+
+def _linear(scan: Scan, given: Sequence[bool]) -> Mask:
+    """In which of its operands a scan is taken to be linear: also in carries that become so."""
+    captured, carry, arrays = scan.roles(given)
+    while True:
+        moving: set[Atom] = set(compress(scan.body.params, (*captured, *carry, *arrays)))
+        for equation in scan.body.equations:
+            if not moving.isdisjoint(equation.inputs):
+                moving.update(equation.outputs)
+        now = [x or atom in moving for x, atom in zip(carry, scan.body.results, strict=False)]
+        if now == carry:
+            break
+        carry = now
+    if not all(carry):
+        scan.ill_typed("a scan with carries of both kinds is cut before it is transposed")
+    return (*captured, *carry, *arrays)
 
 
 def batch(
