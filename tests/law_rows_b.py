@@ -13,7 +13,7 @@ from pscdsl.builder import Program, Value
 from pscdsl.ir import Block, Function
 from pscdsl.primitives.contractions import Convolution, DotGeneral, ReduceWindow
 from pscdsl.primitives.control import Call, Scan, Switch, While
-from pscdsl.primitives.reductions import Reduction, reducible
+from pscdsl.primitives.reductions import Reduce, Reduction, reducible
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing import dtypes
 from pscdsl.typing.dims import parse
@@ -79,10 +79,28 @@ def _whiles() -> Iterator[Row]:
         numbers = between(-2, 2)
         domain = (whole(limit, limit), numbers, whole(0, 0), numbers)
         yield Row(While(cond, step, 1, 1), operands, {"n": 3}, domain, 2, 1e-5)
+    below = block("f32, i32, f32", lambda most, i, x: [(i < 6) & (x < most)])
+    grow_by = block("f32[n], f32, i32, f32", _grown)
+    for every in (None, 1, 2, 3, parse("n")):
+        yield Row(
+            While(below, grow_by, 1, 2, 6, every),
+            array_types("f32, f32[n], f32, i32, f32"),
+            {"n": 3},
+            (whole(9, 9), between(1, 2), between(1, 1.1), whole(0, 0), between(0.5, 0.6)),
+            8,
+            1e-5,
+            smooth=(whole(9, 9), between(1, 2), between(1, 1.1), whole(0, 0), between(0.5, 0.6)),
+        )
     forever = block("bool, i32", lambda go, i: [go & (i < 5)])
     grow = block("bool, i32", lambda go, i: [go, i * 2 + 1])
     both = (_flag(True), whole(0, 0))
     yield Row(While(forever, grow, 0, 0), array_types("bool, i32"), domain=both)
+
+
+def _grown(y: Value, s: Value, i: Value, x: Value) -> list[Value]:
+    """A step that saves what it captures, what is computed of that, and what it carries."""
+    fixed = Reduce("sum", (0,))(y * y)
+    return [i + 1, x * x * s + fixed * 0.25 * x]
 
 
 def _scans() -> Iterator[Row]:
@@ -98,6 +116,18 @@ def _scans() -> Iterator[Row]:
                 2,
                 1e-5,
                 facts=facts("n >= 0"),
+            )
+    some = block("i32, f32[d], f32[d], f32[d]", lambda i, w, h, x: [h * w + x * h, h * x])
+    operands = array_types("i32, f32[d], f32[d], f32[n d]")
+    for reverse in (False, True):
+        for steps in (-1, 0, 2, 4, 9):
+            yield Row(
+                Scan(some, 2, 1, parse("n"), reverse, True),
+                operands,
+                {"n": 4, "d": 3},
+                (whole(steps, steps), *(between(-2, 2),) * 3),
+                2,
+                1e-5,
             )
     count = block("i32, f32", lambda i, x: [i + 1])
     yield Row(Scan(count, 0, 1, parse("n")), array_types("i32, f32[n]"), {"n": 4}, facts=facts())

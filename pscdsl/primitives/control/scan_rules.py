@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pscdsl.interpreters.batching import batch_block, repeated
 from pscdsl.interpreters.cut import Cut, Halves, split_block
-from pscdsl.interpreters.jvp import jvp_block
+from pscdsl.interpreters.jvp import Mask, jvp_block
 from pscdsl.interpreters.replay import closed, replay, zeros
 from pscdsl.interpreters.saving import needed
 from pscdsl.interpreters.transpose import transpose_block
@@ -270,7 +270,7 @@ def transpose(
     scan: Scan, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
 ) -> Sequence[Value | None]:
     """A scan in the other direction, which sums the cotangents of what is captured."""
-    captured, carry, arrays = scan.roles(operands)
+    captured, _, arrays = scan.roles(operands)
     here = next(v for v in cotangents if v is not None).builder.program.current
     facts, count = here.facts, scan.carried
     linear = _linear(scan, [isinstance(each, ArrayType) for each in operands])
