@@ -16,8 +16,8 @@ from pscdsl.interpreters.replay import closed, replay, zeros
 from pscdsl.ir import Block, Var
 from pscdsl.primitives.control.scan_rules import Saving, halves_of_loop, parts
 from pscdsl.primitives.creation import Iota
+from pscdsl.primitives.dynamic_slicing import DynamicUpdate
 from pscdsl.primitives.elementwise import less, minimum
-from pscdsl.primitives.indexing import DynamicUpdate
 from pscdsl.primitives.shaping import Reshape
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.derivatives import UnboundedReverse
