@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from pscdsl.typing import dtypes
 from pscdsl.typing.assumptions import Assumptions, parse_fact
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import ALL, KEY, DType
-from tests.law_rows import Domain, Row, anything, array_type, array_types, moderate, whole
+from tests.law_rows import Domain, NDArray, Row, anything, array_type, array_types, moderate, whole
 
 M, N, K = name("m"), name("n"), name("k")
 ZERO = {"m": 0, "n": 0}
@@ -88,6 +89,30 @@ def _shaping() -> Iterator[Row]:
     yield row(Pad((2,), (1,), (2,)), "f32[n], f32", "n >= 0", n=0)
     yield row(Pad((), (), ()), "f32, f32")
     yield row(Pad((-3,), (-3,), (2,)), "f32[n+2], f32", n=1)
+    yield row(Pad((-2,), (-1,), (2,)), "f32[n+1], f32", n=4)
+    yield row(Pad((-N - 2,), (N + 3,), (0,)), "f32[n], f32")  # none of the elements is left
+    yield row(Pad((4,), (-N - 4,), (0,)), "f32[n], f32")
+    yield row(Pad((1, 0), (1, -1), (0, 3)), "f32[n 2], f32", "n >= 0", n=0)
+    yield row(Pad((M, -1), (0, K), (2, 1)), "c64[n m+1], c64", n=3, m=2, k=2)
+    yield from _random_pads()
+    yield row(Slice((1,), (N,), (2,)), "f32[n]", n=6)
+    yield row(Slice((0, 2), (N, M + 1), (3, 4)), "f32[n m+2]", "n >= 0", n=0, m=9)
+    yield row(Slice((M,), (M + K,), (2,)), "f32[m+k+n]", "k >= 0", k=0)
+    yield row(Slice((M,), (M + K,), (2,)), "f32[m+k+n]", "k >= 0", k=7)
+    yield row(Broadcast((2 * M, N), (0,)), "f32[2*m]", "m >= 0", m=0)
+    yield row(Broadcast((N, M), (0,)), "f32[2*k]", "n == 2*k", n=4, k=2)
+    yield row(Reshape((K, N // K, M)), "f32[n m]", "n % k == 0", n=6, k=3)
+    yield row(Concatenate(1), "c64[m n], c64[k 2], c64[m m]", "m == k", m=2, k=2)
+
+
+def _random_pads() -> Iterator[Row]:
+    """Elements put in and taken away at both ends and between, in many ways."""
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        size, low, between = (int(rng.integers(*ends)) for ends in ((0, 5), (-6, 7), (0, 4)))
+        length = size + max(size - 1, 0) * between
+        high = int(rng.integers(-length - low, 8 - min(low, 0)))
+        yield row(Pad((low,), (high,), (between,)), f"f32[{size}], f32")
 
 
 def _picks(dtype: str) -> Iterator[tuple[Primitive, str, str, tuple[int, ...]]]:
@@ -147,7 +172,11 @@ def _indexing() -> Iterator[Row]:
             yield Row(DynamicUpdate(), with_update, {"n": 300}, (anything, anything, end))
         scatter = Scatter((0,), "set", unique=True)
         yield Row(scatter, array_types(f"f32[n], {i}[1 1], f32[1]"), {"n": 300})
+    yield from _repeated()
     yield row(Scatter((0,), "add"), "f32[n], i32[k 1], f32[k]", "k >= 0", n=3, k=0)
+    yield row(Scatter((0,), "set"), "f32[n], i32[k 1], f32[k]", "k >= 0", n=3, k=0)
+    yield row(Scatter((0,), "maximum"), "f32[n], i32[k 1], f32[k]", "k >= 0", n=3, k=0)
+    yield row(Gather((0,)), "Key[n], i32[k 1]", "k >= 0", n=3, k=0)
     yield row(Gather((0,)), "f32[n m], i32[k 1]", "k >= 0", "m >= 0", n=3, k=2, m=0)
     yield row(Gather((0,)), "f32[n m], i32[k 1]", "k >= 0", n=3, k=0, m=2)
     yield row(Gather((1,), 1), "f32[n m], i32[n k 1]", "n >= 0", n=0, m=2, k=3)
@@ -161,8 +190,49 @@ def _indexing() -> Iterator[Row]:
         yield Row(DynamicUpdate(), update, domain=(anything, anything, starts, starts))
         yield row(DynamicSlice(()), d)
         yield row(DynamicUpdate(), f"{d}, {d}")
+        empty = array_types(f"{d}[n m], i32, i32")
+        for n in (0, 3):
+            sizes = {"n": n, "m": 2}
+            none = Row(DynamicSlice((0, M)), empty, sizes, facts=facts("n >= 0"))
+            yield none
+            yield replace(none, primitive=DynamicSlice((N // 2, 1)))
+            update = array_types(f"{d}[n m], {d}[n//2 1], i32, i32")
+            yield Row(DynamicUpdate(), update, sizes, facts=facts("n >= 0"))
     yield row(DynamicSlice((0, N)), "f32[m n], i32, i32")
     yield row(DynamicUpdate(), "f32[m n], f32[0 n], i32, i32")
+
+
+def _different(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+    return np.asarray(rng.permutation(shape[0])).astype(to_numpy(kind)).reshape(shape)
+
+
+def _repeated() -> Iterator[Row]:
+    """Many updates of few places, zeros among the factors; and the same places never repeated."""
+    reach: Domain = whole(-1, 6)
+    for combine in _combines(dtypes.F32):
+        for axes, types, shared in (
+            ((0,), "f32[5], i32[n 1], f32[n]", 0),
+            ((0, 2), "f32[3 m 2], i32[n 2], f32[n m]", 0),
+            ((1,), "f32[m 3], i32[m n 1], f32[m n]", 1),
+            ((2,), "f32[m k 3], i32[m 2 n 1], f32[m 2 n k]", 1),
+        ):
+            for values in (moderate, whole(0, 2)) if combine == "multiply" else (moderate,):
+                yield Row(
+                    Scatter(axes, combine, shared),
+                    array_types(types),
+                    {"n": 12},
+                    (values, reach, values),
+                    32,
+                    1e-3,
+                    signed_zeros=False,
+                    smooth=None if values is moderate else (values, reach, values),
+                )
+        yield Row(
+            Scatter((0,), combine, unique=True),
+            array_types("f32[n m], i32[n 1], f32[n m]"),
+            domain=(moderate, _different, moderate),
+            tolerance=1,
+        )
 
 
 ROWS = (*_creation(), *_shaping(), *_indexing())

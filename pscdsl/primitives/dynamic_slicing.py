@@ -116,9 +116,15 @@ def _something(x: Value) -> Value:
 
 
 def _slices_at(
-    x: Value, is_batched: bool, starts: Sequence[Value], part: Shape, size: Size
+    x: Value,
+    is_batched: bool,
+    starts: Sequence[Value],
+    many_starts: Sequence[bool],
+    part: Shape,
+    size: Size,
 ) -> tuple[Value, bool]:
     """Parts of an array, or of a batch of arrays, at a batch of places; is the result a batch."""
+    x = _sliced_where_known(x, is_batched, starts, many_starts, part, size)
     whole = x.shape[is_batched:]
     axes = _moving(x.builder.facts, whole, part)
     if not axes:
@@ -129,6 +135,26 @@ def _slices_at(
     order = (*axes, *without(range(len(part)), axes))
     found = Transpose((0, *(axis + 1 for axis in inverted(order))))(found)
     return exactly(found, (size, *part)), True
+
+
+def _sliced_where_known(
+    x: Value,
+    is_batched: bool,
+    starts: Sequence[Value],
+    many_starts: Sequence[bool],
+    part: Shape,
+    size: Size,
+) -> Value:
+    """What is left of an array along the axes on which all parts stand at the same place."""
+    whole, zero = x.shape[is_batched:], x.builder.literal(0, I32)
+    triples = zip(whole, part, many_starts, strict=True)
+    left = tuple([n if many else wanted for n, wanted, many in triples])
+    if left == whole:
+        return x
+    places = [zero if many else start for start, many in zip(starts, many_starts, strict=True)]
+    if is_batched:
+        return DynamicSlice((size, *left))(x, zero, *places)
+    return DynamicSlice(left)(x, *places)
 
 
 def _updated_at(x: Value, update: Value, starts: Sequence[Value], size: Size) -> Value:
@@ -192,7 +218,7 @@ class DynamicSlice(Linear, name="dynamic_slice"):
         if not any(many_starts):
             over = DynamicSlice((size, *self.sizes))
             return over.bind(x, x.builder.literal(0, I32), *starts), (True,)
-        found, is_batched = _slices_at(x, many, starts, self.sizes, size)
+        found, is_batched = _slices_at(x, many, starts, many_starts, self.sizes, size)
         return (found,), (is_batched,)
 
 

@@ -14,6 +14,7 @@ from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.elementwise import Convert, Select, equal
 from pscdsl.primitives.linear import Linear
+from pscdsl.primitives.reductions import accumulator
 from pscdsl.primitives.shaping import (
     Broadcast,
     Reshape,
@@ -173,7 +174,12 @@ class Gather(Linear, name="gather"):
         assert isinstance(x, ArrayType)
         assert isinstance(indices, Value)
         add = Scatter(self.axes, "add", self.batched)
-        return add(zeros(indices.builder, x), indices, cotangent), None
+        # Many small cotangents may add up: as in sums, half precision would lose them.
+        wide = accumulator("sum", x.dtype)
+        if wide is x.dtype:
+            return add(zeros(indices.builder, x), indices, cotangent), None
+        nothing = zeros(indices.builder, x.with_dtype(wide))
+        return Convert(x.dtype)(add(nothing, indices, Convert(wide)(cotangent))), None
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
