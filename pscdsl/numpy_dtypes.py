@@ -45,3 +45,9 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
         if found is None:
             raise TypeError(f"NumPy dtype {dtype} has no counterpart")
     return found
+
+
+def finfo(dtype: DType) -> Any:
+    """The limits of a floating-point dtype, or of the parts of a complex one."""
+    find: Any = ml_dtypes.finfo
+    return find(to_numpy(dtype.real))

@@ -57,6 +57,46 @@ def _plane(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDA
     return result.astype(anything(rng, kind, ()).dtype)
 
 
+def _either_sign(low: float, high: float) -> Domain:
+    """Numbers, or parts of numbers, of either sign in a range of sizes."""
+
+    def draw(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+        if kind.is_complex:
+            result = np.empty(shape, anything(rng, kind, ()).dtype)
+            result.real, result.imag = (draw(rng, kind.real, shape) for _ in range(2))
+            return result
+        return np.asarray(between(low, high)(rng, kind, shape) * rng.choice([-1.0, 1.0], shape))
+
+    return draw
+
+
+def _right(low: float, high: float) -> Domain:
+    """Positive numbers of a range, or complex ones off the real axis, where the branch cuts are."""
+
+    def draw(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+        domain = _either_sign(low, high) if kind.is_complex else between(low, high)
+        return domain(rng, kind, shape)
+
+    return draw
+
+
+SMOOTH: dict[str, tuple[Domain, ...]] = {
+    "acosh": (_right(1.2, 3),),
+    "fmod": (_either_sign(2.5, 2.6), _either_sign(1, 1.1)),
+    "log": (_right(0.2, 0.9),),
+    "power": (_right(0.2, 0.9), _either_sign(0.2, 0.9)),
+    "remainder": (_either_sign(2.5, 2.6), _either_sign(1, 1.1)),
+    "rsqrt": (_right(0.2, 0.9),),
+    "sqrt": (_right(0.2, 0.9),),
+}
+"""Where functions are smooth that are not so for all operands between 0.2 and 0.9 in size."""
+
+
+def _smooth(primitive: Elementwise) -> tuple[Domain, ...]:
+    around = _either_sign(0.2, 0.9)
+    return SMOOTH.get(primitive.name, (around,) * primitive.arity)
+
+
 def _without_zero(domain: Domain) -> Domain:
     """The same numbers, with one in place of zero."""
 
@@ -86,6 +126,7 @@ def _row(primitive: Elementwise, operands: tuple[ArrayType, ...]) -> Row:
             tolerance=4 if name in EXACT else 128,
             absolute=4 * float(finfo(dtype).eps),
             signed_zeros=False,
+            smooth=_smooth(primitive),
         )
     tolerance = 0
     if name == "divide" and operands[0].shape != operands[1].shape:
@@ -99,6 +140,7 @@ def _row(primitive: Elementwise, operands: tuple[ArrayType, ...]) -> Row:
         MANY,
         tolerance=tolerance,
         signed_zeros=name not in UNSIGNED_ZEROS,
+        smooth=_smooth(primitive),
     )
 
 

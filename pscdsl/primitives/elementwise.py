@@ -1,42 +1,35 @@
-"""Elementwise primitives, one line each in a table, and those that choose or convert elements.
+"""Elementwise primitives, one line each in a table.
 
 Called with values, an elementwise primitive broadcasts and promotes as NumPy's operators do;
 `bind` takes operands as they are.
 
 A line says the derivative in each operand: a function of a tangent `t`, the result and the
-operands, or `Linear` where the function itself is linear in the operand.
+operands, or `LinearIn` where the function itself is linear in the operand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from math import pi
+from math import sqrt as root
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl.numpy_dtypes import finfo
+from pscdsl.primitive import H, Hlo, Types
 from pscdsl.primitives import scalar_functions as f
-from pscdsl.primitives import special_functions, transcendental
+from pscdsl.primitives import special_functions
+from pscdsl.primitives.choosing import Clamp as Clamp
+from pscdsl.primitives.choosing import Select as Select
+from pscdsl.primitives.conversion import Bitcast as Bitcast
+from pscdsl.primitives.conversion import Convert as Convert
 from pscdsl.primitives.pointwise import ACCEPTS as ACCEPTS
 from pscdsl.primitives.pointwise import TABLE as TABLE
-from pscdsl.primitives.pointwise import (
-    BinaryRule,
-    Emit,
-    Linear,
-    Pointwise,
-    Rule,
-    UnaryRule,
-    gathered,
-    joint_shape,
-    spread,
-)
+from pscdsl.primitives.pointwise import BinaryRule, Emit, LinearIn, Rule, UnaryRule
 from pscdsl.primitives.pointwise import Elementwise as Elementwise
-from pscdsl.typing.arrays import ArrayType, size_of
-from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, KEY, DType, Kind
+from pscdsl.primitives.transcendental import emit_acos, emit_acosh, emit_power, emit_sqrt, odd
+from pscdsl.typing.dtypes import BOOL, DType
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
@@ -108,25 +101,80 @@ def _function(
     return Elementwise(name, arity, accepts, meaning, emit, result, flops, derivative or None)
 
 
-KEPT = Linear(lambda t, _: t)
-NEGATED = Linear(lambda t, _: -t)
+SAME = LinearIn(lambda t, _: t)
+NEGATED = LinearIn(lambda t, _: -t)
+
+
+def along(t: Value, *_: Value) -> Value:
+    """The derivative where a function goes along with an operand, but for jumps."""
+    return t
 
 
 def nothing(*_: Value) -> None:
     """The derivative where a function is constant in an operand, but for jumps."""
 
 
+def _if_above(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """The tangent where x is above y, half of it where they are equal, elsewhere none."""
+    none, half, whole = (x.builder.literal(number, x.dtype) for number in (0.0, 0.5, 1.0))
+    return t * Select()(greater(x, y), whole, Select()(equal(x, y), half, none))
+
+
+def _if_below(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """The tangent where x is below y, half of it where they are equal, elsewhere none."""
+    return _if_above(t, z, y, x)
+
+
+def _power_by_base(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """`y * x**(y - 1)`; 0 where y is 0, also at an x that has no inverse."""
+    least = x.builder.literal(float(finfo(x.dtype).smallest_normal), x.dtype.real)
+    one = x.builder.literal(1, x.dtype)
+    safe = Select()(less(absolute(x), least), one, y - 1)
+    return t * (y * power(x, Select()(equal(y, 0), safe, y - 1)))
+
+
+def _power_by_exponent(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """`x**y * log(x)`; 0 where x is 0 and y is above."""
+    return t * (z * log(Select()(equal(x, 0), x.builder.literal(1, x.dtype), x)))
+
+
+def _slope(x: Value, y: Value) -> Any:
+    """`x / (x**2 + y**2)`, without overflow on the way."""
+    scale = maximum(absolute(x), absolute(y))
+    a, b = x / scale, y / scale
+    return a / ((a * a + b * b) * scale)
+
+
+def _by_divisor(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """The derivative of the remainder `x - q * y` where the whole number q does not jump."""
+    return t * -round_even((x - z) / y)
+
+
+def _absolute(t: Value, y: Value, x: Value) -> Any:
+    """The part of the tangent that points away from zero; at zero there is none."""
+    return real(t * conjugate(sign(x))) if x.dtype.is_complex else t * sign(x)
+
+
+def _sign(t: Value, y: Value, x: Value) -> Any:
+    """Of a complex number, how the tangent turns it; of a real number nothing."""
+    if not x.dtype.is_complex:
+        return None
+    size = absolute(x)
+    safe = Select()(equal(size, 0), size.builder.literal(1, size.dtype), size)
+    return y * make_complex(0.0, imag(t * conjugate(y)) / safe)
+
+
 # Arithmetic.  Integer division is Python's and NumPy's: it rounds down.
-add: Elementwise = binary("add", "numeric", np.add, "add", 1, KEPT, KEPT)
-subtract: Elementwise = binary("subtract", "numeric", np.subtract, "subtract", 1, KEPT, NEGATED)
+add: Elementwise = binary("add", "numeric", np.add, "add", 1, SAME, SAME)
+subtract: Elementwise = binary("subtract", "numeric", np.subtract, "subtract", 1, SAME, NEGATED)
 multiply: Elementwise = binary(
     "multiply",
     "numeric",
     np.multiply,
     "multiply",
     1,
-    Linear(lambda t, xs: t * xs[1]),
-    Linear(lambda t, xs: xs[0] * t),
+    LinearIn(lambda t, xs: t * xs[1]),
+    LinearIn(lambda t, xs: xs[0] * t),
 )
 divide: Elementwise = binary(
     "divide",
@@ -134,57 +182,126 @@ divide: Elementwise = binary(
     f.divide,
     "divide",
     1,
-    Linear(lambda t, xs: t / xs[1]),
+    LinearIn(lambda t, xs: t / xs[1]),
     lambda t, z, x, y: t * -(z / y),
 )
-floor_divide: Elementwise = binary("floor_divide", "real", f.floor_divide, f.emit_floor_divide)
-remainder: Elementwise = binary("remainder", "real", f.remainder, f.emit_remainder)
-fmod: Elementwise = binary("fmod", "real", f.fmod, f.emit_fmod)
-power: Elementwise = binary("power", "numeric", f.power, transcendental.emit_power, flops=10)
-atan2: Elementwise = binary("atan2", "floating", np.arctan2, "atan2", flops=20)
-maximum: Elementwise = binary("maximum", "bool, integer or float", np.maximum, "maximum")
-minimum: Elementwise = binary("minimum", "bool, integer or float", np.minimum, "minimum")
-nextafter: Elementwise = binary("nextafter", "floating", np.nextafter, "chlo.next_after")
-copysign: Elementwise = binary("copysign", "floating", np.copysign, f.emit_copysign)
-negative: Elementwise = unary("negative", "numeric", np.negative, "negate", 1, NEGATED)
-absolute: Elementwise = to_real(
-    "absolute", "numeric", np.absolute, f.emit_absolute, lambda t, y, x: t * sign(x)
+floor_divide: Elementwise = binary(
+    "floor_divide", "real", f.floor_divide, f.emit_floor_divide, 1, nothing, nothing
 )
-sign: Elementwise = unary("sign", "numeric", f.sign, f.emit_sign)
+remainder: Elementwise = binary(
+    "remainder", "real", f.remainder, f.emit_remainder, 1, along, _by_divisor
+)
+fmod: Elementwise = binary("fmod", "real", f.fmod, f.emit_fmod, 1, along, _by_divisor)
+power: Elementwise = binary(
+    "power", "numeric", f.power, emit_power, 10, _power_by_base, _power_by_exponent
+)
+atan2: Elementwise = binary(
+    "atan2",
+    "floating",
+    np.arctan2,
+    "atan2",
+    20,
+    lambda t, z, y, x: t * _slope(x, y),
+    lambda t, z, y, x: t * -_slope(y, x),
+)
+maximum: Elementwise = binary(
+    "maximum", "bool, integer or float", np.maximum, "maximum", 1, _if_above, _if_below
+)
+minimum: Elementwise = binary(
+    "minimum", "bool, integer or float", np.minimum, "minimum", 1, _if_below, _if_above
+)
+nextafter: Elementwise = binary(
+    "nextafter", "floating", np.nextafter, "chlo.next_after", 1, along, nothing
+)
+copysign: Elementwise = binary(
+    "copysign",
+    "floating",
+    np.copysign,
+    f.emit_copysign,
+    1,
+    lambda t, z, x, y: t * (sign(x) * copysign(1.0, y)),
+    nothing,
+)
+negative: Elementwise = unary("negative", "numeric", np.negative, "negate", 1, NEGATED)
+absolute: Elementwise = to_real("absolute", "numeric", np.absolute, f.emit_absolute, _absolute)
+sign: Elementwise = unary("sign", "numeric", f.sign, f.emit_sign, 1, _sign)
 
 # Exponentials, powers and logarithms.
-exp: Elementwise = unary("exp", "inexact", np.exp, "exponential", 8)
-expm1: Elementwise = unary("expm1", "inexact", np.expm1, "exponential_minus_one", 8)
-log: Elementwise = unary("log", "inexact", np.log, "log", 8)
-log1p: Elementwise = unary("log1p", "inexact", np.log1p, "log_plus_one", 8)
-logistic: Elementwise = unary("logistic", "inexact", f.logistic, "logistic", 10)
-sqrt: Elementwise = unary("sqrt", "inexact", np.sqrt, transcendental.emit_sqrt)
-rsqrt: Elementwise = unary("rsqrt", "inexact", f.rsqrt, "rsqrt", 2)
-cbrt: Elementwise = unary("cbrt", "floating", np.cbrt, "cbrt", 10)
+exp: Elementwise = unary("exp", "inexact", np.exp, "exponential", 8, lambda t, y, x: t * y)
+expm1: Elementwise = unary(
+    "expm1", "inexact", np.expm1, "exponential_minus_one", 8, lambda t, y, x: t * (y + 1)
+)
+log: Elementwise = unary("log", "inexact", np.log, "log", 8, lambda t, y, x: t / x)
+log1p: Elementwise = unary(
+    "log1p", "inexact", np.log1p, "log_plus_one", 8, lambda t, y, x: t / (1 + x)
+)
+logistic: Elementwise = unary(
+    "logistic", "inexact", f.logistic, "logistic", 10, lambda t, y, x: t * (y * (1 - y))
+)
+sqrt: Elementwise = unary("sqrt", "inexact", np.sqrt, emit_sqrt, 1, lambda t, y, x: t * (0.5 / y))
+rsqrt: Elementwise = unary(
+    "rsqrt", "inexact", f.rsqrt, "rsqrt", 2, lambda t, y, x: t * (-0.5 * (y * y) * y)
+)
+cbrt: Elementwise = unary(
+    "cbrt", "floating", np.cbrt, "cbrt", 10, lambda t, y, x: t / (3 * (y * y))
+)
 
 # Trigonometric and hyperbolic functions.
-sin: Elementwise = unary("sin", "inexact", np.sin, "sine", 8)
-cos: Elementwise = unary("cos", "inexact", np.cos, "cosine", 8)
-tan: Elementwise = unary("tan", "inexact", np.tan, "tan", 10)
-asin: Elementwise = unary("asin", "inexact", np.arcsin, transcendental.odd("chlo.asin"), 10)
-acos: Elementwise = unary("acos", "inexact", np.arccos, transcendental.emit_acos, 10)
-atan: Elementwise = unary("atan", "inexact", np.arctan, transcendental.odd("chlo.atan"), 10)
-sinh: Elementwise = unary("sinh", "inexact", np.sinh, "chlo.sinh", 10)
-cosh: Elementwise = unary("cosh", "inexact", np.cosh, "chlo.cosh", 10)
-tanh: Elementwise = unary("tanh", "inexact", np.tanh, "tanh", 10)
-asinh: Elementwise = unary("asinh", "inexact", np.arcsinh, transcendental.odd("chlo.asinh"), 10)
-acosh: Elementwise = unary("acosh", "inexact", np.arccosh, transcendental.emit_acosh, 10)
-atanh: Elementwise = unary("atanh", "inexact", np.arctanh, transcendental.odd("chlo.atanh"), 10)
+sin: Elementwise = unary("sin", "inexact", np.sin, "sine", 8, lambda t, y, x: t * cos(x))
+cos: Elementwise = unary("cos", "inexact", np.cos, "cosine", 8, lambda t, y, x: t * -sin(x))
+tan: Elementwise = unary("tan", "inexact", np.tan, "tan", 10, lambda t, y, x: t * (1 + y * y))
+asin: Elementwise = unary(
+    "asin", "inexact", np.arcsin, odd("chlo.asin"), 10, lambda t, y, x: t * rsqrt((1 - x) * (1 + x))
+)
+acos: Elementwise = unary(
+    "acos", "inexact", np.arccos, emit_acos, 10, lambda t, y, x: t * -rsqrt((1 - x) * (1 + x))
+)
+atan: Elementwise = unary(
+    "atan", "inexact", np.arctan, odd("chlo.atan"), 10, lambda t, y, x: t / (1 + x * x)
+)
+sinh: Elementwise = unary("sinh", "inexact", np.sinh, "chlo.sinh", 10, lambda t, y, x: t * cosh(x))
+cosh: Elementwise = unary("cosh", "inexact", np.cosh, "chlo.cosh", 10, lambda t, y, x: t * sinh(x))
+tanh: Elementwise = unary(
+    "tanh", "inexact", np.tanh, "tanh", 10, lambda t, y, x: t * ((1 - y) * (1 + y))
+)
+asinh: Elementwise = unary(
+    "asinh", "inexact", np.arcsinh, odd("chlo.asinh"), 10, lambda t, y, x: t * rsqrt(1 + x * x)
+)
+acosh: Elementwise = unary(
+    "acosh",
+    "inexact",
+    np.arccosh,
+    emit_acosh,
+    10,
+    lambda t, y, x: t * (rsqrt(x - 1) * rsqrt(x + 1)),
+)
+atanh: Elementwise = unary(
+    "atanh", "inexact", np.arctanh, odd("chlo.atanh"), 10, lambda t, y, x: t / ((1 - x) * (1 + x))
+)
 
 # The error function and its inverse.
-erf: Elementwise = unary("erf", "floating", special_functions.erf, "chlo.erf", 20)
-erf_inv: Elementwise = unary("erf_inv", "floating", special_functions.erf_inv, "chlo.erf_inv", 20)
+erf: Elementwise = unary(
+    "erf",
+    "floating",
+    special_functions.erf,
+    "chlo.erf",
+    20,
+    lambda t, y, x: t * (2 / root(pi) * exp(-(x * x))),
+)
+erf_inv: Elementwise = unary(
+    "erf_inv",
+    "floating",
+    special_functions.erf_inv,
+    "chlo.erf_inv",
+    20,
+    lambda t, y, x: t * (root(pi) / 2 * exp(y * y)),
+)
 
 # Rounding.
-floor: Elementwise = unary("floor", "floating", np.floor, "floor")
-ceil: Elementwise = unary("ceil", "floating", np.ceil, "ceil")
-round_even: Elementwise = unary("round_even", "floating", np.rint, "round_nearest_even")
-truncate: Elementwise = unary("truncate", "floating", np.trunc, f.emit_truncate)
+floor: Elementwise = unary("floor", "floating", np.floor, "floor", 1, nothing)
+ceil: Elementwise = unary("ceil", "floating", np.ceil, "ceil", 1, nothing)
+round_even: Elementwise = unary("round_even", "floating", np.rint, "round_nearest_even", 1, nothing)
+truncate: Elementwise = unary("truncate", "floating", np.trunc, f.emit_truncate, 1, nothing)
 
 # Bits and truth values.
 bitwise_and: Elementwise = binary("bitwise_and", "integer or bool", np.bitwise_and, "and")
@@ -217,17 +334,17 @@ real: Elementwise = to_real(
     "complex",
     np.real,
     "real",
-    Linear(lambda t, _: real(t), lambda t, _: make_complex(t, 0.0)),
+    LinearIn(lambda t, _: real(t), lambda t, _: make_complex(t, 0.0)),
 )
 imag: Elementwise = to_real(
     "imag",
     "complex",
     np.imag,
     "imag",
-    Linear(lambda t, _: imag(t), lambda t, _: make_complex(0.0, -t)),
+    LinearIn(lambda t, _: imag(t), lambda t, _: make_complex(0.0, -t)),
 )
 conjugate: Elementwise = unary(
-    "conjugate", "complex", np.conjugate, f.emit_conjugate, 1, Linear(lambda t, _: conjugate(t))
+    "conjugate", "complex", np.conjugate, f.emit_conjugate, 1, LinearIn(lambda t, _: conjugate(t))
 )
 make_complex: Elementwise = Elementwise(
     "make_complex",
@@ -237,174 +354,7 @@ make_complex: Elementwise = Elementwise(
     f.emit_make_complex,
     lambda dtype: dtype.complex,
     derivative=(
-        Linear(lambda t, _: make_complex(t, 0.0), lambda t, xs: Convert(xs[0].dtype)(real(t))),
-        Linear(lambda t, _: make_complex(0.0, t), lambda t, xs: Convert(xs[1].dtype)(-imag(t))),
+        LinearIn(lambda t, _: make_complex(t, 0.0), lambda t, xs: Convert(xs[0].dtype)(real(t))),
+        LinearIn(lambda t, _: make_complex(0.0, t), lambda t, xs: Convert(xs[1].dtype)(-imag(t))),
     ),
 )
-
-
-def _zero(value: Value) -> Value:
-    """Zero in the dtype of a value."""
-    return value.builder.literal(0, value.dtype)
-
-
-@dataclass(frozen=True)
-class Convert(Pointwise, name="convert"):
-    """Cast to another dtype: floats to integers by truncation, complex to real by its real part."""
-
-    dtype: DType
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        (x,) = operands
-        if KEY in (x.dtype, self.dtype):
-            self.ill_typed(f"{x} as {self.dtype}")
-        return (x.with_dtype(self.dtype),)
-
-    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        return (f.convert(operands[0], to_numpy(self.dtype)),)
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        (x,), (given,), (output,) = operands, inputs, outputs
-        return (f.emit_convert(hlo, x, given, output),)
-
-    def jvp(
-        self,
-        outputs: Sequence[Value],
-        primals: Sequence[Value],
-        tangents: Sequence[Value | None],
-    ) -> Sequence[Value | None]:
-        (tangent,) = tangents
-        if tangent is None or not self.dtype.is_inexact:
-            return (None,)
-        return (self(tangent),)
-
-    def transpose(
-        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
-    ) -> Sequence[Value | None]:
-        (cotangent,), (operand,) = cotangents, operands
-        assert cotangent is not None
-        return (Convert(operand.dtype)(cotangent),)
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return 0
-
-
-@dataclass(frozen=True)
-class Bitcast(Pointwise, name="bitcast"):
-    """Read the same bits as another dtype of the same width."""
-
-    dtype: DType
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        (x,) = operands
-        pair = (x.dtype, self.dtype)
-        if x.dtype.bits != self.dtype.bits or not all(d.is_integer or d.is_float for d in pair):
-            self.ill_typed(f"{x.dtype} and {self.dtype} differ in width, or are not numbers")
-        return (x.with_dtype(self.dtype),)
-
-    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        return (
-            np.ascontiguousarray(operands[0]).view(to_numpy(self.dtype)).reshape(operands[0].shape),
-        )
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        return hlo.op("bitcast_convert", operands, outputs)
-
-    def jvp(
-        self,
-        outputs: Sequence[Value],
-        primals: Sequence[Value],
-        tangents: Sequence[Value | None],
-    ) -> Sequence[Value | None]:
-        # The bits of a number as another dtype are no smooth function of it.
-        return tangents if primals[0].dtype is self.dtype else (None,)
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return 0
-
-
-@dataclass(frozen=True)
-class Select(Pointwise, name="select"):
-    """Where the predicate holds the first, elsewhere the second."""
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        predicate, x, y = operands
-        if predicate.dtype is not BOOL or x.dtype is not y.dtype:
-            self.ill_typed(f"operands are {predicate}, {x}, {y}")
-        return (ArrayType(x.dtype, joint_shape(self, facts, operands)),)
-
-    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        return (np.asarray(np.where(*operands)),)
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        shape = outputs[0].shape
-        predicate, x, y = (
-            h if t.shape or not shape or i == 0 else hlo.broadcast(h, t.with_shape(shape), ())
-            for i, (h, t) in enumerate(zip(operands, inputs, strict=True))
-        )
-        return (hlo.select(predicate, x, y),)
-
-    def jvp(
-        self,
-        outputs: Sequence[Value],
-        primals: Sequence[Value],
-        tangents: Sequence[Value | None],
-    ) -> Sequence[Value | None]:
-        (output,), predicate = outputs, primals[0]
-        zero = _zero(output)
-        x, y = (zero if each is None else each for each in tangents[1:])
-        return (spread(self(predicate, x, y), output.shape),)
-
-    def transpose(
-        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
-    ) -> Sequence[Value | None]:
-        (cotangent,), (predicate, x, y) = cotangents, operands
-        assert cotangent is not None
-        assert not isinstance(predicate, ArrayType)
-        zero = _zero(cotangent)
-        chosen, other = self(predicate, cotangent, zero), self(predicate, zero, cotangent)
-        return (
-            None,
-            gathered(chosen, x) if isinstance(x, ArrayType) else None,
-            gathered(other, y) if isinstance(y, ArrayType) else None,
-        )
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return size_of(outputs[0].shape)
-
-
-@dataclass(frozen=True)
-class Clamp(Pointwise, name="clamp"):
-    """Bound from below and above: `minimum(maximum(x, low), high)`; operands low, x, high."""
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        low, x, high = operands
-        if not low.dtype is x.dtype is high.dtype or x.dtype.kind not in (Kind.INT, Kind.FLOAT):
-            self.ill_typed(f"operands are {low}, {x}, {high}")
-        return (ArrayType(x.dtype, joint_shape(self, facts, operands)),)
-
-    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        low, x, high = operands
-        with np.errstate(all="ignore"):
-            return (np.asarray(np.minimum(np.maximum(x, low), high)),)
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        low, x, high = (
-            h if t.shape == outputs[0].shape else hlo.broadcast(h, outputs[0], ())
-            for h, t in zip(operands, inputs, strict=True)
-        )
-        return hlo.op("clamp", (low, x, high), outputs)
-
-    def jvp(
-        self,
-        outputs: Sequence[Value],
-        primals: Sequence[Value],
-        tangents: Sequence[Value | None],
-    ) -> Sequence[Value | None]:
-        low, x, high = primals
-        above = maximum(x, low)
-        (tangent,) = maximum.jvp((above,), (x, low), (tangents[1], tangents[0]))
-        return minimum.jvp(outputs, (above, high), (tangent, tangents[2]))
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return size_of(outputs[0].shape) * 2

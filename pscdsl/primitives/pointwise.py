@@ -97,7 +97,7 @@ def _over_batch(value: Value, batched: bool, whole: Shape) -> Value:
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearIn:
     """The derivative in an operand in which the function is linear.
 
     `push` gives the result's tangent from the operand's, `pull` the operand's cotangent from the
@@ -208,7 +208,7 @@ class Elementwise(Pointwise):
         for place, (rule, operand) in enumerate(zip(rules, operands, strict=True)):
             if not isinstance(operand, ArrayType):
                 continue
-            if not isinstance(rule, Linear):
+            if not isinstance(rule, LinearIn):
                 return super().transpose(cotangents, operands)
             found[place] = gathered(rule.transpose(cotangent, operands), operand)
         return found

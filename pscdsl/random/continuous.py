@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from pscdsl.builder import Builder, Value
 from pscdsl.numpy.shorthand import cast, wide
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.numpy_dtypes import finfo, to_numpy
 from pscdsl.primitives import elementwise as e
 from pscdsl.random.drawing import fitted, float_dtype, of_key, operand, shape_of
 from pscdsl.random.uniform import interval, unit
@@ -24,8 +23,7 @@ from pscdsl.typing.dtypes import F64, DType
 
 def tiny(dtype: DType) -> float:
     """The smallest positive number with full precision."""
-    find: Any = ml_dtypes.finfo
-    return float(find(to_numpy(dtype)).tiny)
+    return float(finfo(dtype).tiny)
 
 
 def positive(key: Value, shape: Shape, dtype: DType) -> Value:

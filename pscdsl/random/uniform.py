@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.numpy.openness import as_dtype
 from pscdsl.numpy.shorthand import cast
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.numpy_dtypes import finfo, to_numpy
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.random import RandomBits
 from pscdsl.random.drawing import fitted, float_dtype, of_key, operand, required, shape_of
@@ -33,8 +32,7 @@ def bits(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value
 
 def mantissa(dtype: DType) -> int:
     """How many bits of a float stand behind the point."""
-    find: Any = ml_dtypes.finfo
-    return int(find(to_numpy(dtype)).nmant)
+    return int(finfo(dtype).nmant)
 
 
 def unit(key: Value, shape: Shape, dtype: DType) -> Value:
