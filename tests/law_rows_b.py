@@ -11,6 +11,7 @@ import numpy as np
 
 from pscdsl.builder import Program, Value
 from pscdsl.ir import Block, Function
+from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.contractions import Convolution, DotGeneral, ReduceWindow
 from pscdsl.primitives.control import Call, Scan, Switch, While
 from pscdsl.primitives.reductions import Reduce, Reduction, reducible
@@ -158,6 +159,12 @@ def _few(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArr
     return values[rng.integers(0, 6, shape)]
 
 
+def _apart(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+    """Numbers in any order of which no two are close."""
+    counts: NDArray = np.arange(np.prod(shape, dtype=np.int64))
+    return (rng.permutation(counts) / 8).reshape(shape).astype(to_numpy(kind))
+
+
 def _sorts() -> Iterator[Row]:
     where = facts("n >= 0")
     for dtype in ALL:
@@ -180,8 +187,14 @@ def _tops() -> Iterator[Row]:
         for k in (0, 1, 5):
             yield Row(TopK(k), array_types(f"{dtype}[m 5+n]"), {"m": 2, "n": 20}, _few)
             yield Row(TopK(k), array_types(f"{dtype}[5]"))
-    large = array_types("f32[100*n]")
-    yield Row(TopK(parse("n")), large, {"n": 20}, whole(-9, 9), facts=facts("n >= 1"))
+    yield Row(
+        TopK(parse("n")),
+        array_types("f32[100*n]"),
+        {"n": 20},
+        whole(-9, 9),
+        facts=facts("n >= 1"),
+        smooth=_apart,
+    )
 
 
 # Contractions.

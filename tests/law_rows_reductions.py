@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 
+from pscdsl.primitives.recurrences import LinearRecurrence
 from pscdsl.primitives.reductions import (
     Accumulation,
     ArgReduce,
@@ -104,4 +106,61 @@ def _long() -> Iterator[Row]:
     yield _row(Cumulative("sum", 1), dtypes.I32, "[m n]", {"m": 3, "n": 1_000})
 
 
-ROWS = (*_reductions(), *_long())
+def _recurrences() -> Iterator[Row]:
+    for dtype in ALL:
+        if not dtype.is_number:
+            continue
+        many = dtype in MANY_SHAPES
+        for shape, axes, sizes in SHAPES if many else SHAPES[2:3]:
+            for axis in axes[:1]:
+                for reverse in (False, True)[: 1 + many]:
+                    row = _row(Reduce("sum", (axis,)), dtype, shape, sizes)
+                    primitive = LinearRecurrence(axis, reverse)
+                    domain = between(-2, 2) if dtype.is_inexact else anything
+                    yield replace(
+                        row, primitive=primitive, operands=row.operands * 2, domain=domain
+                    )
+    for count in (1, 2, 3, 8, 100):
+        row = _row(Reduce("sum", (0,)), dtypes.F32, "[n]", {"n": count})
+        infinite = replace(row, primitive=LinearRecurrence(0), operands=row.operands * 2)
+        yield replace(infinite, domain=(_first_infinite, between(-2, 2)))
+
+
+def _first_infinite(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+    """Factors of which the first, which is not used, is infinite."""
+    values = between(-2, 2)(rng, kind, shape)
+    values[:1] = np.inf
+    return values
+
+
+def _with_zeros(count: int) -> Domain:
+    """Numbers with some zeros among the last of them."""
+
+    def draw(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+        values = between(0.2, 0.9)(rng, kind, shape)
+        values[..., -count:] = 0
+        return values
+
+    return draw
+
+
+def _derivatives() -> Iterator[Row]:
+    """Where derivatives need care: products with zeros, and extremes far from ties."""
+    for dtype in (dtypes.F64, dtypes.C128):
+        for zeros in (1, 2, 3):
+            smooth = _with_zeros(zeros)
+            for primitive, operands in (
+                (Reduce("product", (0,)), "[n]"),
+                (Reduce("product", (1,)), "[m n]"),
+                (Reduce("product", (2, 0)), "[m n k]"),
+                (Cumulative("product", 0), "[n]"),
+                (Cumulative("product", 1, True), "[m n]"),
+                (LinearRecurrence(1), "[m n]"),
+            ):
+                row = _row(Reduce("sum", ()), dtype, operands, {"m": 2, "n": 5, "k": 3})
+                count = 2 if isinstance(primitive, LinearRecurrence) else 1
+                given = row.operands * count
+                yield replace(row, primitive=primitive, operands=given, smooth=smooth)
+
+
+ROWS = (*_reductions(), *_long(), *_recurrences(), *_derivatives())

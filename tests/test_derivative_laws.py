@@ -192,10 +192,15 @@ def differences(
     """How fast results change along directions, by central differences."""
     after = case.run(block, shifted(operands, mask, directions, STEP), batched)
     before = case.run(block, shifted(operands, mask, directions, -STEP), batched)
-    return [
-        (a - b) / (2 * STEP) if a.dtype.kind in "fc" else np.zeros(a.shape)
-        for a, b in zip(after, before, strict=True)
-    ]
+    return [_rate(a, b) for a, b in zip(after, before, strict=True)]
+
+
+def _rate(after: NDArray, before: NDArray) -> NDArray:
+    """The difference by the step; none between infinities that are the same."""
+    if after.dtype.kind not in "fc":
+        return np.zeros(after.shape)
+    with np.errstate(invalid="ignore"):
+        return np.where(after == before, 0, (after - before) / (2 * STEP))
 
 
 def assert_close(found: NDArray, wanted: NDArray, case: Case, tolerance: float = 2e-5) -> None:

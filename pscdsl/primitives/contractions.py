@@ -24,7 +24,15 @@ from pscdsl.primitives.reductions import (
     identity,
     reducible,
 )
-from pscdsl.primitives.shaping import Transpose, are_axes, at_most, same_sizes, without
+from pscdsl.primitives.shaping import (
+    Transpose,
+    are_axes,
+    at_most,
+    exactly,
+    inverted,
+    same_sizes,
+    without,
+)
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, maximum
@@ -150,9 +158,9 @@ class DotGeneral(Primitive, name="dot_general"):
             result = DotGeneral((gone, their_kept), (shared, their))(cotangent, other)
         result = _converted(result, operand.dtype)
         order = orders[swapped]
-        if _is_sorted(order):
-            return result
-        return Transpose(tuple([order.index(axis) for axis in range(operand.rank)]))(result)
+        if not _is_sorted(order):
+            result = Transpose(inverted(order))(result)
+        return exactly(result, operand.shape)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size

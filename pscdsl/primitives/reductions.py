@@ -14,11 +14,32 @@ import numpy as np
 
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl.primitives.shaping import Broadcast, are_axes, without
+from pscdsl.primitives.creation import Iota
+from pscdsl.primitives.elementwise import (
+    Convert,
+    Select,
+    bitwise_and,
+    bitwise_or,
+    divide,
+    equal,
+    maximum,
+    multiply,
+    not_equal,
+)
+from pscdsl.primitives.recurrences import LinearRecurrence, before
+from pscdsl.primitives.shaping import (
+    Broadcast,
+    Reshape,
+    Transpose,
+    are_axes,
+    at_most,
+    inverted,
+    without,
+)
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, F32, DType
+from pscdsl.typing.dtypes import BOOL, F32, I32, DType
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
@@ -152,7 +173,28 @@ class Reduce(Primitive, name="reduce"):
         assert tangent is not None
         if self.kind == "sum" or not self.axes:
             return (self(tangent),)
-        return super().jvp(outputs, primals, tangents)
+        (x,), (result,) = primals, outputs
+        total = Reduce("sum", self.axes)
+        if self.kind == "product":
+            return (total(multiply(tangent, _product_of_others(x, self.axes))),)
+        if self.kind not in ("maximum", "minimum"):
+            return (None,)
+        # Those that are the extreme share the tangent; if there is a NaN, all that are NaN.
+        spread = Broadcast(x.shape, without(range(x.ndim), self.axes))
+        chosen = same_numbers(x, spread(result))
+        taken = Select()(chosen, tangent, x.builder.literal(0, x.dtype))
+        return (multiply(total(taken), self._share(chosen, x.dtype)),)
+
+    def _share(self, chosen: Value, dtype: DType) -> Value:
+        """One over how many are chosen along the axes."""
+        wide = accumulator("sum", dtype)
+        count = Reduce("sum", self.axes)(Convert(wide)(chosen))
+        if not at_most(
+            chosen.builder.facts, 1, size_of(tuple([chosen.shape[a] for a in self.axes]))
+        ):
+            count = maximum(count, 1)
+        share: Value = divide(1, count)
+        return share if wide is dtype else Convert(dtype)(share)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -172,6 +214,34 @@ class Reduce(Primitive, name="reduce"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
+
+
+def same_numbers(x: Value, y: Value) -> Value:
+    """Where floats are equal or both NaN."""
+    missing = bitwise_and(not_equal(x, x), not_equal(y, y))
+    same: Value = bitwise_or(equal(x, y), missing)
+    return same
+
+
+def _product_of_others(x: Value, axes: tuple[int, ...]) -> Value:
+    """In place of each element the product of all others along the axes.
+
+    It is the product of all before with that of all after, so zeros are no exception; and a
+    polynomial, so neither are they in its own derivatives.
+    """
+    kept = without(range(x.ndim), axes)
+    if len(axes) == 1:
+        (axis,) = axes
+        earlier = Cumulative("product", axis)(before(x, axis, 1))
+        later = Cumulative("product", axis, reverse=True)(before(x, axis, 1, reverse=True))
+        others: Value = multiply(earlier, later)
+        return others
+    order = (*kept, *axes)
+    x = Transpose(order)(x)
+    last = size_of(x.shape[len(kept) :])
+    flat = Reshape((*x.shape[: len(kept)], last))(x)
+    found = Reshape(x.shape)(_product_of_others(flat, (len(kept),)))
+    return Transpose(inverted(order))(found)
 
 
 NAN_IS_KEPT = 1024
@@ -277,6 +347,19 @@ class ArgReduce(Primitive, name="arg_reduce"):
         _, place = hlo.reduce((x, counts), inits, (self.axis,), (best, output), combine)
         return (place,)
 
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        return (None,)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return (ArgReduce(self.kind, self.axis + 1, self.dtype)(*operands),), (True,)
+
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
 
@@ -328,6 +411,49 @@ class Cumulative(Primitive, name="cumulative"):
             "reduce_window", (hlo.convert(x, wide), init), (wide,), attributes, (region,)
         )
         return (hlo.convert(result, output),)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        from pscdsl.primitives.taking import take_along
+
+        (x,), (tangent,), (result,) = primals, tangents, outputs
+        assert tangent is not None
+        if self.kind == "sum":
+            return (self(tangent),)
+        if self.kind == "product":
+            earlier = before(result, self.axis, 1, reverse=self.reverse)
+            return (LinearRecurrence(self.axis, self.reverse)(x, multiply(earlier, tangent)),)
+        return (take_along(tangent, self._places(result), self.axis),)
+
+    def _places(self, result: Value) -> Value:
+        """Where along the axis the extreme so far was first reached, given what it is."""
+        here, last = result.builder, result.shape[self.axis] - 1
+        earlier = before(result, self.axis, 0, reverse=self.reverse)
+        is_new = bitwise_and(not_equal(result, earlier), equal(earlier, earlier))  # not NaN again
+        (count,) = here.bind(Iota(result.shape, self.axis, I32), ())
+        if self.reverse:
+            new = Select()(is_new, count, here.size(last, I32))
+            return Cumulative("minimum", self.axis, reverse=True)(new)
+        new = Select()(is_new, count, here.literal(0, I32))
+        return Cumulative("maximum", self.axis)(new)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,) = cotangents
+        if self.kind != "sum":
+            self.ill_typed(f"a cumulative {self.kind} is not linear")
+        assert cotangent is not None
+        return (Cumulative("sum", self.axis, not self.reverse)(cotangent),)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return (Cumulative(self.kind, self.axis + 1, self.reverse)(*operands),), (True,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)

@@ -10,18 +10,24 @@ are sorted as integers: see Note [Words].
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl.primitives.shaping import at_most, same_sizes
+from pscdsl.primitives.creation import Iota
+from pscdsl.primitives.shaping import at_most, each_batched, same_sizes
+from pscdsl.primitives.taking import take_along
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, F32, I8, I16, I32, I64, KEY, U8, U16, U32, U64, DType
+
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
 
 SIGNED = {8: I8, 16: I16, 32: I32, 64: I64}
 UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
@@ -89,6 +95,25 @@ class Sort(Primitive, name="sort"):
             _take(hlo, x, each.dtype, at, shape) for x, each in zip(operands, inputs, strict=True)
         ]
 
+    def differentiate(
+        self, primals: Sequence[Value], tangents: Sequence[Value | None]
+    ) -> tuple[Sequence[Value], Sequence[Value | None]]:
+        """Sorts once, and the places along: tangents are taken from these.
+
+        Of one array alone, -0 and 0 are then in their given order.
+        """
+        first = primals[0]
+        (count,) = first.builder.bind(Iota(first.shape, self.axis, I32), ())
+        *outputs, places = self.bind(*primals, count)
+        moved = [None if t is None else take_along(t, places, self.axis) for t in tangents]
+        return outputs, moved
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        many = each_batched(operands, batched, size)
+        return replace(self, axis=self.axis + 1).bind(*many), (True,) * len(many)
+
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """Nothing: comparisons are no arithmetic."""
         return 0
@@ -134,6 +159,21 @@ class TopK(Primitive, name="top_k"):
         if given.dtype is BOOL:
             return hlo.compare("NE", found, hlo.full(0.0, values.with_dtype(F32))), at
         return hlo.convert(found, values), at
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (tangent,), (found, places) = tangents, outputs
+        assert tangent is not None
+        return take_along(tangent, places, found.ndim - 1), None
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*operands), (True, True)
 
     def _by_sorting(self, hlo: Hlo, x: H, given: ArrayType, outputs: Types) -> Sequence[H]:
         shape, (values, indices) = hlo.shape(given.shape), outputs
