@@ -54,6 +54,14 @@ from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.hlo import Hlo
 from pscdsl.kernel import Kernel, kernel
 from pscdsl.records import Record
+from pscdsl.transformations import (
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    value_and_grad,
+    vmap,
+)
 from pscdsl.vouched import PureFunction, pure
 
 __version__ = "0.1.0"
@@ -91,10 +99,14 @@ __all__ = [
     "f32",
     "f64",
     "fori_loop",
+    "grad",
+    "hessian",
     "i8",
     "i16",
     "i32",
     "i64",
+    "jacfwd",
+    "jacrev",
     "kernel",
     "map",
     "max_pool",
@@ -113,5 +125,7 @@ __all__ = [
     "u32",
     "u64",
     "update",
+    "value_and_grad",
+    "vmap",
     "while_loop",
 ]

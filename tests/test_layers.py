@@ -73,6 +73,7 @@ ALLOWED: dict[str, set[str]] = {
     "boundary": MIDDLE,
     "checking": MIDDLE | {"pscdsl"},
     "custom": MIDDLE,
+    "transformations": MIDDLE | {"errors", "kernel"},
     "errors": MIDDLE,
     "kernel": MIDDLE | {"boundary", "custom", "errors"},
     "entry": {"pytest_plugin", "typeguard_plugin"},

@@ -217,7 +217,7 @@ class Definition:
         known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
         program.span = self.closure.source.span(node)
         try:
-            result = self.closure.enter(session, arguments)
+            result = self._run(session, arguments)
         except Failure as failure:
             raise failure.at(self._head()) from None
         finally:
@@ -262,6 +262,10 @@ class Definition:
             raise Failure(*session.findings, *reused)
         self._warnings[choice] = tuple(session.findings)
         return function
+
+    def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
+        """The result of the body, given its arguments by name."""
+        return self.closure.enter(session, arguments)
 
     def _refuse_unknown(self, wanted: Type, known: frozenset[str]) -> None:
         unknown = {

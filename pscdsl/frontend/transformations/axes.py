@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.frontend.values import MapValue, RecordValue, VectorValue, describe
-from pscdsl.narrowing import is_sequence
+from pscdsl.frontend.transformations.parts import parts_of
+from pscdsl.frontend.values import describe
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.batching import AxisMismatch
 from pscdsl.typing.diagnostics import Failure
@@ -19,7 +19,7 @@ def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
     if isinstance(tree, ArrayType):
         why = f"{name} is {describe(axes)} where the array is {tree}: an integer or None is wanted"
         raise Failure(AxisMismatch(given=name, why=why))
-    parts = _parts(axes)
+    parts = parts_of(axes)
     own = children(tree)
     if parts is None or len(parts) != len(own):
         why = f"{name} is {describe(axes)} for {tree}"
@@ -28,13 +28,3 @@ def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
     for part, (_, inner) in zip(parts, own, strict=True):
         found.extend(axes_of(name, part, inner))
     return found
-
-
-def _parts(axes: Any) -> list[Any] | None:
-    if is_sequence(axes):
-        return list(axes)
-    if isinstance(axes, RecordValue):
-        return list(axes.fields.values())
-    if isinstance(axes, MapValue):
-        return [axes.items[key] for key in sorted(axes.items)]
-    return list(axes.items) if isinstance(axes, VectorValue) else None

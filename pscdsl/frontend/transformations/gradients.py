@@ -42,12 +42,14 @@ def require_tangents(name: str, traced: Traced) -> None:
                 raise Failure(NoTangent(transformation=name, argument=place, type=str(leaf)))
 
 
-def grad(here: Builder, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+def grad(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """The gradient of a function of one real result."""
     return _transformed("grad", fun, argnums, has_aux)
 
 
-def value_and_grad(here: Builder, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+def value_and_grad(
+    here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False
+) -> Transformed:
     """The value and the gradient."""
     return _transformed("value_and_grad", fun, argnums, has_aux)
 

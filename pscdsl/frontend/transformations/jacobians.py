@@ -26,17 +26,17 @@ from pscdsl.typing.dtypes import I32
 from pscdsl.typing.trees import Type, leaves, paths
 
 
-def jacfwd(here: Builder, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+def jacfwd(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """All derivatives, a column at a time: for few inputs and many results."""
     return _transformed("jacfwd", fun, argnums, has_aux)
 
 
-def jacrev(here: Builder, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+def jacrev(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """All derivatives, a row at a time: for many inputs and few results."""
     return _transformed("jacrev", fun, argnums, has_aux)
 
 
-def hessian(here: Builder, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+def hessian(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """All second derivatives: forward over reverse mode."""
     inner = _transformed("jacrev", fun, argnums, has_aux)
     made = _transformed("jacfwd", inner, argnums, has_aux)

@@ -10,6 +10,7 @@ from pscdsl.builder import Builder, Value
 from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.axes import axes_of
+from pscdsl.frontend.transformations.batched_signatures import batched_signature
 from pscdsl.frontend.transformations.traced import Argument, Transformed, trace
 from pscdsl.frontend.values import Applicable
 from pscdsl.interpreters.batching import batch, repeated
@@ -23,11 +24,12 @@ from pscdsl.typing.trees import Type, paths
 
 
 def vmap(
-    here: Builder, fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None
+    here: Builder | None, fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None
 ) -> Transformed:
     """The function over a batch: each argument along one of its axes, or the same for all."""
     function = applicable(fun, "psc.vmap")
-    return Transformed("vmap", function, partial(_run, function, in_axes, out_axes, axis_size))
+    run = partial(_run, function, in_axes, out_axes, axis_size)
+    return Transformed("vmap", function, run, partial(batched_signature, in_axes))
 
 
 def _run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
@@ -15,6 +15,7 @@ from pscdsl.ir import Block
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dtypes import DType
+from pscdsl.typing.signatures import Signature
 from pscdsl.typing.trees import Type
 
 
@@ -22,13 +23,13 @@ from pscdsl.typing.trees import Type
 class Transformed:
     """A function made of another one by a transformation; `run(here, args, kwargs)` is its call.
 
-    `change` says what becomes of the parameters' types, for functions that are called from
-    Python; None if it leaves them alone.
+    `signature` says what becomes of the parameters' types; most leave them alone.
     """
 
     name: str
     function: Applicable
     run: Callable[[Builder, Sequence[Any], Mapping[str, Any]], Any]
+    signature: Callable[[Signature], Signature] = field(default=lambda signature: signature)
 
     def __str__(self) -> str:
         return f"psc.{self.name}({name_of(self.function)})"

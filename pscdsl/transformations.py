@@ -1,0 +1,105 @@
+"""The transformations of functions, for calls from Python: each makes a kernel of a kernel."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from pscdsl.errors import CheckError
+from pscdsl.frontend.definitions import Definition
+from pscdsl.frontend.transformations import gradients, jacobians, mapping
+from pscdsl.frontend.transformations.derived import DerivedDefinition
+from pscdsl.frontend.transformations.traced import Transformed
+from pscdsl.kernel import Kernel, kernel
+from pscdsl.typing.diagnostics import Failure
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class DerivedKernel(Kernel[P, R]):
+    """A kernel that a transformation makes of another one."""
+
+    def __init__(self, base: Kernel[..., Any], make: Callable[[Definition], Transformed]) -> None:
+        super().__init__(None)
+        self.base = base
+        self._make = make
+
+    @property
+    def definition(self) -> Definition:
+        """What the front end knows of it."""
+        if self._definition is None:
+            try:
+                transformed = self._make(self.base.definition)
+            except Failure as failure:
+                raise CheckError(failure.diagnostics) from None
+            self._definition = DerivedDefinition(self.base.definition, transformed)
+        return self._definition
+
+
+def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
+    """A kernel as it is, a typed function as one."""
+    if isinstance(function, Kernel):
+        return function  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(function, types.FunctionType):
+        return kernel(function)
+    kind = type(function).__name__
+    raise TypeError(f"psc.{name} takes a kernel, or a function with typed parameters, not a {kind}")
+
+
+def grad(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """The gradient of a function of one real result, in the arguments that `argnums` names.
+
+    Returns a tree like the argument, or a tuple of them if `argnums` is one; with `has_aux` the
+    function returns (value, aux), and this (gradient, aux).  Of a complex argument z = x + iy the
+    gradient is df/dx - i df/dy.
+    """
+    base = as_kernel(fun, "grad")
+    return DerivedKernel(base, lambda d: gradients.grad(None, d, argnums, has_aux))
+
+
+def value_and_grad(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """The value and the gradient: (value, gradient), or ((value, aux), gradient)."""
+    base = as_kernel(fun, "value_and_grad")
+    return DerivedKernel(base, lambda d: gradients.value_and_grad(None, d, argnums, has_aux))
+
+
+def jacfwd(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """All derivatives, by forward mode: arrays of the result's shape, then the argument's."""
+    base = as_kernel(fun, "jacfwd")
+    return DerivedKernel(base, lambda d: jacobians.jacfwd(None, d, argnums, has_aux))
+
+
+def jacrev(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """All derivatives, by reverse mode: arrays of the result's shape, then the argument's."""
+    base = as_kernel(fun, "jacrev")
+    return DerivedKernel(base, lambda d: jacobians.jacrev(None, d, argnums, has_aux))
+
+
+def hessian(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """All second derivatives, forward over reverse."""
+    base = as_kernel(fun, "hessian")
+    return DerivedKernel(base, lambda d: jacobians.hessian(None, d, argnums, has_aux))
+
+
+def vmap(
+    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
+) -> Kernel[..., Any]:
+    """The function over a batch of arguments.
+
+    `in_axes` is the batch's axis in all arguments, or a tuple with an axis, a tree of axes, or
+    None (the same for all rows) for each; `out_axes` where it stands in the results.
+    """
+    base = as_kernel(fun, "vmap")
+    return DerivedKernel(base, lambda d: mapping.vmap(None, d, in_axes, out_axes, axis_size))

@@ -1,0 +1,134 @@
+"""Transformations called from Python: what comes back, and what is said of wrong uses."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import f64, i32
+
+
+class Affine(psc.Record):
+    """A record with two leaves."""
+
+    w: f64["h d"]
+    b: f64["h"]
+
+
+class Counted(NamedTuple):
+    """A tuple with a leaf that has no tangent."""
+
+    x: f64["n"]
+    steps: i32
+
+
+@psc.kernel
+def loss(p: Affine, x: f64["d"], y: f64["h"]) -> f64:
+    z = (p.w @ x + p.b) - y
+    return np.sum(z * z)
+
+
+@psc.kernel
+def counted_loss(c: Counted, y: f64["n"]) -> f64:
+    return np.sum(c.x * y) * c.steps.astype(np.float64)
+
+
+def values() -> tuple[Affine, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return Affine(rng.normal(size=(3, 2)), rng.normal(size=3)), rng.normal(size=2), np.ones(3)
+
+
+def residual(p: Affine, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    result: np.ndarray = np.asarray(p.w) @ x + np.asarray(p.b) - y
+    return result
+
+
+def test_grad_has_the_tree_of_the_argument() -> None:
+    p, x, y = values()
+    found = psc.grad(loss)(p, x, y)
+    z = residual(p, x, y)
+    assert isinstance(found, Affine)
+    np.testing.assert_allclose(found.w, 2 * np.outer(z, x))
+    np.testing.assert_allclose(found.b, 2 * z)
+
+
+def test_argnums_name_one_or_several_arguments() -> None:
+    p, x, y = values()
+    value, (dx, dy) = psc.value_and_grad(loss, argnums=(1, -1))(p, x, y)
+    z = residual(p, x, y)
+    np.testing.assert_allclose(value, z @ z)
+    np.testing.assert_allclose(dx, 2 * np.asarray(p.w).T @ z)
+    np.testing.assert_allclose(dy, -2 * z)
+
+
+def test_second_derivatives() -> None:
+    p, x, y = values()
+    w = np.asarray(p.w)
+    np.testing.assert_allclose(psc.hessian(loss, argnums=1)(p, x, y), 2 * w.T @ w)
+    np.testing.assert_allclose(psc.jacrev(psc.grad(loss, argnums=1), argnums=2)(p, x, y), -2 * w.T)
+    np.testing.assert_allclose(psc.jacfwd(psc.grad(loss, argnums=1), argnums=2)(p, x, y), -2 * w.T)
+
+
+def test_vmap_maps_the_axes_that_are_named() -> None:
+    p, x, y = values()
+    xs = np.stack([x, 2 * x], axis=1)
+    found = psc.vmap(loss, in_axes=(None, 1, None))(p, xs, y)
+    np.testing.assert_allclose(found, [loss(p, x, y), loss(p, 2 * x, y)])
+    grads = psc.vmap(psc.grad(loss), in_axes=(None, 1, None), out_axes=-1)(p, xs, y)
+    assert grads.w.shape == (3, 2, 2)
+    np.testing.assert_allclose(grads.w[..., 1], psc.grad(loss)(p, 2 * x, y).w)
+
+
+def test_a_derived_kernel_is_a_kernel() -> None:
+    slope = psc.grad(loss, argnums=1)
+    assert slope.check() == ()
+    assert str(slope.signature) == "grad(loss)(p: Affine, x: f64[d], y: f64[h])"
+    assert "f64[d]" in str(slope.ir())
+    p, x, y = values()
+
+    @psc.kernel
+    def step(p: Affine, x: f64["d"], y: f64["h"]) -> f64["d"]:
+        return x - 0.1 * slope(p, x, y)
+
+    np.testing.assert_allclose(step(p, x, y), x - 0.1 * np.asarray(slope(p, x, y)))
+
+
+def test_preconditions_are_kept() -> None:
+    @psc.kernel
+    def halves(x: f64["n"]) -> f64:
+        n = x.shape[0]
+        assert n % 2 == 0
+        return np.sum(x[: n // 2] * x[n // 2 :])
+
+    np.testing.assert_allclose(psc.grad(halves)(np.arange(4.0)), [2, 3, 0, 1])
+    with pytest.raises(psc.ArgumentError, match=re.escape("n % 2 == 0")):
+        psc.grad(halves)(np.arange(3.0))
+
+
+def test_integers_have_no_tangents() -> None:
+    with pytest.raises(psc.CheckError, match=r"PSC511(.|\n)*`\.steps`, which is i32"):
+        psc.grad(counted_loss)(Counted(np.ones(2), np.int32(3)), np.ones(2))
+    found = psc.grad(counted_loss, argnums=1)(Counted(np.ones(2), np.int32(3)), np.ones(2))
+    np.testing.assert_allclose(found, [3, 3])
+
+
+def test_reverse_mode_needs_a_bound_and_says_who_asked() -> None:
+    @psc.kernel
+    def root(a: f64) -> f64:
+        return psc.while_loop(lambda x: x * x - a > 1e-9, lambda x: (x + a / x) / 2, a)
+
+    with pytest.raises(psc.CheckError) as caught:
+        psc.grad(root)(2.0)
+    assert "PSC512" in str(caught.value)
+    assert "`psc.grad(root)`" in str(caught.value)
+
+
+def test_untyped_functions_are_refused() -> None:
+    with pytest.raises(TypeError, match=re.escape("psc.grad takes a kernel")):
+        psc.grad(np.sum)
+    with pytest.raises(psc.CheckError, match="has no type"):
+        psc.grad(lambda x: x)(1.0)
