@@ -7,7 +7,7 @@ from typing import Any
 from pscdsl.frontend.transformations.parts import parts_of
 from pscdsl.frontend.values import describe
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.batching import AxisMismatch
+from pscdsl.typing.codes.control_batching import AxisMismatch
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.trees import Type, children, leaves
 

@@ -13,7 +13,7 @@ from pscdsl.frontend.transformations.traced import Traced, Transformed, name_of,
 from pscdsl.frontend.values import Applicable
 from pscdsl.interpreters.jvp import has_tangent
 from pscdsl.transforms.linearize import linearize
-from pscdsl.typing.codes.derivatives import BadArgnums, NoTangent, NotAScalar
+from pscdsl.typing.codes.control_derivatives import BadArgnums, NoTangent, NotAScalar
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.trees import paths
 

@@ -19,7 +19,7 @@ from pscdsl.primitives.elementwise import Convert, equal
 from pscdsl.primitives.shaping import Reshape, Transpose
 from pscdsl.transforms.linearize import Linear, linearize
 from pscdsl.typing.arrays import ArrayType, size_of
-from pscdsl.typing.codes.derivatives import NoTangent
+from pscdsl.typing.codes.control_derivatives import NoTangent
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32

@@ -16,7 +16,7 @@ from pscdsl.frontend.values import Applicable
 from pscdsl.interpreters.batching import batch, repeated
 from pscdsl.primitives.shaping import Transpose
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.batching import AxisMismatch, BatchSizesDiffer
+from pscdsl.typing.codes.control_batching import AxisMismatch, BatchSizesDiffer
 from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size

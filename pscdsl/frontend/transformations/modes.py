@@ -18,7 +18,7 @@ from pscdsl.narrowing import is_sequence
 from pscdsl.transforms.linearize import Linear, linearize
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.control import BadBody
-from pscdsl.typing.codes.derivatives import TangentMismatch
+from pscdsl.typing.codes.control_derivatives import TangentMismatch
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.tree_differences import array_difference, structure_differences
 from pscdsl.typing.trees import NONE, TupleType, Type, leaves, map_leaves

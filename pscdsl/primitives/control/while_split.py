@@ -20,7 +20,7 @@ from pscdsl.primitives.dynamic_slicing import DynamicUpdate
 from pscdsl.primitives.elementwise import less, minimum
 from pscdsl.primitives.shaping import Reshape
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.derivatives import UnboundedReverse
+from pscdsl.typing.codes.control_derivatives import UnboundedReverse
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
