@@ -9,18 +9,44 @@
         return hlo.binary("multiply", x, hlo.binary("multiply", x, x))
 
 The checker takes the signature at its word, as nothing else can be known of a translation.
+
+Rules for derivatives and batches are written in the language; what they are given, and what they
+return, is what the rules of this package's own primitives do (`pscdsl.primitive`).  Operands are
+the arrays of the arguments in their order, those of tuples and records included.
+
+    @cube.jvp                                 # None is a zero tangent; at least one is given
+    def _(outputs, primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return 3 * x * x * dx                 # for each result; linear in the tangents
+
+    @cube.batch                               # a batch is the first axis, of this size
+    def _(operands, batched, size):
+        return cube(*operands), batched       # the results, and which of them are batched
+
+A primitive that derivatives apply to tangents also needs its transpose: from the cotangents of
+the results to those of the operands in which it is linear.  These are not known; they have
+`shape`, `dtype` and `ndim`.  What is returned for other operands does not count.
+
+    @double.transpose
+    def _(cotangents, operands):
+        (ct,) = cotangents
+        return double(ct)
+
+A rule is registered in the module that defines its primitive, where the checker finds it.
 """
 
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from pscdsl.builder import Builder
+from pscdsl.builder import Builder, Value
+from pscdsl.custom_rules import Rules, missing, registered
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import unflatten
@@ -39,6 +65,7 @@ from pscdsl.typing.trees import leaves, substitute_tree
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T", bound=Callable[..., Any])
 Translation = Callable[..., Any]
 
 
@@ -48,6 +75,8 @@ class UserPrimitive(Generic[P, R]):
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
         self.rule: Translation | None = None
+        self.rules: dict[str, types.FunctionType] = {}
+        """The rules of other kinds, by kind."""
         self._definition: CustomDefinition | None = None
         functools.update_wrapper(self, function)
 
@@ -60,6 +89,25 @@ class UserPrimitive(Generic[P, R]):
         self.rule = rule
         return rule
 
+    def jvp(self, rule: T) -> T:
+        """Register `rule(outputs, primals, tangents)`, which returns the results' tangents."""
+        return self._register("jvp", rule)
+
+    def transpose(self, rule: T) -> T:
+        """Register `rule(cotangents, operands)`, which returns the operands' cotangents."""
+        return self._register("transpose", rule)
+
+    def batch(self, rule: T) -> T:
+        """Register `rule(operands, batched, size)`: the results, and which are batched."""
+        return self._register("batch", rule)
+
+    def _register(self, kind: str, rule: T) -> T:
+        given: Any = rule
+        if not isinstance(given, types.FunctionType):
+            raise TypeError(f"`{kind}` takes a function written in Python")
+        self.rules[kind] = given
+        return rule
+
     def __pscdsl_definition__(self) -> CustomDefinition:
         if self._definition is None:
             from pscdsl.frontend.loaded import closure_of
@@ -69,7 +117,11 @@ class UserPrimitive(Generic[P, R]):
 
 
 def primitive(function: Callable[P, R]) -> UserPrimitive[P, R]:
-    """Make a primitive of a typed function, which is its NumPy meaning."""
+    """Make a primitive of a typed function, which is its NumPy meaning.
+
+    Its methods `translation`, `jvp`, `transpose` and `batch` register its rules, as decorators;
+    the docstring of `pscdsl.custom` says what these are given and what they return.
+    """
     return UserPrimitive(function)
 
 
@@ -86,6 +138,16 @@ class CustomDefinition:
         self.name = closure.name
         self.primitive = primitive
         self.definition = Definition(closure)
+        self.rules = Rules(closure.name, self._rule)
+
+    def _rule(self, kind: str) -> Closure | None:
+        """A rule as its source: what is registered, or what the module says it registers."""
+        if self.primitive is None:
+            return registered(self.closure, self, kind)
+        from pscdsl.frontend.loaded import closure_of
+
+        rule = self.primitive.rules.get(kind)
+        return None if rule is None else closure_of(rule)
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """One equation, its types those of the signature."""
@@ -96,7 +158,7 @@ class CustomDefinition:
         fit, operands = self.definition.matched(here, args, kwargs)
         declared = signature.result_type(fit.choice)
         tree = substitute_tree(declared, fit.sizes)
-        custom = Custom(self.name, tuple(leaves(tree)), self.primitive)
+        custom = Custom(self.name, tuple(leaves(tree)), self)
         return unflatten(tree, iter(here.bind(custom, operands)))
 
 
@@ -106,12 +168,17 @@ class Custom(Primitive, name="custom"):
 
     function: str = field(repr=False)
     results: tuple[ArrayType, ...] = field(repr=False)
-    primitive: UserPrimitive[..., Any] | None = field(compare=True, repr=False)
+    definition: CustomDefinition | None = field(repr=False)
 
     @property
     def label(self) -> str:
         """The function's name."""
         return self.function
+
+    @property
+    def primitive(self) -> UserPrimitive[..., Any] | None:
+        """What was registered for it, where that has been loaded."""
+        return None if self.definition is None else self.definition.primitive
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         return self.results
@@ -130,6 +197,29 @@ class Custom(Primitive, name="custom"):
         found = self.primitive.rule(hlo, *operands)
         _require_types(self.function, hlo, found if is_sequence(found) else (found,), outputs)
         return tuple(found) if is_sequence(found) else (found,)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        return self._rules("jvp").jvp(outputs, primals, tangents)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        return self._rules("transpose").transpose(cotangents, operands)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self._rules("batch").batch(operands, batched, size, self.results)
+
+    def _rules(self, kind: str) -> Rules:
+        if self.definition is None:
+            raise Failure(missing(self.function, kind))
+        return self.definition.rules
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """One operation for each element of the results: what it really takes is not known."""

@@ -15,6 +15,7 @@ from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, DType, Kind
@@ -209,7 +210,8 @@ class Elementwise(Pointwise):
             if not isinstance(operand, ArrayType):
                 continue
             if not isinstance(rule, LinearIn):
-                return super().transpose(cotangents, operands)
+                instead = "a derivative has to be linear in the tangents, and this is not"
+                raise Failure(NoRule(primitive=self.name, rule="a transpose", instead=instead))
             found[place] = gathered(rule.transpose(cotangent, operands), operand)
         return found
 

@@ -272,3 +272,78 @@ class BadArgnums(Diagnostic, code="PSC514"):
     def help(self) -> str | None:
         """How they count."""
         return "arguments count from 0; pass those that are differentiated by position"
+
+
+class RuleMismatch(Diagnostic, code="PSC519"):
+    """A rule that was registered for a primitive gives something else than it should.
+
+    A derivative (`jvp`) gives a tangent for each result, of the result's type, a `transpose` a
+    cotangent for each operand, of the operand's type, a `batch` the results, each with the batch
+    as its first axis if it is batched.  None stands for a zero tangent or cotangent.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.primitive
+    def cube(x: f32["n"]) -> f32["n"]:
+        return x * x * x
+
+
+    @cube.jvp
+    def _(outputs, primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return np.sum(3 * x * x * dx)
+
+
+    @psc.kernel
+    def slope(x: f32["n"]) -> f32["n"]:
+        return psc.grad(lambda x: np.sum(cube(x)))(x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.primitive
+    def cube(x: f32["n"]) -> f32["n"]:
+        return x * x * x
+
+
+    @cube.jvp
+    def _(outputs, primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return 3 * x * x * dx
+
+
+    @psc.kernel
+    def slope(x: f32["n"]) -> f32["n"]:
+        return psc.grad(lambda x: np.sum(cube(x)))(x)
+    ```
+    """
+
+    primitive: str
+    rule: str
+    what: str
+    given: str
+    wanted: str
+    why: str = ""
+
+    def message(self) -> str:
+        """Both types."""
+        return (
+            f"the rule `{self.primitive}.{self.rule}` gives {self.given} as {self.what}, "
+            f"not {self.wanted}"
+        )
+
+    def label(self) -> str:
+        """What differs."""
+        return self.why

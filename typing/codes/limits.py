@@ -53,20 +53,64 @@ class NotSupported(Diagnostic, code="PSC900"):
 class NoRule(Diagnostic, code="PSC901"):
     """A primitive has no rule for the transformation that was asked for.
 
-    A user-defined primitive has the rules that its author gave it; a transformation that needs
-    another one stops here.
+    A user-defined primitive has the rules that its author registers; a transformation that needs
+    another one stops here.  In reverse mode, what a derivative does with tangents is transposed:
+    that must be linear, and so must be what a rule for it does.
 
-    ## No example
+    ## Example
 
-    No part of the language shows it, only a primitive of the user that lacks the rule.
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.primitive
+    def cube(x: f32["n"]) -> f32["n"]:
+        return x * x * x
+
+
+    @psc.kernel
+    def slope(x: f32["n"]) -> f32["n"]:
+        return psc.grad(lambda x: np.sum(cube(x)))(x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.primitive
+    def cube(x: f32["n"]) -> f32["n"]:
+        return x * x * x
+
+
+    @cube.jvp
+    def _(outputs, primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return 3 * x * x * dx
+
+
+    @psc.kernel
+    def slope(x: f32["n"]) -> f32["n"]:
+        return psc.grad(lambda x: np.sum(cube(x)))(x)
+    ```
     """
 
     primitive: str
     rule: str
+    instead: str = ""
 
     def message(self) -> str:
         """Which rule is missing."""
         return f"not supported yet: primitive `{self.primitive}` has no rule for {self.rule}"
+
+    def help(self) -> str | None:
+        """How to register it."""
+        return self.instead or None
 
 
 class IllTypedEquation(Diagnostic, code="PSC902"):
