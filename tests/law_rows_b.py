@@ -5,16 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import get_args
 
 import numpy as np
 
 from pscdsl.builder import Program, Value
 from pscdsl.ir import Block, Function
 from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitives.contractions import Convolution, DotGeneral, ReduceWindow
+from pscdsl.primitives.contractions import DotGeneral
 from pscdsl.primitives.control import Call, Scan, Switch, While
-from pscdsl.primitives.reductions import Reduce, Reduction, reducible
+from pscdsl.primitives.convolution import Convolution
+from pscdsl.primitives.reductions import Reduce
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing import dtypes
 from pscdsl.typing.dims import parse
@@ -200,7 +200,7 @@ def _tops() -> Iterator[Row]:
 # Contractions.
 
 
-def _numeric(dtype: DType, accumulated: DType | None = None) -> tuple[Domain, float, float]:
+def numeric(dtype: DType, accumulated: DType | None = None) -> tuple[Domain, float, float]:
     """Operand values, and how far results may differ."""
     if not dtype.is_inexact:
         return anything, 0, 0
@@ -227,13 +227,13 @@ def _dots() -> Iterator[Row]:
             continue
         for dot, left, right, sizes in DOTS if dtype in MANY_SHAPES else DOTS[1:4]:
             operands = array_types(f"{dtype}{left}, {dtype}{right}")
-            domain, tolerance, absolute = _numeric(dtype)
+            domain, tolerance, absolute = numeric(dtype)
             yield Row(dot, operands, sizes, domain, tolerance, absolute, False, facts("k >= 0"))
         for wide in ALL:
             if wide.kind is dtype.kind and wide.bits > dtype.bits and wide.signed >= dtype.signed:
                 dot = DotGeneral(((1,), (0,)), result=wide)
                 operands = array_types(f"{dtype}[m k], {dtype}[k n]")
-                domain, tolerance, absolute = _numeric(dtype, wide)
+                domain, tolerance, absolute = numeric(dtype, wide)
                 yield Row(dot, operands, {}, domain, tolerance, absolute, False)
 
 
@@ -288,53 +288,10 @@ def _convolutions() -> Iterator[Row]:
     for dtype in ALL:
         if dtype is BOOL:
             continue
-        domain, tolerance, absolute = _numeric(dtype)
+        domain, tolerance, absolute = numeric(dtype)
         for convolution, x, kernel, sizes in CONVOLUTIONS[:: 1 if dtype in MANY_SHAPES else 5]:
             operands = array_types(f"{dtype}{x}, {dtype}{kernel}")
             yield Row(convolution, operands, sizes, domain, tolerance, absolute, False, where)
-
-
-def _window(
-    window: str, strides: tuple[int, ...], padding: str, dilation: tuple[int, ...]
-) -> Callable[[Reduction], ReduceWindow]:
-    ends = [parse(each) for each in padding.split()]
-    pairs = tuple(zip(ends[::2], ends[1::2], strict=True))
-    sizes = tuple(parse(each) for each in window.split())
-    return lambda kind: ReduceWindow(kind, sizes, strides, pairs, dilation)
-
-
-WINDOWS: tuple[tuple[Callable[[Reduction], ReduceWindow], str, dict[str, int]], ...] = (
-    (_window("3", (1,), "0 0", (1,)), "[n]", {"n": 7}),
-    (_window("k", (2,), "k-1 1", (1,)), "[n]", {"n": 9, "k": 4}),
-    (_window("3 2", (2, 1), "1 2 -1 0", (2, 3)), "[n m]", {"n": 7, "m": 8}),
-    (_window("1 2", (1, 1), "0 0 3 3", (1, 1)), "[m n]", {"n": 0, "m": 2}),
-    (_window("7", (1,), "0 0", (1,)), "[n]", {"n": 4}),
-    (_window("", (), "", ()), "", {}),
-)
-
-
-def _windows() -> Iterator[Row]:
-    kinds: tuple[Reduction, ...] = get_args(Reduction)
-    for dtype in ALL:
-        for make, shape, sizes in WINDOWS[:: 1 if dtype in MANY_SHAPES else 2]:
-            for kind in kinds:
-                if not reducible(kind, dtype):
-                    continue
-                domain, tolerance, absolute = _numeric(dtype)
-                if kind in ("maximum", "minimum"):
-                    domain, tolerance, absolute = anything, 0, 0
-                names = {"k": sizes["k"]} if "k" in sizes else {}
-                operand = array_types(f"{dtype}{shape}")
-                yield Row(
-                    make(kind),
-                    operand,
-                    {**sizes, **names},
-                    domain,
-                    tolerance,
-                    absolute,
-                    False,
-                    facts("n >= 0"),
-                )
 
 
 ROWS = (
@@ -346,5 +303,4 @@ ROWS = (
     *_tops(),
     *_dots(),
     *_convolutions(),
-    *_windows(),
 )

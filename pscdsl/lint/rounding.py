@@ -11,7 +11,8 @@ from pscdsl.lint.programs import Program
 from pscdsl.lint.wording import Wording
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.contractions import Convolution, DotGeneral
+from pscdsl.primitives.contractions import DotGeneral
+from pscdsl.primitives.convolution import Convolution
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
 from pscdsl.primitives.reductions import Cumulative, Reduce
 from pscdsl.typing.codes.numerics_cancellation import ComputedFloatsCompared, EpsilonIsLost

@@ -26,10 +26,12 @@ from pscdsl.numpy.shorthand import (
     spread,
 )
 from pscdsl.numpy.sizes import as_count, as_integer, as_size
-from pscdsl.primitives.contractions import Convolution, Padding, ReduceWindow
+from pscdsl.primitives.convolution import Convolution
 from pscdsl.primitives.elementwise import divide
 from pscdsl.primitives.reductions import Reduction, identity
 from pscdsl.primitives.shaping import Pad
+from pscdsl.primitives.sliding import Padding
+from pscdsl.primitives.windows import ReduceWindow
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
@@ -219,7 +221,8 @@ def _pooled(
         neutral = filled(x, identity(kind, x.dtype), ())
         low, high = zip(*none, *pads, strict=True)
         x, pads = Pad(low, high, (0,) * x.ndim)(x, neutral), ((0, 0),) * count
-    return ReduceWindow(kind, one + sizes, one + step, none + pads, one + spacing)(x)
+    dense = (1,) * x.ndim
+    return ReduceWindow(kind, one + sizes, one + step, none + pads, one + spacing, dense)(x)
 
 
 def _spatial(x: Value, name: str) -> int:

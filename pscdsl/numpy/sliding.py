@@ -20,7 +20,7 @@ from pscdsl.numpy.shorthand import (
     truth,
 )
 from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.contractions import Convolution
+from pscdsl.primitives.convolution import Convolution
 from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.shaping import Pad
 from pscdsl.typing.codes.language import BadArguments

@@ -1,4 +1,4 @@
-"""Primitives that are linear in all their operands that can have a tangent, taken together."""
+"""Primitives that are linear: in all their operands that can have a tangent, or in each of two."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pscdsl.primitive import Primitive
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
+    from pscdsl.typing.arrays import ArrayType
 
 
 class Linear(Primitive):
@@ -31,3 +32,37 @@ class Linear(Primitive):
             else:
                 moved.append(primal)
         return self.bind(*moved)
+
+
+class Bilinear(Primitive):
+    """A primitive that is linear in each of its two operands: a product of some kind."""
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (x, y), (dx, dy) = primals, tangents
+        first = None if dx is None else self(dx, y)
+        second = None if dy is None else self(x, dy)
+        if first is None or second is None:
+            return (second if first is None else first,)
+        return (first + second,)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        from pscdsl.builder import Value
+
+        (cotangent,), (x, y) = cotangents, operands
+        assert cotangent is not None
+        if isinstance(x, Value) and not isinstance(y, Value):
+            return None, self.cotangent(cotangent, y, x, 1)
+        if isinstance(y, Value) and not isinstance(x, Value):
+            return self.cotangent(cotangent, x, y, 0), None
+        self.ill_typed("it is linear in each of its operands, not in both together")
+
+    def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
+        """The cotangent of the operand at a place, the other operand known."""
+        raise NotImplementedError

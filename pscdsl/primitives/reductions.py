@@ -176,7 +176,7 @@ class Reduce(Primitive, name="reduce"):
         (x,), (result,) = primals, outputs
         total = Reduce("sum", self.axes)
         if self.kind == "product":
-            return (total(multiply(tangent, _product_of_others(x, self.axes))),)
+            return (total(multiply(tangent, product_of_others(x, self.axes))),)
         if self.kind not in ("maximum", "minimum"):
             return (None,)
         # Those that are the extreme share the tangent; if there is a NaN, all that are NaN.
@@ -223,7 +223,7 @@ def same_numbers(x: Value, y: Value) -> Value:
     return same
 
 
-def _product_of_others(x: Value, axes: tuple[int, ...]) -> Value:
+def product_of_others(x: Value, axes: tuple[int, ...]) -> Value:
     """In place of each element the product of all others along the axes.
 
     It is the product of all before with that of all after, so zeros are no exception; and a
@@ -240,7 +240,7 @@ def _product_of_others(x: Value, axes: tuple[int, ...]) -> Value:
     x = Transpose(order)(x)
     last = size_of(x.shape[len(kept) :])
     flat = Reshape((*x.shape[: len(kept)], last))(x)
-    found = Reshape(x.shape)(_product_of_others(flat, (len(kept),)))
+    found = Reshape(x.shape)(product_of_others(flat, (len(kept),)))
     return Transpose(inverted(order))(found)
 
 
@@ -294,6 +294,30 @@ def combiner(hlo: Hlo, kind: Reduction) -> Callable[[Sequence[H], Sequence[H]], 
     return lambda accumulators, elements: (hlo.binary(name, *accumulators, *elements),)
 
 
+def first_extreme(
+    hlo: Hlo, kind: Extreme, dtype: DType
+) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
+    """What keeps of two elements with their places the more extreme one, of equal ones the first.
+
+    A NaN is more extreme than all numbers.
+    """
+    better = "GT" if kind == "maximum" else "LT"
+
+    def combine(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
+        (x, i), (y, j) = old, new
+        x_wins = hlo.compare(better, x, y)
+        tied = hlo.compare("EQ", x, y)
+        if dtype.is_float:
+            x_nan, y_nan = hlo.compare("NE", x, x), hlo.compare("NE", y, y)
+            x_wins = hlo.binary("or", x_wins, x_nan)  # unless y is NaN too
+            tied = hlo.binary("or", tied, hlo.binary("and", x_nan, y_nan))
+        first = hlo.compare("LT", i, j)
+        takes_x = hlo.select(tied, first, x_wins)
+        return hlo.select(takes_x, x, y), hlo.select(takes_x, i, j)
+
+    return combine
+
+
 @dataclass(frozen=True)
 class ArgReduce(Primitive, name="arg_reduce"):
     """Where along an axis the extreme is first reached; a NaN is more extreme than all numbers."""
@@ -329,21 +353,7 @@ class ArgReduce(Primitive, name="arg_reduce"):
             hlo.full(0, ArrayType(self.dtype)),
         )
         best = given.with_shape(output.shape)
-        is_float = given.dtype.is_float
-        better = "GT" if self.kind == "maximum" else "LT"
-
-        def combine(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
-            (x, i), (y, j) = old, new
-            x_wins = hlo.compare(better, x, y)
-            tied = hlo.compare("EQ", x, y)
-            if is_float:
-                x_nan, y_nan = hlo.compare("NE", x, x), hlo.compare("NE", y, y)
-                x_wins = hlo.binary("or", x_wins, x_nan)  # unless y is NaN too
-                tied = hlo.binary("or", tied, hlo.binary("and", x_nan, y_nan))
-            first = hlo.compare("LT", i, j)
-            takes_x = hlo.select(tied, first, x_wins)
-            return hlo.select(takes_x, x, y), hlo.select(takes_x, i, j)
-
+        combine = first_extreme(hlo, self.kind, given.dtype)
         _, place = hlo.reduce((x, counts), inits, (self.axis,), (best, output), combine)
         return (place,)
 

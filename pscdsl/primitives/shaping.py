@@ -148,7 +148,8 @@ class Reshape(Shaping, name="reshape"):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         (x,) = operands
-        if not facts.equal(size_of(x.shape), size_of(self.shape)):
+        alike = x.rank == len(self.shape) and same_sizes(facts, x.shape, self.shape)
+        if not alike and not facts.equal(size_of(x.shape), size_of(self.shape)):
             self.ill_typed(f"{x} as [{_text(self.shape)}]")
         return (ArrayType(x.dtype, self.shape),)
 

@@ -12,10 +12,11 @@ from pscdsl.evaluate import Evaluator, literal_array
 from pscdsl.ir import Atom, Literal, Var
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import NDArray, Primitive
-from pscdsl.primitives.contractions import Convolution, ReduceWindow
+from pscdsl.primitives.convolution import Convolution
 from pscdsl.primitives.creation import Constant, Iota
 from pscdsl.primitives.elementwise import Bitcast, Clamp, Convert, Elementwise, Select
 from pscdsl.primitives.shaping import Broadcast
+from pscdsl.primitives.windows import ArgReduceWindow, ReduceWindow
 from pscdsl.transforms.nesting import holds_programs
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import KEY
@@ -26,7 +27,7 @@ POINTWISE: Final = (Elementwise, Convert, Bitcast, Select, Clamp)
 """What commutes with repeating a scalar."""
 _COMPACT: Final = (Constant, Iota, Broadcast)
 """What says an array shortly: it is known, but stays as it is."""
-_WIDE: Final = (Convolution, ReduceWindow)
+_WIDE: Final = (Convolution, ReduceWindow, ArgReduceWindow)
 """What may need far more room than its operands and results take."""
 _OURS: Final = "pscdsl.primitives."
 """Where the meanings that may run while compiling come from: a user's never do."""
