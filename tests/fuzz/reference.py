@@ -138,6 +138,32 @@ def update(x: Any, index: Any, value: Any, combine: str = "set") -> Any:
     return x
 
 
+def _start(x: Any, starts: Any, sizes: Sequence[int]) -> tuple[slice, ...]:
+    """The part of an array at a place that is moved until the part lies inside."""
+    found: list[slice] = []
+    for start, size, length in zip(starts, sizes, x.shape, strict=False):
+        begin = int(start) + (length if start < 0 else 0)
+        begin = max(0, min(begin, length - size))
+        found.append(slice(begin, begin + size))
+    return tuple(found)
+
+
+def dynamic_slice(x: Any, starts: Any, sizes: Any) -> Any:
+    """A part of an array that begins at a computed place."""
+    return x[_start(x, starts, sizes)]
+
+
+def dynamic_update(x: Any, part: Any, starts: Any) -> Any:
+    """An array with a part of it replaced."""
+    return update(x, _start(x, starts, part.shape), part)
+
+
+def top_k(x: Any, k: int) -> Any:
+    """The largest elements of each row, and their places."""
+    order = np.argsort(-x, axis=-1, kind="stable")[..., :k]
+    return np.take_along_axis(x, order, axis=-1), order
+
+
 def identity(function: Any) -> Any:
     """What `psc.kernel` means to plain NumPy."""
     return function
@@ -157,6 +183,9 @@ class Package(types.ModuleType):
             cond=cond,
             switch=switch,
             update=update,
+            dynamic_slice=dynamic_slice,
+            dynamic_update=dynamic_update,
+            top_k=top_k,
             bf16=np.dtype(ml_dtypes.bfloat16),
         )
 

@@ -1,0 +1,1 @@
+"""Derivatives of whole programs: functions as text, and what must hold of them."""

@@ -1,0 +1,1 @@
+"""Functions whose derivatives are compared with differences: one module a family."""
