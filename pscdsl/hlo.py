@@ -165,3 +165,14 @@ class Hlo(Protocol):
     ) -> tuple[H, ...]:
         """A call of a function that XLA knows by name."""
         ...
+
+    def lapack(
+        self, routine: str, operands: Sequence[H], results: Sequence[Any], **options: str
+    ) -> tuple[H, ...]:
+        """A routine of LAPACK, named without the letter of its dtype: `potrf`.
+
+        The first operand is a matrix, or many along leading axes, which all others have as well;
+        its dtype is f32, f64, c64 or c128.  Options are LAPACK's letters, `uplo="L"`.  The first
+        result has the type of the operand that the routine overwrites.
+        """
+        ...

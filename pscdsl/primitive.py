@@ -89,7 +89,8 @@ class Primitive:
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
         """The results and their tangents; None stands for a zero tangent.
 
-        Primitives that hold programs have a rule of their own here, all others have `jvp`.
+        Primitives that hold programs have a rule of their own here, and those whose results are
+        computed in another way where tangents are wanted too; all others have `jvp`.
         """
         outputs = self.bind(*primals)
         return outputs, self.jvp(outputs, primals, tangents)

@@ -138,6 +138,9 @@ class Row:
     absolute    how much they may differ at any size, beside that
     signed_zeros   whether zeros must agree in sign
     smooth      values of the operands, or of each, near which derivatives exist
+    chosen      results that routines choose among equally good ones, by phases that derivatives do
+                not follow; what derivatives say of these results is not compared
+    refused     whether it has no derivative, because of results that are chosen
     """
 
     primitive: Primitive
@@ -149,6 +152,8 @@ class Row:
     signed_zeros: bool = True
     facts: Assumptions = Assumptions()  # noqa: RUF009
     smooth: Domain | tuple[Domain, ...] | None = None
+    chosen: tuple[int, ...] = ()
+    refused: bool = False
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.env().items())

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -289,24 +292,43 @@ def test_keys_have_a_trailing_axis() -> None:
     np.testing.assert_array_equal(out, [[1, 2], [2**32 - 2, 2**32 - 3]])
 
 
-def test_custom_call_to_lapack() -> None:
-    pytest.importorskip("scipy")
-    matrix = ArrayType(F32, (3, 3))
+def cholesky(n: int) -> Function:
+    """The lower triangle of its result is the factor of a matrix."""
+    matrix = ArrayType(F32, (n, n))
 
     def emit(hlo: Any, operands: Any, outputs: Any) -> Any:
-        return hlo.custom_call(
-            "lapack_spotrf_ffi",
-            operands,
-            (matrix, ArrayType(I32)),
-            operand_layouts=[(0, 1)],
-            result_layouts=[(0, 1), ()],
-            backend_config={"uplo": hlo.parse_attribute("76 : ui8")},
-        )
+        return hlo.lapack("potrf", operands, (matrix, ArrayType(I32)), uplo="L")
 
-    a = np.array([[4, 1, 0], [1, 3, 1], [0, 1, 2]], np.float32)
-    factor, info = run(program(emit, (matrix,), matrix, ArrayType(I32)), a)
+    return program(emit, (matrix,), matrix, ArrayType(I32))
+
+
+MATRIX = np.array([[4, 1, 0], [1, 3, 1], [0, 1, 2]], np.float32)
+
+
+def test_routines_of_lapack() -> None:
+    factor, info = run(cholesky(3), MATRIX)
     assert info == 0
-    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(a), atol=1e-6)
+    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(MATRIX), atol=1e-6)
+
+
+LOADING = """
+import sys
+import numpy as np
+from pscdsl.xla.boot import Aval
+from pscdsl.xla.compile import load_executable
+
+blob = open(sys.argv[1], "rb").read()
+matrix, scalar = Aval((3, 3), np.dtype("f4")), Aval((), np.dtype("i4"))
+factor, info = load_executable(blob, [matrix], [matrix, scalar]).run([np.eye(3, dtype="f4") * 4])
+assert not np.asarray(info)
+assert (np.diag(np.asarray(factor)) == 2).all()
+"""
+
+
+def test_a_loaded_executable_finds_lapack(tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    blob.write_bytes(compiled(cholesky(3)).serialize())
+    subprocess.run([sys.executable, "-c", LOADING, str(blob)], check=True, timeout=100)
 
 
 def test_donated_memory_is_reused() -> None:

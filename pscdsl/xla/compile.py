@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.xla import boot
+from pscdsl.xla import boot, lapack
 from pscdsl.xla import context as c
 from pscdsl.xla.arrays import to_numpy as contents
 from pscdsl.xla.boot import Aval
@@ -117,6 +117,8 @@ def compile_module(
 
 def load_executable(blob: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:
     """An executable from its serialised code; raises jaxlib's JaxRuntimeError if damaged."""
+    if lapack.PREFIX.encode() in blob:
+        boot.lapack()
     loaded = client().deserialize_executable(blob, devices(), compile_options(None, {}))
     return Executable(loaded, inputs, outputs)
 

@@ -10,7 +10,7 @@ import numpy as np
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BOOL, KEY, DType
-from pscdsl.xla import boot
+from pscdsl.xla import boot, lapack
 from pscdsl.xla import context as c
 
 H: TypeAlias = Any
@@ -117,7 +117,7 @@ class Operations:
         `operand_layouts` and `result_layouts` are lists with, for each tensor, its axes from the
         fastest varying on.
         """
-        if target.startswith("lapack_"):
+        if target.startswith(lapack.PREFIX):
             boot.lapack()
         given: dict[str, Any] = {"api_version": 4, **attributes, "call_target_name": target}
         given["api_version"] = self.parse_attribute(f"{given['api_version']} : i32")
@@ -125,6 +125,23 @@ class Operations:
             if name in given:
                 given[name] = [self._layout(axes) for axes in given[name]]
         return self.op("custom_call", operands, results, given)
+
+    def lapack(
+        self, routine: str, operands: Sequence[H], results: Sequence[Any], **options: str
+    ) -> tuple[H, ...]:
+        """A routine of LAPACK on matrices in the last two axes, by its name without the letter."""
+        known = c.facts(operands[0].type)
+        batch = len(known.shape) - 2
+        types = self._tensors(results)
+        return self.custom_call(
+            lapack.target(routine, known.dtype),
+            operands,
+            types,
+            operand_layouts=[lapack.layout(len(self.shape_of(x)), batch) for x in operands],
+            result_layouts=[lapack.layout(len(c.facts(t).shape), batch) for t in types],
+            output_operand_aliases=[self.parse_attribute(lapack.overwritten(routine, types))],
+            backend_config={k: self.parse_attribute(f"{ord(x)} : ui8") for k, x in options.items()},
+        )
 
     def _layout(self, axes: Sequence[int]) -> Any:
         text = str(list(axes)) if axes else ""
