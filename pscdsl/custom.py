@@ -32,6 +32,8 @@ the results to those of the operands in which it is linear.  These are not known
         (ct,) = cotangents
         return double(ct)
 
+Static arguments (`k: psc.Static[int]`) are given to every rule by their names.
+
 A rule is registered in the module that defines its primitive, where the checker finds it.
 """
 
@@ -40,13 +42,13 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, ParamSpec, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from pscdsl.builder import Builder, Value
-from pscdsl.custom_rules import Rules, missing, registered
+from pscdsl.custom_rules import Rules, Statics, missing, registered
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import unflatten
@@ -60,8 +62,9 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import MissingAnnotation
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Size
-from pscdsl.typing.trees import leaves, substitute_tree
+from pscdsl.typing.dims import Dim, Size, substitute
+from pscdsl.typing.signatures import StaticSpec
+from pscdsl.typing.trees import StaticType, leaves, substitute_tree
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -158,7 +161,9 @@ class CustomDefinition:
         fit, operands = self.definition.matched(here, args, kwargs)
         declared = signature.result_type(fit.choice)
         tree = substitute_tree(declared, fit.sizes)
-        custom = Custom(self.name, tuple(leaves(tree)), self)
+        static = {p.name for p in signature.parameters if isinstance(p.spec, StaticSpec)}
+        statics = tuple((name, value) for name, value in fit.choice.statics if name in static)
+        custom = Custom(self.name, tuple(leaves(tree)), self, statics)
         return unflatten(tree, iter(here.bind(custom, operands)))
 
 
@@ -169,6 +174,7 @@ class Custom(Primitive, name="custom"):
     function: str = field(repr=False)
     results: tuple[ArrayType, ...] = field(repr=False)
     definition: CustomDefinition | None = field(repr=False)
+    statics: Statics = ()
 
     @property
     def label(self) -> str:
@@ -186,7 +192,8 @@ class Custom(Primitive, name="custom"):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         if self.primitive is None:
             raise Failure(NoRule(primitive=self.function, rule="evaluation: it was not loaded"))
-        found: Any = self.primitive.function(*operands)
+        args, kwargs = self._arguments(operands, here.size)
+        found: Any = self.primitive.function(*args, **kwargs)
         values = found if is_tuple(found) else (found,)
         pairs = zip(values, self.results, strict=True)
         return tuple(np.asarray(v, to_numpy(t.dtype)) for v, t in pairs)
@@ -194,7 +201,7 @@ class Custom(Primitive, name="custom"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if self.primitive is None or self.primitive.rule is None:
             raise Failure(NoRule(primitive=self.function, rule="translation"))
-        found = self.primitive.rule(hlo, *operands)
+        found = self.primitive.rule(hlo, *operands, **self._numbers(hlo.size))
         _require_types(self.function, hlo, found if is_sequence(found) else (found,), outputs)
         return tuple(found) if is_sequence(found) else (found,)
 
@@ -204,17 +211,48 @@ class Custom(Primitive, name="custom"):
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        return self._rules("jvp").jvp(outputs, primals, tangents)
+        return self._rules("jvp").jvp(outputs, primals, tangents, self.statics)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        return self._rules("transpose").transpose(cotangents, operands)
+        return self._rules("transpose").transpose(cotangents, operands, self.statics)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        return self._rules("batch").batch(operands, batched, size, self.results)
+        return self._rules("batch").batch(operands, batched, size, self.results, self.statics)
+
+    def substitute(self, env: Mapping[str, Size]) -> Self:
+        if not self.statics:
+            return super().substitute(env)
+        statics = tuple((name, _substituted(value, env)) for name, value in self.statics)
+        return replace(super().substitute(env), statics=statics)
+
+    def _numbers(self, number: Callable[[Size], int]) -> dict[str, Any]:
+        """The static arguments, sizes as numbers."""
+        return {
+            name: number(each.value) if isinstance(each.value, Dim) else each.value
+            for name, each in self.statics
+        }
+
+    def _arguments(
+        self, operands: Sequence[NDArray], number: Callable[[Size], int]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """What the meaning is called with: arrays and static values in their places."""
+        assert self.definition is not None
+        statics, arrays = self._numbers(number), iter(operands)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for each in self.definition.definition.signature.parameters:
+            value = statics[each.name] if each.name in statics else next(arrays)
+            if each.keyword_only:
+                kwargs[each.name] = value
+            else:
+                args.append(value)
+        if next(arrays, None) is not None:
+            raise Failure(NoRule(primitive=self.function, rule="evaluation: it takes a tree"))
+        return args, kwargs
 
     def _rules(self, kind: str) -> Rules:
         if self.definition is None:
@@ -227,6 +265,11 @@ class Custom(Primitive, name="custom"):
         for each in outputs:
             total = total + size_of(each.shape)
         return total
+
+
+def _substituted(static: StaticType, env: Mapping[str, Size]) -> StaticType:
+    value = static.value
+    return StaticType(substitute(value, env)) if isinstance(value, Dim) else static
 
 
 def _require_types(function: str, hlo: Hlo, found: Sequence[H], outputs: Types) -> None:

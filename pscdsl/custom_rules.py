@@ -32,12 +32,16 @@ from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.tree_differences import array_difference
+from pscdsl.typing.trees import StaticType
 
 MOST_STEPS = 10_000
 """How much work the elaboration of one rule may be."""
 
 Read: TypeAlias = "Callable[[Reader, Any], tuple[list[Value | None], tuple[bool, ...]]]"
 """What a rule returned, checked, and for batches which results are batched."""
+
+Statics: TypeAlias = tuple[tuple[str, StaticType], ...]
+"""The static arguments of a primitive, by name."""
 
 MISSING = {
     "jvp": ("a derivative", "(outputs, primals, tangents)", "the tangents of the results"),
@@ -101,22 +105,26 @@ class Rules:
         outputs: Sequence[Value],
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
+        statics: Statics,
     ) -> list[Value | None]:
         """The tangents of the results."""
         wanted = [x.type if has_tangent(x.type) else None for x in outputs]
         here = primals[0].builder.program.current
         arguments = (tuple(outputs), tuple(primals), tuple(tangents))
-        return self._run("jvp", here, arguments, _reads("tangent", "result", wanted))[0]
+        return self._run("jvp", here, arguments, statics, _reads("tangent", "result", wanted))[0]
 
     def transpose(
-        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+        self,
+        cotangents: Sequence[Value | None],
+        operands: Sequence[Value | ArrayType],
+        statics: Statics,
     ) -> list[Value | None]:
         """The cotangents of the operands that are given by their types."""
         wanted = [x if isinstance(x, ArrayType) else None for x in operands]
         here = next(each for each in cotangents if each is not None).builder.program.current
         known = tuple([LinearOperand(x) if isinstance(x, ArrayType) else x for x in operands])
-        arguments = (tuple(cotangents), known)
-        return self._run("transpose", here, arguments, _reads("cotangent", "operand", wanted))[0]
+        arguments, read = (tuple(cotangents), known), _reads("cotangent", "operand", wanted)
+        return self._run("transpose", here, arguments, statics, read)[0]
 
     def batch(
         self,
@@ -124,11 +132,13 @@ class Rules:
         batched: Sequence[bool],
         size: Size,
         results: Sequence[ArrayType],
+        statics: Statics,
     ) -> tuple[list[Value], list[bool]]:
         """The results over a batch, and which of them are batched."""
         here = operands[0].builder.program.current
         arguments = (tuple(operands), tuple(batched), size)
-        found, flags = self._run("batch", here, arguments, _reads_batch(results, size), results)
+        read = _reads_batch(results, size)
+        found, flags = self._run("batch", here, arguments, statics, read, results)
         return [each for each in found if each is not None], list(flags)
 
     def _run(
@@ -136,21 +146,27 @@ class Rules:
         kind: str,
         here: Builder,
         arguments: tuple[Any, ...],
+        statics: Statics,
         read: Read,
         results: Sequence[ArrayType] = (),
     ) -> tuple[list[Value | None], tuple[bool, ...]]:
         """What a rule returns for these arguments, appended to the program."""
         values = [x for each in arguments if is_tuple(each) for x in each if isinstance(x, Value)]
         pattern = tuple(tuple(map(_type, x)) if is_tuple(x) else x for x in arguments)
-        key = (kind, here.facts, pattern, tuple(results))
+        key = (kind, here.facts, pattern, tuple(results), statics)
         if key not in self._made:
-            self._made[key] = self._elaborated(kind, here.facts, pattern, read)
+            self._made[key] = self._elaborated(kind, here.facts, pattern, statics, read)
         made = self._made[key]
         found = iter(replay(here, made.block, values))
         return [next(found) if keeps else None for keeps in made.kept], made.flags
 
     def _elaborated(
-        self, kind: str, facts: Assumptions, pattern: tuple[Any, ...], read: Read
+        self,
+        kind: str,
+        facts: Assumptions,
+        pattern: tuple[Any, ...],
+        statics: Statics,
+        read: Read,
     ) -> Made:
         """The program of a rule for some types of its arguments."""
         rule = self._find(kind)
@@ -173,7 +189,7 @@ class Rules:
         self._active.add(kind)
         try:
             arguments = [tuple(map(parameter, x)) if is_tuple(x) else x for x in pattern]
-            result = rule.apply(entry, arguments, {})
+            result = rule.apply(entry, arguments, {name: each.value for name, each in statics})
             errors = [each for each in session.findings if each.severity is Severity.ERROR]
             if errors or is_poisoned(result):
                 raise Failure(*session.findings)

@@ -10,6 +10,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
+from pscdsl.evaluate import evaluate
 from pscdsl.frontend.check import check_source
 from tests import projects
 
@@ -71,6 +72,48 @@ def _(cotangents: Any, operands: Any) -> Any:
     return ct[::-1] * sign, None
 
 
+@psc.primitive
+def times(k: psc.Static[int], x: Float["*s"], *, plus: psc.Static[float] = 0.0) -> Float["*s"]:
+    """A product, and a constant."""
+    return k * x + plus
+
+
+@times.translation
+def _(hlo: psc.Hlo, x: Any, k: int, plus: float) -> Any:
+    result = x if plus == 0.0 else hlo.unary("negate", hlo.unary("negate", x))
+    for _ in range(k - 1):
+        result = hlo.binary("add", result, x)
+    return result
+
+
+@times.jvp
+def _(outputs: Any, primals: Any, tangents: Any, k: int, plus: float) -> Any:
+    return k * tangents[0]
+
+
+@times.batch
+def _(operands: Any, batched: Any, size: Any, k: int, plus: float) -> Any:
+    return times(k, operands[0], plus=plus), True
+
+
+@psc.kernel
+def five_times(x: f32["n"]) -> f32["n"]:
+    return times(2, x) + times(x.shape[0], x)
+
+
+@psc.kernel
+def slope_of_times(x: f32["n"]) -> f32["n"]:
+    def product(x: f32["n"]) -> f32:
+        return np.sum(times(2, x) * times(3, x))
+
+    return psc.grad(product)(x)
+
+
+@psc.kernel
+def rows_of_times(x: f32["b n"]) -> f32["b n"]:
+    return psc.vmap(five_times)(x)
+
+
 @psc.kernel
 def cubes(x: f32["n"]) -> f32:
     return np.sum(cube(x))
@@ -107,6 +150,15 @@ def test_a_transpose_is_used_in_reverse_mode() -> None:
     np.testing.assert_allclose(by_x, weights[::-1] * sign)
     np.testing.assert_allclose(by_sign, weights[::-1] * X)
     np.testing.assert_allclose(psc.grad(weighted, argnums=1)(X, sign, weights), by_sign)
+
+
+def test_static_arguments_reach_every_rule() -> None:
+    np.testing.assert_allclose(five_times(X), 5 * X)
+    np.testing.assert_allclose(rows_of_times(ROWS), 5 * ROWS)
+    np.testing.assert_allclose(slope_of_times(X), 12 * X)
+    assert "times[statics=" in str(five_times.ir())
+    (found,) = evaluate(five_times.ir(), {"n": 3}, [X])
+    np.testing.assert_allclose(found, 5 * X)
 
 
 def test_outside_of_kernels_a_rule_is_the_function_that_it_was() -> None:

@@ -168,6 +168,8 @@ def test_the_angle_has_a_slope_at_every_distance(size: float) -> None:
     np.testing.assert_allclose(slopes(e.atan2, size, size), [0.5 / size, -0.5 / size])
     np.testing.assert_allclose(slopes(e.atan2, 0.0, size), [1 / size, 0])
     np.testing.assert_allclose(slopes(e.atan2, size, 0.0), [0, -1 / size])
+    np.testing.assert_allclose(slopes(e.atan2, size, -inf), [0, 0])
+    np.testing.assert_allclose(slopes(e.atan2, inf, size), [0, 0])
 
 
 def test_remainders_know_their_quotient_exactly() -> None:

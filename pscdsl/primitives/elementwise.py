@@ -139,10 +139,12 @@ def _power_by_exponent(t: Value, z: Value, x: Value, y: Value) -> Any:
 
 
 def _slope(x: Value, y: Value) -> Any:
-    """`x / (x**2 + y**2)`, without overflow on the way."""
-    scale = maximum(absolute(x), absolute(y))
-    a, b = x / scale, y / scale
-    return a / ((a * a + b * b) * scale)
+    """`x / (x**2 + y**2)`, by the ratio of the smaller to the larger: no square overflows."""
+    wide = greater_equal(absolute(x), absolute(y))
+    small, large = Select()(wide, y, x), Select()(wide, x, y)
+    ratio = small / large
+    one = x.builder.literal(1.0, x.dtype)
+    return Select()(wide, one, ratio) / (large + small * ratio)
 
 
 def _by_divisor(t: Value, z: Value, x: Value, y: Value) -> Any:
