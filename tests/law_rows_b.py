@@ -17,7 +17,7 @@ from pscdsl.primitives.convolution import Convolution
 from pscdsl.primitives.reductions import Reduce
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing import dtypes
-from pscdsl.typing.dims import parse
+from pscdsl.typing.dims import Size, parse
 from pscdsl.typing.dtypes import ALL, BOOL, F32, DType
 from tests.law_rows import Domain, NDArray, Row, anything, array_types, between, finfo, whole
 from tests.law_rows_structure import facts
@@ -242,8 +242,8 @@ def _convolution(
     padding: tuple[tuple[str, str], ...] = (("0", "0"),),
     left: tuple[int, ...] = (1,),
     right: tuple[int, ...] = (1,),
-    groups: int = 1,
-    batch_groups: int = 1,
+    groups: Size = 1,
+    batch_groups: Size = 1,
 ) -> Convolution:
     sizes = tuple((parse(low), parse(high)) for low, high in padding)
     return Convolution(strides, sizes, left, right, groups, batch_groups)
@@ -292,7 +292,26 @@ def _convolutions() -> Iterator[Row]:
         for convolution, x, kernel, sizes in CONVOLUTIONS[:: 1 if dtype in MANY_SHAPES else 5]:
             operands = array_types(f"{dtype}{x}, {dtype}{kernel}")
             yield Row(convolution, operands, sizes, domain, tolerance, absolute, False, where)
+    domain, tolerance, absolute = numeric(F32)
+    for convolution, types, sizes, known in GROUPED:
+        rounding = (domain, tolerance, absolute, False)
+        yield Row(convolution, array_types(types), sizes, *rounding, facts(*known))
 
+
+GROUPS: Size = parse("g")
+GROUPED: tuple[tuple[Convolution, str, dict[str, int], tuple[str, ...]], ...] = (
+    (_convolution(groups=GROUPS), "f32[b g*c n+2], f32[g*o c 3]", {"g": 3}, ()),
+    (_convolution((2,), batch_groups=GROUPS), "f32[g*b c n+2], f32[g*o c 3]", {"g": 2}, ()),
+    (_convolution(groups=2), "f32[b 2*c n+2], f32[o c 3]", {"o": 4}, ("o % 2 == 0",)),
+    (
+        _convolution((2,), batch_groups=2),
+        "f32[b c n+2], f32[o c 3]",
+        {"b": 4, "o": 6},
+        ("o % 2 == 0", "b % 2 == 0"),
+    ),
+    (_convolution((3,), (("k", "k//2"),), (2,)), "f32[b c n], f32[o c k]", {"k": 4, "n": 6}, ()),
+)
+"""Groups of any number, and sizes that facts say are divisible."""
 
 ROWS = (
     *_calls(),

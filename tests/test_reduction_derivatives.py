@@ -6,81 +6,23 @@ equations that a derivative is made of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
-from pscdsl.evaluate import evaluate
 from pscdsl.interpreters.batching import batch_block
-from pscdsl.interpreters.cut import split_block
 from pscdsl.interpreters.jvp import jvp_block
-from pscdsl.interpreters.transpose import transpose_block
-from pscdsl.ir import Block, Equation, Function, Var
-from pscdsl.primitive import NDArray, Primitive
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.primitive import NDArray
 from pscdsl.primitives.contractions import DotGeneral
 from pscdsl.primitives.reductions import ArgReduce, Cumulative, Extreme, Reduce
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import BF16, F32, I32
-from pscdsl.verify import verify
-from tests.law_rows import array_types
 from tests.law_rows_structure import facts
+from tests.pullbacks import gradient, names, program, pullback, run
 
 NAN = float("nan")
-
-
-def program(primitive: Primitive, types: str, known: Assumptions = Assumptions()) -> Block:  # noqa: B008
-    """The program of one equation."""
-    inputs = tuple(Var(each) for each in array_types(types))
-    outputs = tuple(Var(t) for t in primitive.type_rule(known, *[var.type for var in inputs]))
-    return Block(inputs, (Equation(primitive, inputs, outputs),), outputs)
-
-
-def pullback(block: Block, known: Assumptions = Assumptions()) -> tuple[Block, Block, list[int]]:  # noqa: B008
-    """The early part, the transpose of the late part, and what it takes of the early results.
-
-    Only programs whose parameters all have tangents, and whose results are saved or not needed.
-    """
-    count = len(block.params)
-    derivative, _ = jvp_block(known, block, (True,) * count)
-    late = tuple(index >= count for index in range(len(derivative.params)))
-    halves = split_block(known, derivative, late)
-    saved = len(halves.late.params) - count
-    linear = tuple(index >= saved for index in range(len(halves.late.params)))
-    given = (True,) * len(halves.late.results)
-    backward, _ = transpose_block(known, halves.late, linear, given, linear)
-    places = [at if kind == "parameter" else ~at for kind, at in halves.saved]
-    return halves.early, backward, places
-
-
-def gradient(
-    primitive: Primitive,
-    types: str,
-    operands: Sequence[NDArray],
-    cotangent: NDArray,
-    known: Assumptions = Assumptions(),  # noqa: B008
-    **sizes: int,
-) -> tuple[NDArray, ...]:
-    """The cotangents of the operands, computed by the reference interpreter."""
-    early, backward, places = pullback(program(primitive, types, known), known)
-    results = _run(early, operands, known, sizes)
-    saved = [operands[at] if at >= 0 else results[~at] for at in places]
-    return _run(backward, [*saved, cotangent], known, sizes)
-
-
-def _run(
-    block: Block, operands: Sequence[NDArray], known: Assumptions, sizes: dict[str, int]
-) -> tuple[NDArray, ...]:
-    function = Function("test", tuple(sizes), known, block)
-    verify(function)
-    return evaluate(function, sizes, operands)
-
-
-def names(block: Block) -> list[str]:
-    """The primitives of a block, in order."""
-    return [equation.primitive.label for equation in block.equations]
 
 
 def f64(*numbers: float) -> NDArray:
@@ -125,6 +67,16 @@ def test_a_wide_result_is_rounded_once() -> None:
     _, backward, _ = pullback(program(dot, "bf16[m k], bf16[k n]"))
     assert sorted(names(backward)) == ["convert"] * 4 + ["dot_general"] * 2
     assert [each.dtype for each in backward.out_types] == [BF16, BF16]
+
+
+def test_the_cotangents_of_a_wide_result_are_not_rounded_before_the_products() -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=shape).astype(to_numpy(BF16)) for shape in ((3, 4), (4, 2)))
+    cotangent = rng.normal(size=(3, 2)).astype(np.float32)
+    dot = DotGeneral(((1,), (0,)), result=F32)
+    for_x, for_y = gradient(dot, "bf16[m k], bf16[k n]", [x, y], cotangent, m=3, k=4, n=2)
+    assert np.array_equal(for_x, (cotangent @ y.astype(np.float32).T).astype(x.dtype))
+    assert np.array_equal(for_y, (x.astype(np.float32).T @ cotangent).astype(x.dtype))
 
 
 def test_a_batch_of_vectors_times_a_matrix_is_one_product() -> None:
@@ -179,7 +131,7 @@ def test_nothing_has_an_extreme_without_tangent() -> None:
     where = facts("n >= 0")
     block, _ = jvp_block(where, program(Reduce("maximum", (0,)), "f64[n m]", where), (True,))
     empty = np.zeros((0, 2))
-    _, tangent = _run(block, [empty, empty], where, {"n": 0, "m": 2})
+    _, tangent = run(block, [empty, empty], where, {"n": 0, "m": 2})
     assert tangent.tolist() == [0, 0]
 
 
@@ -231,7 +183,7 @@ def test_the_largest_elements_take_the_cotangents() -> None:
     derivative, kept = jvp_block(Assumptions(), block, (True,))
     assert kept == (True, False)
     x, t = f64(1, 9, 3, 9), f64(10, 20, 30, 40)
-    values, places, tangents = _run(derivative, [x, t], Assumptions(), {"n": 2})
+    values, places, tangents = run(derivative, [x, t], Assumptions(), {"n": 2})
     assert values.tolist() == [9, 9]
     assert places.tolist() == [1, 3]
     assert tangents.tolist() == [20, 40]

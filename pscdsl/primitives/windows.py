@@ -233,7 +233,8 @@ class ArgReduceWindow(Sliding, name="arg_reduce_window"):
         counts = here.shape(slide(Assumptions(), windows, x.shape) or ())
         wide = x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
         inner = prod(x.shape[self.shared :])
-        numbers = np.arange(inner, dtype=np.int32).reshape(x.shape[self.shared :])
+        numbers: NDArray = np.arange(inner, dtype=np.int32)
+        numbers = numbers.reshape(x.shape[self.shared :])
         neutral = identity(self.kind, from_numpy(wide.dtype))
         elements = laid_out(here, wide, windows, neutral)
         standing = laid_out(here, np.broadcast_to(numbers, x.shape), windows, inner)
