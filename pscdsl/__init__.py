@@ -50,6 +50,7 @@ from pscdsl.control import (
     while_loop,
 )
 from pscdsl.custom import UserPrimitive, primitive, register_translation_rule
+from pscdsl.custom_derivatives import custom_jvp, custom_vjp
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.hlo import Hlo
 from pscdsl.kernel import Kernel, kernel
@@ -93,6 +94,8 @@ __all__ = [
     "c128",
     "cond",
     "conv",
+    "custom_jvp",
+    "custom_vjp",
     "dynamic_slice",
     "dynamic_update",
     "f16",

@@ -13,6 +13,7 @@ from pscdsl.frontend.transformations.gradients import grad, value_and_grad
 from pscdsl.frontend.transformations.jacobians import hessian, jacfwd, jacrev
 from pscdsl.frontend.transformations.mapping import vmap
 from pscdsl.frontend.transformations.modes import jvp_, linear_transpose, linearize_, vjp
+from pscdsl.frontend.transformations.rules import make_ruled
 from pscdsl.frontend.values import Marker, StaticFunction
 from pscdsl.meanings import MEANINGS
 
@@ -50,6 +51,8 @@ def register() -> None:
         "jacrev": jacrev,
         "hessian": hessian,
         "vmap": vmap,
+        "custom_jvp": make_ruled("custom_jvp"),
+        "custom_vjp": make_ruled("custom_vjp"),
         "reveal_type": reveal_type,
         "scope": scope,
     }

@@ -9,6 +9,7 @@ from typing import Any
 from pscdsl.builder import Builder, Value
 from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.tracing import applicable
+from pscdsl.frontend.transformations.forward_mode import require_forward
 from pscdsl.frontend.transformations.gradients import places, require_tangents
 from pscdsl.frontend.transformations.traced import Transformed, trace
 from pscdsl.frontend.values import Applicable
@@ -68,6 +69,8 @@ def _run(
     count = sum(1 for _ in leaves(traced.result))
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
     results, linear = linearize(here, traced.block, traced.operands, active, count)
+    if name == "jacfwd":
+        require_forward(linear.block.equations)
     rows = _by_inputs(here, linear) if name == "jacfwd" else _by_outputs(here, linear)
 
     def of_inputs(output: int) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from pscdsl.builder import Builder, Value
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import applicable, at
+from pscdsl.frontend.transformations.forward_mode import require_forward
 from pscdsl.frontend.transformations.traced import Traced, Transformed, name_of, trace
 from pscdsl.frontend.values import describe
 from pscdsl.interpreters.jvp import has_tangent, jvp
@@ -95,7 +96,9 @@ def jvp_(
             )
         )
         moving = [next(given) if has else None for has in _moving(traced)]
+        first = len(inner.program.current.equations)
         results, found = jvp(inner, traced.block, traced.operands, moving)
+        require_forward(inner.program.current.equations[first:])
         count = sum(1 for _ in leaves(traced.result))
         out = [
             zeros(inner, x.type) if t is None else t
@@ -138,6 +141,7 @@ class LinearFunction:
             back = self.linear.backward(here, given)
             return unflatten(tangent_tree(self.inputs), iter(back))
         given = directions(here, self.name, "the tangents", tuple(args), self.inputs)
+        require_forward(self.linear.block.equations)
         forth = self.linear.forward(here, given)
         return unflatten(tangent_tree(self.outputs), iter(forth))
 

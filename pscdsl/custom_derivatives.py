@@ -1,0 +1,111 @@
+"""Functions with derivatives of the user's own, as Python objects."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from pscdsl.frontend.loaded import abstract
+from pscdsl.frontend.transformations.rules import Kind, RuledFunction
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class Ruled(Generic[P, R]):
+    """A function whose derivative its author gives; called from Python, it is the function."""
+
+    kind: Kind
+
+    def __init__(self, function: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
+        self.function = function
+        self.nondiff_argnums = tuple(nondiff_argnums)
+        self.rules: tuple[Callable[..., Any], ...] = ()
+        self._definition: RuledFunction | None = None
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The function itself."""
+        return self.function(*args, **kwargs)
+
+    def __pscdsl_definition__(self) -> RuledFunction:
+        if self._definition is None:
+            function = abstract(self.function, getattr(self.function, "__name__", "function"))
+            self._definition = RuledFunction(
+                self.kind,
+                function,
+                self.nondiff_argnums,
+                lambda: [abstract(each, "rule") for each in self.rules],
+            )
+        return self._definition
+
+
+class CustomJvp(Ruled[P, R]):
+    """A function with a rule for its tangents, which serves both modes.
+
+    @psc.custom_jvp
+    def log1pexp(x): return np.log1p(np.exp(x))
+
+    @log1pexp.defjvp
+    def rule(primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return log1pexp(x), dx / (1 + np.exp(-x))
+    """
+
+    kind = "custom_jvp"
+
+    def defjvp(self, rule: Rule) -> Rule:
+        """Register `rule(*nondiff, primals, tangents)`, which returns the result and its tangent.
+
+        It must be linear in the tangents; integers and keys have None for theirs.
+        """
+        self.rules = (rule,)
+        return rule
+
+
+class CustomVjp(Ruled[P, R]):
+    """A function with rules for reverse mode only.
+
+    `forward(*args)` returns the result and what is saved; `backward(*nondiff, saved, cotangent)`
+    a tuple with the cotangent of each argument, None for integers and keys.
+    """
+
+    kind = "custom_vjp"
+
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+        """Register both rules."""
+        self.rules = (forward, backward)
+
+
+@overload
+def custom_jvp(fun: Callable[P, R], /, nondiff_argnums: Sequence[int] = ()) -> CustomJvp[P, R]: ...
+@overload
+def custom_jvp(
+    *, nondiff_argnums: Sequence[int] = ()
+) -> Callable[[Callable[P, R]], CustomJvp[P, R]]: ...
+def custom_jvp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
+    """Give a function a rule for its derivative, in both modes; see `CustomJvp.defjvp`.
+
+    Arguments that `nondiff_argnums` names are not differentiated; the rule takes them first.
+    """
+    if fun is None:
+        return lambda function: CustomJvp(function, nondiff_argnums)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    return CustomJvp(fun, nondiff_argnums)
+
+
+@overload
+def custom_vjp(fun: Callable[P, R], /, nondiff_argnums: Sequence[int] = ()) -> CustomVjp[P, R]: ...
+@overload
+def custom_vjp(
+    *, nondiff_argnums: Sequence[int] = ()
+) -> Callable[[Callable[P, R]], CustomVjp[P, R]]: ...
+def custom_vjp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
+    """Give a function rules for reverse mode; see `CustomVjp.defvjp`.
+
+    Arguments that `nondiff_argnums` names are not differentiated; `backward` takes them first.
+    """
+    if fun is None:
+        return lambda function: CustomVjp(function, nondiff_argnums)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    return CustomVjp(fun, nondiff_argnums)
