@@ -51,15 +51,18 @@ from pscdsl.control import (
 )
 from pscdsl.custom import UserPrimitive, primitive, register_translation_rule
 from pscdsl.custom_derivatives import custom_jvp, custom_vjp
+from pscdsl.directional import jvp, linearize, vjp
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.hlo import Hlo
 from pscdsl.kernel import Kernel, kernel
 from pscdsl.records import Record
 from pscdsl.transformations import (
+    checkpoint,
     grad,
     hessian,
     jacfwd,
     jacrev,
+    stop_gradient,
     value_and_grad,
     vmap,
 )
@@ -92,6 +95,7 @@ __all__ = [
     "bool_",
     "c64",
     "c128",
+    "checkpoint",
     "cond",
     "conv",
     "custom_jvp",
@@ -110,7 +114,9 @@ __all__ = [
     "i64",
     "jacfwd",
     "jacrev",
+    "jvp",
     "kernel",
+    "linearize",
     "map",
     "max_pool",
     "numpy",
@@ -121,6 +127,7 @@ __all__ = [
     "reveal_type",
     "scan",
     "scope",
+    "stop_gradient",
     "switch",
     "top_k",
     "u8",
@@ -129,6 +136,7 @@ __all__ = [
     "u64",
     "update",
     "value_and_grad",
+    "vjp",
     "vmap",
     "while_loop",
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from pscdsl.errors import CheckError
 from pscdsl.frontend.definitions import Definition
-from pscdsl.frontend.transformations import gradients, jacobians, mapping
+from pscdsl.frontend.transformations import gradients, jacobians, mapping, saving
 from pscdsl.frontend.transformations.derived import DerivedDefinition
 from pscdsl.frontend.transformations.traced import Transformed
 from pscdsl.kernel import Kernel, kernel
@@ -38,12 +39,19 @@ class DerivedKernel(Kernel[P, R]):
         return self._definition
 
 
+_KERNELS: WeakKeyDictionary[Callable[..., Any], Kernel[..., Any]] = WeakKeyDictionary()
+"""The kernels of plain functions, so that each is elaborated once."""
+
+
 def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
     """A kernel as it is, a typed function as one."""
     if isinstance(function, Kernel):
         return function  # pyright: ignore[reportUnknownVariableType]
     if isinstance(function, types.FunctionType):
-        return kernel(function)
+        found = _KERNELS.get(function)
+        if found is None:
+            found = _KERNELS[function] = kernel(function)
+        return found
     kind = type(function).__name__
     raise TypeError(f"psc.{name} takes a kernel, or a function with typed parameters, not a {kind}")
 
@@ -103,3 +111,22 @@ def vmap(
     """
     base = as_kernel(fun, "vmap")
     return DerivedKernel(base, lambda d: mapping.vmap(None, d, in_axes, out_axes, axis_size))
+
+
+def checkpoint(
+    fun: Callable[P, R] | None = None, policy: Literal["nothing", "dots", "everything"] = "nothing"
+) -> Any:
+    """The function, computed once more on the way back instead of saving what it computed.
+
+    `policy` says what is saved none the less: "nothing" beside the arguments, the results of
+    matrix products and convolutions ("dots"), or "everything".
+    """
+    if fun is None:
+        return lambda function: checkpoint(function, policy)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    base = as_kernel(fun, "checkpoint")
+    return DerivedKernel(base, lambda d: saving.checkpoint(None, d, policy))
+
+
+def stop_gradient(x: R) -> R:
+    """The same value; in derivatives it counts as constant."""
+    return x

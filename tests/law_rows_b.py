@@ -12,10 +12,20 @@ from pscdsl.builder import Program, Value
 from pscdsl.ir import Block, Function
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.control import (
+    Call,
+    Checkpoint,
+    CustomJvp,
+    CustomVjp,
+    Scan,
+    Switch,
+    While,
+)
+from pscdsl.primitives.control.custom_derivatives import Rule
 from pscdsl.primitives.convolution import Convolution
 from pscdsl.primitives.reductions import Reduce
 from pscdsl.primitives.sorting import Sort, TopK
+from pscdsl.primitives.stopping import StopGradient
 from pscdsl.typing import dtypes
 from pscdsl.typing.dims import Size, parse
 from pscdsl.typing.dtypes import ALL, BOOL, F32, DType
@@ -140,6 +150,29 @@ def _scans() -> Iterator[Row]:
     yield Row(Scan(keys, 0, 0, parse("n"), True), array_types("Key[n]"), {"n": 3})
     kept = block("Key, Key[2], f32", lambda key, held, x: [held, x, key])
     yield Row(Scan(kept, 1, 1, parse("n")), array_types("Key, Key[2], f32[n]"), {"n": 3})
+
+
+def _ruled() -> Iterator[Row]:
+    body = block("f32[n], f32", lambda x, s: [x * x * s, s + 1.0])
+    tangents = block(
+        "f32[n], f32, f32[n], f32",
+        lambda x, s, dx, ds: [x * x * s, s + 1.0, (2.0 * s) * (x * dx) + (x * x) * ds, ds],
+    )
+    forward = block("f32[n], f32", lambda x, s: [x * x * s, s + 1.0, x, s])
+    backward = block(
+        "f32[n], f32, f32[n], f32",
+        lambda x, s, dy, dz: [(2.0 * s) * (x * dy), Reduce("sum", (0,))(x * x * dy) + dz],
+    )
+    rules = Rule(lambda: tangents), Rule(lambda: forward), Rule(lambda: backward)
+    operands = array_types("f32[n], f32")
+    for primitive in (
+        CustomJvp("f", body, (0, 0), rules[0]),
+        CustomVjp("f", body, (0, 0, 0), *rules[1:]),
+        Checkpoint(body),
+        Checkpoint(body, "dots"),
+    ):
+        yield Row(primitive, operands, {"n": 3}, between(-2, 2))
+    yield Row(StopGradient(), array_types("f32[n]"), {"n": 3})
 
 
 # Sorting.
@@ -318,6 +351,7 @@ ROWS = (
     *_switches(),
     *_whiles(),
     *_scans(),
+    *_ruled(),
     *_sorts(),
     *_tops(),
     *_dots(),

@@ -23,8 +23,10 @@ from pscdsl.interpreters.jvp import Mask, has_tangent, jvp_block
 from pscdsl.interpreters.transpose import transpose_block
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.primitive import Primitive
-from pscdsl.primitives.control import While
+from pscdsl.primitives.control import CustomVjp, While
+from pscdsl.primitives.control.custom_derivatives import Rule
 from pscdsl.primitives.elementwise import Elementwise
+from pscdsl.primitives.stopping import StopGradient
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
@@ -58,6 +60,8 @@ def _wide_part(value: Any) -> Any:
         return wide(value)
     if isinstance(value, Block):
         return wide_block(value)
+    if isinstance(value, Rule):
+        return Rule(lambda: wide_block(value.block))
     if isinstance(value, Function):
         return replace(value, body=wide_block(value.body))
     if isinstance(value, tuple):
@@ -146,9 +150,15 @@ def cases_of(primitive: str) -> list[Case]:
     return list(found.values())
 
 
+OF_THEIR_OWN = (StopGradient, CustomVjp)
+"""What is no derivative in the sense of differences, or has no tangents; tested elsewhere."""
+
+
 def differentiable(primitive: str) -> Iterator[Case]:
     """Those with tangents."""
     for case in cases_of(primitive):
+        if isinstance(case.row.primitive, OF_THEIR_OWN):
+            continue
         has_tangents = any(case.active) and any(map(has_tangent, case.block.out_types))
         if has_tangents and not case.row.refused:
             yield case

@@ -20,6 +20,7 @@ from pscdsl.evaluate import Evaluator
 from pscdsl.ir import Block, Equation, Function, Var
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Primitive, Types
+from pscdsl.primitives.control.custom_derivatives import BackwardOnly
 from pscdsl.primitives.elementwise import TABLE, Elementwise
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
@@ -43,13 +44,17 @@ def _subclasses(kind: type[Primitive]) -> Iterator[type[Primitive]]:
         yield from _subclasses(each)
 
 
+NOT_RUN = (Elementwise, BackwardOnly)
+"""A family, and what only stands for tangents that nobody computes."""
+
+
 def _primitives() -> list[str]:
     for name in _modules(pscdsl.primitives.__path__, ""):
         importlib.import_module(f"pscdsl.primitives.{name}")
     classes = [
         each
         for each in _subclasses(Primitive)
-        if each.__module__.startswith("pscdsl.") and each.name and each is not Elementwise
+        if each.__module__.startswith("pscdsl.") and each.name and each not in NOT_RUN
     ]
     return sorted({each.name for each in classes} | TABLE.keys())
 

@@ -132,3 +132,37 @@ def test_untyped_functions_are_refused() -> None:
         psc.grad(np.sum)
     with pytest.raises(psc.CheckError, match="has no type"):
         psc.grad(lambda x: x)(1.0)
+
+
+@psc.kernel
+def outer(x: f64["n"], c: Counted) -> tuple[f64["n"], f64]:
+    return x * c.x, np.sum(x) * c.steps.astype(np.float64)
+
+
+def test_directions_from_python() -> None:
+    x, c = np.array([1.0, 2.0]), Counted(np.array([3.0, 4.0]), np.int32(5))
+    dc = Counted(np.array([1.0, 0.0]), None)
+    value, tangent = psc.jvp(outer, (x, c), (np.ones(2), dc))
+    np.testing.assert_allclose(value[0], [3, 8])
+    np.testing.assert_allclose(tangent[0], [4, 4])
+    np.testing.assert_allclose(tangent[1], 10)
+    value, linear = psc.linearize(outer, x, c)
+    np.testing.assert_allclose(value[1], 15)
+    np.testing.assert_allclose(linear(np.ones(2), dc)[0], [4, 4])
+    value, back = psc.vjp(outer, x, c)
+    for scale in (1.0, 2.0):
+        dx, found = back((scale * np.array([1.0, 0.0]), 0.0))
+        np.testing.assert_allclose(dx, [3 * scale, 0])
+        np.testing.assert_allclose(found.x, [scale, 0])
+        assert found.steps is None
+
+
+def test_wrong_directions_are_refused() -> None:
+    x, c = np.array([1.0, 2.0]), Counted(np.array([3.0, 4.0]), np.int32(5))
+    _, back = psc.vjp(outer, x, c)
+    with pytest.raises(psc.ArgumentError, match=re.escape("is f64[3], not f64[2]")):
+        back((np.ones(3), 0.0))
+    with pytest.raises(psc.ArgumentError, match="takes one cotangent"):
+        back(np.ones(2), 0.0)
+    with pytest.raises(psc.ArgumentError, match=re.escape("not None")):
+        psc.jvp(outer, (x, c), (x, c))

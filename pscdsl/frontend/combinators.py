@@ -14,6 +14,7 @@ from pscdsl.frontend.transformations.jacobians import hessian, jacfwd, jacrev
 from pscdsl.frontend.transformations.mapping import vmap
 from pscdsl.frontend.transformations.modes import jvp_, linear_transpose, linearize_, vjp
 from pscdsl.frontend.transformations.rules import make_ruled
+from pscdsl.frontend.transformations.saving import checkpoint, stop_gradient
 from pscdsl.frontend.values import Marker, StaticFunction
 from pscdsl.meanings import MEANINGS
 
@@ -51,6 +52,8 @@ def register() -> None:
         "jacrev": jacrev,
         "hessian": hessian,
         "vmap": vmap,
+        "checkpoint": checkpoint,
+        "stop_gradient": stop_gradient,
         "custom_jvp": make_ruled("custom_jvp"),
         "custom_vjp": make_ruled("custom_vjp"),
         "reveal_type": reveal_type,

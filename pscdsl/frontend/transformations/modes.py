@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pscdsl.builder import Builder, Value
@@ -13,8 +13,9 @@ from pscdsl.frontend.transformations.forward_mode import require_forward
 from pscdsl.frontend.transformations.traced import Traced, Transformed, name_of, trace
 from pscdsl.frontend.values import describe
 from pscdsl.interpreters.jvp import has_tangent, jvp
-from pscdsl.interpreters.replay import zeros
+from pscdsl.interpreters.replay import closed, zeros
 from pscdsl.interpreters.transpose import transpose
+from pscdsl.ir import Function
 from pscdsl.narrowing import is_sequence
 from pscdsl.transforms.linearize import Linear, linearize
 from pscdsl.typing.arrays import ArrayType
@@ -127,6 +128,31 @@ class LinearFunction:
     inputs: Type
     outputs: Type
     backward: bool
+
+    def wanted(self) -> Type:
+        """The type of what it is applied to."""
+        return tangent_tree(self.outputs if self.backward else self.inputs)
+
+    def function(self, base: Function, name: str) -> Function:
+        """It as a program of its own, of what is saved and of what it is applied to."""
+        linear = self.linear
+        saved = TupleType(tuple([each.type for each in linear.saved]))
+        given = self.wanted()
+        result = tangent_tree(self.inputs if self.backward else self.outputs)
+        count = len(linear.saved)
+
+        def build(here: Builder, params: list[Value]) -> list[Value]:
+            again = replace(linear, saved=tuple(params[:count]))
+            run = again.backward if self.backward else again.forward
+            return run(here, params[count:])
+
+        if not self.backward:
+            require_forward(linear.block.equations)
+        body = closed(linear.facts, (*leaves(saved), *leaves(given)), build)
+        parameters = (("saved", saved), ("directions", given))
+        return Function(
+            f"{name}.linear", base.dims, linear.facts, body, parameters, result, base.span
+        )
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Map tangents of the arguments to those of the result, or cotangents back."""

@@ -1,0 +1,56 @@
+"""Typed programs made of a kernel's: one for each choice, with further parameters and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pscdsl.builder import Builder, Program, Value
+from pscdsl.frontend.definitions import Definition
+from pscdsl.frontend.frames import Session
+from pscdsl.frontend.pytrees import flatten, unflatten
+from pscdsl.frontend.tracing import of_values, strong
+from pscdsl.ir import Function, Var
+from pscdsl.typing.diagnostics import Failure, Severity
+from pscdsl.typing.signatures import Choice
+from pscdsl.typing.trees import Type, paths
+
+
+def elaborate(
+    definition: Definition,
+    choice: Choice,
+    name: str,
+    extra: Sequence[tuple[str, Type]],
+    run: Callable[[Builder, list[Any], list[Any]], Any],
+) -> Function:
+    """The program of `run(here, arguments, extra)`, in the sizes of a kernel's program.
+
+    Raises a Failure with all findings if there is none.
+    """
+    instance = definition.instance(choice)
+    program = Program(instance.facts)
+    session = Session(program, definition.closure)
+    here = program.current
+    params: list[Value] = []
+
+    def given(declared: Sequence[tuple[str, Type]]) -> list[Any]:
+        values: list[Any] = []
+        for called, tree in declared:
+            own = [Value(here, Var(leaf, called + path)) for path, leaf in paths(tree)]
+            params.extend(own)
+            values.append(unflatten(tree, iter(own)))
+        return values
+
+    arguments = given(instance.parameters)
+    more = given(extra)
+    program.span = definition.closure.source.span(definition.closure.node)
+    result = run(here, arguments, more)
+    errors = [each for each in session.findings if each.severity is Severity.ERROR]
+    if errors:
+        raise Failure(*errors)
+    leaves, tree = flatten(here, result, f"the result of `{name}`")
+    values = strong(leaves)
+    body, _ = here.finish(params, values)
+    declared = (*instance.parameters, *extra)
+    result_tree = of_values(tree, values)
+    return Function(name, instance.dims, program.facts, body, declared, result_tree, instance.span)
