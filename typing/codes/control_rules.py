@@ -139,7 +139,7 @@ class RuleMissing(Diagnostic, code="PSC518"):
         )
 
 
-class CapturedByRule(Diagnostic, code="PSC519"):
+class CapturedByRule(Diagnostic, code="PSC521"):
     """A function with a derivative of its own uses a value, from around it, that changes too.
 
     Its rule says how the result changes with the arguments, and nothing of what else it uses:
