@@ -5,7 +5,7 @@ from __future__ import annotations
 from pscdsl.typing.diagnostics import Diagnostic
 
 
-class RuleMismatch(Diagnostic, code="PSC517"):
+class OwnRuleMismatch(Diagnostic, code="PSC517"):
     """A rule of `psc.custom_jvp` or `psc.custom_vjp` does not fit its function.
 
     A jvp rule takes `(primals, tangents)` and returns the result and its tangent, which have the

@@ -19,7 +19,7 @@ from pscdsl.interpreters.jvp import has_tangent
 from pscdsl.ir import Var
 from pscdsl.narrowing import is_tuple
 from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule
-from pscdsl.typing.codes.control_rules import RuleMismatch, RuleMissing
+from pscdsl.typing.codes.control_rules import OwnRuleMismatch, RuleMissing
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.tree_differences import array_difference, structure_differences
@@ -256,7 +256,9 @@ class RuledFunction:
         if not is_tuple(found) or len(found) != 2:
             what, given = "its value", describe(found)
             raise Failure(
-                RuleMismatch(function=self.name, what=what, given=given, wanted=f"a pair: {wanted}")
+                OwnRuleMismatch(
+                    function=self.name, what=what, given=given, wanted=f"a pair: {wanted}"
+                )
             )
         return found[0], found[1]
 
@@ -266,7 +268,7 @@ class RuledFunction:
         for each in structure_differences(tree, wanted):
             place = f"{what} at `{each.path}`" if each.path else what
             raise Failure(
-                RuleMismatch(
+                OwnRuleMismatch(
                     function=self.name,
                     what=place,
                     given=str(each.found),
@@ -280,7 +282,7 @@ class RuledFunction:
             why = array_difference(here.facts, value.type, type_)
             if why is not None:
                 raise Failure(
-                    RuleMismatch(
+                    OwnRuleMismatch(
                         function=self.name,
                         what=what,
                         given=str(value.type),
