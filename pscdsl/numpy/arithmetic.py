@@ -133,8 +133,11 @@ def logaddexp(x1: Value, x2: Value, /) -> Value:
     x1, x2 = together(to_inexact(x1), to_inexact(x2))
     require("numpy.logaddexp", x1, "floating")
     alike = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
-    gap = where(alike, x1.builder.literal(0, x1.dtype), x1 - x2)
-    result: Value = e.maximum(x1, x2) + e.log1p(e.exp(-e.absolute(gap)))
+    # Chosen, not `maximum` and `absolute`: at ties these have no second derivative, this has.
+    first = e.greater_equal(x1, x2)
+    large, small = where(first, x1, x2), where(first, x2, x1)
+    gap = where(alike, x1.builder.literal(0, x1.dtype), small - large)
+    result: Value = large + e.log1p(e.exp(gap))
     return result
 
 
@@ -151,13 +154,16 @@ def hypot(x1: Value, x2: Value, /) -> Value:
     """`sqrt(x1**2 + x2**2)` without overflow."""
     x1, x2 = to_inexact(x1), to_inexact(x2)
     require("numpy.hypot", x1, "floating")
-    x1, x2 = together(e.absolute(x1), e.absolute(x2))
-    large, small = e.maximum(x1, x2), e.minimum(x1, x2)
+    x1, x2 = together(x1, x2)
+    # Chosen, with their signs: `maximum` at ties and `absolute` at 0 have no second derivative.
+    first = e.greater_equal(e.absolute(x1), e.absolute(x2))
+    large, small = where(first, x1, x2), where(first, x2, x1)
+    size = e.absolute(large)
     one, infinity = (large.builder.literal(number, large.dtype) for number in (1.0, math.inf))
-    plain = e.bitwise_or(e.equal(large, 0), e.equal(large, infinity))
+    plain = e.bitwise_or(e.equal(size, 0), e.equal(size, infinity))
     ratio = e.divide(small, where(plain, one, large))
-    length = e.multiply(large, e.sqrt(e.multiply(ratio, ratio) + 1))
-    either = e.bitwise_or(e.equal(x1, infinity), e.equal(x2, infinity))
+    length = e.multiply(size, e.sqrt(e.multiply(ratio, ratio) + 1))
+    either = e.bitwise_or(e.equal(size, infinity), e.equal(e.absolute(small), infinity))
     return where(either, infinity, length)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pscdsl.typing.arrays import ArrayType
 from tests.derivatives.programs import SIZES, NDArray, assert_close, differences, like, pairing
 from tests.derivatives.subject import Subject
 
@@ -13,7 +14,7 @@ def check_derivatives(given: Subject) -> None:
     x = given.active(given.given)
     found = given.derivatives.run(given.operands(x, 1, 2))
     value, tangent, back, second = given.split(found)
-    if given.leaves() == [(name, of) for name, of in given.value.function.parameters]:
+    if given.plain and all(isinstance(t, ArrayType) for _, t in given.value.function.parameters):
         assert_close(value, given.under_numpy(given.given))
     assert_close(value, given.value.run(given.given))
     d, e = given.directions(1), given.directions(2)

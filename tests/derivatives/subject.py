@@ -36,6 +36,7 @@ class Subject:
     where    a condition on sizes that is asserted
     values   values of some parameters; others are distinct numbers between `low` and `high`
     result   the annotation of the result, if it is not an array or a tuple of arrays
+    plain    whether its text has a meaning under plain NumPy
     """
 
     code: str
@@ -45,6 +46,7 @@ class Subject:
     low: float = 0.3
     high: float = 1.7
     result: str = ""
+    plain: bool = True
 
     def __str__(self) -> str:
         return re.sub(r"\s+", " ", self.code.strip())[:60]
@@ -283,10 +285,11 @@ def subject(
     low: float = 0.3,
     high: float = 1.7,
     result: str = "",
+    plain: bool = True,
     **params: str,
 ) -> Subject:
     """A function with its parameters as keywords."""
-    return Subject(code, params, where, values or {}, low, high, result)
+    return Subject(code, params, where, values or {}, low, high, result, plain)
 
 
 def shape_of(of: ArrayType) -> tuple[int, ...]:

@@ -65,7 +65,28 @@ SUBJECTS = [
     subject("np.cross(x, y) * x", x="3", y="3"),
     subject("np.vecdot(x, y)", x="n m", y="n m"),
     subject("np.matvec(x, y)", x="k n m", y="k m"),
+    *[subject(f"np.convolve(x, y{mode})", x="4", y="2") for mode in ("", ", 'same'", ", 'valid'")],
+    subject("np.convolve(x, y)", x="k", y="m"),
+    subject("np.convolve(x, x[::-1])", x="n"),
+    subject("np.correlate(x, y, 'full')", x="4", y="3"),
+    *[
+        subject(f"psc.conv(x, y{options})", x="2 2 6", y="2 2 3", plain=False)
+        for options in (
+            "",
+            ", strides=2",
+            ", padding='same'",
+            ", dilation=2",
+            ", padding=((2, 1),)",
+        )
+    ],
+    subject("psc.conv(x, y, groups=2)", x="1 4 3 3", y="2 2 2 2", plain=False),
+    *[
+        subject(f"psc.{name}(x, {window}) ** 2", x="1 2 6", plain=False)
+        for name in ("max_pool", "avg_pool")
+        for window in ("2", "3, 1", "2, 2, 'same'")
+    ],
     subject("np.polyval(x, y)", x="3", y="n"),
+    subject("np.polymul(x, y)", x="3", y="2"),
     subject("np.tanh(w @ np.tanh(v @ x)) @ w", w="n m", v="m k", x="k"),
     subject(
         """
