@@ -11,6 +11,7 @@ import pytest
 
 from pscdsl.interpreters.batching import batch_block
 from pscdsl.interpreters.jvp import jvp_block
+from pscdsl.ir import Equation
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import NDArray
 from pscdsl.primitives.contractions import DotGeneral
@@ -20,9 +21,14 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import BF16, F32, I32
 from tests.law_rows_structure import facts
-from tests.pullbacks import gradient, names, program, pullback, run
+from tests.pullbacks import NOTHING, gradient, names, program, pullback, run
 
 NAN = float("nan")
+
+
+def names_it(equation: Equation, label: str) -> bool:
+    """Whether an equation is of a primitive."""
+    return equation.primitive.label == label
 
 
 def f64(*numbers: float) -> NDArray:
@@ -91,6 +97,13 @@ def test_a_sum_is_run_backwards_by_a_broadcast() -> None:
     assert names(backward) == ["broadcast"]
     assert not saved
     assert names(early) == ["reduce"]
+
+
+def test_the_cotangents_of_a_sort_meet_nowhere() -> None:
+    for primitive in (Sort(0), TopK(2)):
+        derivative, _ = jvp_block(NOTHING, program(primitive, "bf16[n+2]"), (True,))
+        (gather,) = [each.primitive for each in derivative.equations if names_it(each, "gather")]
+        assert getattr(gather, "unique", False)
 
 
 def test_one_sort_serves_the_values_and_the_tangents() -> None:

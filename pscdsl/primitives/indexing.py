@@ -127,11 +127,13 @@ class Gather(Linear, name="gather"):
     """Parts of an array picked by index tuples along `axes`; operands x, indices.
 
     The last axis of the indices holds the tuples; the first `batched` axes are shared with x.
-    The result has the axes of the indices but the last, then those of x that are left.
+    The result has the axes of the indices but the last, then those of x that are left.  `unique`
+    promises that nothing is picked twice.
     """
 
     axes: tuple[int, ...]
     batched: int = 0
+    unique: bool = False
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, indices = operands
@@ -173,10 +175,10 @@ class Gather(Linear, name="gather"):
         assert cotangent is not None
         assert isinstance(x, ArrayType)
         assert isinstance(indices, Value)
-        add = Scatter(self.axes, "add", self.batched)
+        add = Scatter(self.axes, "add", self.batched, self.unique)
         # Many small cotangents may add up: as in sums, half precision would lose them.
         wide = accumulator("sum", x.dtype)
-        if wide is x.dtype:
+        if wide is x.dtype or self.unique:
             return add(zeros(indices.builder, x), indices, cotangent), None
         nothing = zeros(indices.builder, x.with_dtype(wide))
         return Convert(x.dtype)(add(nothing, indices, Convert(wide)(cotangent))), None
@@ -187,9 +189,9 @@ class Gather(Linear, name="gather"):
         (x, indices), (many, many_indices), shared = operands, batched, self.batched
         axes = tuple([axis + many for axis in self.axes])
         if many and many_indices:
-            return Gather(axes, shared + 1).bind(x, indices), (True,)
+            return Gather(axes, shared + 1, self.unique).bind(x, indices), (True,)
         if many:
-            found = Gather(axes, shared)(moved(x, 0, shared), indices)
+            found = Gather(axes, shared, self.unique)(moved(x, 0, shared), indices)
             return (moved(found, indices.ndim - 1, 0),), (True,)
         found = Gather(axes, shared)(x, moved(indices, 0, shared))
         return (moved(found, shared, 0),), (True,)

@@ -105,7 +105,9 @@ class Sort(Primitive, name="sort"):
         first = primals[0]
         (count,) = first.builder.bind(Iota(first.shape, self.axis, I32), ())
         *outputs, places = self.bind(*primals, count)
-        moved = [None if t is None else take_along(t, places, self.axis) for t in tangents]
+        moved = [
+            None if t is None else take_along(t, places, self.axis, unique=True) for t in tangents
+        ]
         return outputs, moved
 
     def batch(
@@ -168,7 +170,7 @@ class TopK(Primitive, name="top_k"):
     ) -> Sequence[Value | None]:
         (tangent,), (found, places) = tangents, outputs
         assert tangent is not None
-        return take_along(tangent, places, found.ndim - 1), None
+        return take_along(tangent, places, found.ndim - 1, unique=True), None
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from pscdsl.builder import Value
 
 
-def take_along(x: Value, places: Value, axis: int) -> Value:
+def take_along(x: Value, places: Value, axis: int, *, unique: bool = False) -> Value:
     """Elements of x along an axis, of the shape of `places`, which has the other axes of x too.
 
-    A place is an integer below the size of x along the axis.
+    A place is an integer below the size of x along the axis; `unique` promises that none occurs
+    twice along it.
     """
     last = x.ndim - 1
     if not at_most(x.builder.facts, 1, x.shape[axis]):
@@ -25,5 +26,5 @@ def take_along(x: Value, places: Value, axis: int) -> Value:
     front = without(range(x.ndim), (axis,))
     if axis != last:
         x, places = (Transpose((*front, axis))(each) for each in (x, places))
-    found = Gather((last,), last)(x, Reshape((*places.shape, 1))(places))
+    found = Gather((last,), last, unique)(x, Reshape((*places.shape, 1))(places))
     return found if axis == last else Transpose(inverted((*front, axis)))(found)
