@@ -181,7 +181,7 @@ class Reduce(Primitive, name="reduce"):
             return (None,)
         # Those that are the extreme share the tangent; if there is a NaN, all that are NaN.
         spread = Broadcast(x.shape, without(range(x.ndim), self.axes))
-        chosen = same_numbers(x, spread(result))
+        chosen = bitwise_or(equal(x, spread(result)), not_equal(x, x))
         taken = Select()(chosen, tangent, x.builder.literal(0, x.dtype))
         return (multiply(total(taken), self._share(chosen, x.dtype)),)
 
@@ -214,13 +214,6 @@ class Reduce(Primitive, name="reduce"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
-
-
-def same_numbers(x: Value, y: Value) -> Value:
-    """Where floats are equal or both NaN."""
-    missing = bitwise_and(not_equal(x, x), not_equal(y, y))
-    same: Value = bitwise_or(equal(x, y), missing)
-    return same
 
 
 def product_of_others(x: Value, axes: tuple[int, ...]) -> Value:
