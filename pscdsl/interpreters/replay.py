@@ -8,6 +8,7 @@ from pscdsl.builder import Builder, Program, Value
 from pscdsl.ir import Atom, Block, Equation, Literal, Var
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dtypes import BOOL, I32, KEY
 
 
 class Environment:
@@ -65,6 +66,12 @@ def closed(
 
 
 def zeros(here: Builder, type: ArrayType) -> Value:  # noqa: A002
-    """Zeros of a numeric type."""
-    zero: complex = 0j if type.dtype.is_complex else 0.0 if type.dtype.is_float else 0
-    return here.full(zero, type.shape, type.dtype)
+    """Zeros of any type: false for bool, and for keys those of the seed 0."""
+    dtype = type.dtype
+    if dtype is KEY:
+        from pscdsl.primitives.random import SeedKey
+
+        return here.bind(SeedKey(), (here.full(0, type.shape, I32),))[0]
+    if dtype is BOOL:
+        return here.full(False, type.shape, dtype)
+    return here.full(0j if dtype.is_complex else 0.0 if dtype.is_float else 0, type.shape, dtype)
