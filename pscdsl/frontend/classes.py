@@ -24,9 +24,11 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
     fields: list[Field] = []
     members: dict[str, Member] = {}
     dims: tuple[str, ...] = ()
+    parents: list[RecordClass] = []
     for base in node.bases:
         value = evaluate(frame, base.value if isinstance(base, ast.Subscript) else base)
         if isinstance(value, RecordClass):
+            parents.append(value)
             kind = value.kind
             fields.extend(value.fields)
             members.update(
@@ -80,7 +82,17 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
                 fields.append(_precord_field(frame, name, statement.value))
             else:
                 members[name] = Member("value", _constant(frame, statement.value, name))
-    return RecordClass(node.name, module, kind, tuple(fields), members, dims, constructor, guard)
+    return RecordClass(
+        node.name,
+        module,
+        kind,
+        tuple(fields),
+        members,
+        dims,
+        constructor,
+        guard,
+        tuple(parents),
+    )
 
 
 _MAKE = "declare fields; compute them in a function that makes the record"

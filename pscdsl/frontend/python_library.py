@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pscdsl.frontend.frames import Frame, session_of
+from pscdsl.frontend.instances import isinstance_
 from pscdsl.frontend.iteration import items_of, unordered
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import replaced
@@ -26,7 +27,7 @@ from pscdsl.frontend.values import (
     text,
 )
 from pscdsl.meanings import MEANINGS
-from pscdsl.narrowing import is_dict, is_known_array, is_tuple
+from pscdsl.narrowing import is_dict, is_known_array
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
@@ -200,21 +201,6 @@ def _set(kind: type) -> Callable[..., Any]:
         return kind(items)
 
     return apply
-
-
-def _isinstance(here: Any, value: Any, classes: Any) -> Any:
-    wanted = list(classes) if is_tuple(classes) else [classes]
-    if isinstance(value, External):
-        raise Failure(external_value(value))
-    names = {getattr(each, "name", None) for each in wanted}
-    if isinstance(value, RecordValue):
-        return any(each is value.cls for each in wanted)
-    if is_traced(value):
-        return bool({"numpy.ndarray", "pscdsl.Array"} & names)
-    python = {"builtins.tuple": tuple, "builtins.int": int, "builtins.float": float, "list": list}
-    python |= {"builtins.bool": bool, "bool": bool, "int": int, "float": float, "tuple": tuple}
-    python |= {"str": str, "dict": dict}
-    return any(name in python and isinstance(value, python[name]) for name in names)
 
 
 def _getattr(here: Any, value: Any, name: Any, *default: Any) -> Any:
@@ -437,7 +423,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "builtins.str": _str,
     "builtins.repr": _str,
     "builtins.slice": _slice,
-    "builtins.isinstance": _isinstance,
+    "builtins.isinstance": isinstance_,
     "builtins.getattr": _getattr,
     "builtins.all": _all,
     "builtins.any": _any,

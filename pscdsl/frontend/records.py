@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,8 @@ class RecordClass:
     """The real class, when it has been loaded."""
     guard: Callable[[str, Any], None] | None = None
     """Refuses an attribute of the class that something in the project writes."""
+    parents: tuple[RecordClass, ...] = ()
+    """The record classes that it derives from."""
     specs: dict[tuple[str, ...], Any] = field(default_factory=dict[tuple[str, ...], Any])
     """Its specification for each list of size arguments, once worked out."""
 
@@ -70,6 +72,12 @@ class RecordClass:
         member.admit()
         if self.guard is not None:
             self.guard(name, member.value)
+
+    def ancestry(self) -> Iterator[RecordClass]:
+        """The class and all that it derives from."""
+        yield self
+        for each in self.parents:
+            yield from each.ancestry()
 
     def refuse_special(self, *methods: str) -> None:
         """Refuse syntax for which the class has a method of its own: it is called by its name."""

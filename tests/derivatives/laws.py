@@ -57,6 +57,8 @@ def check_products(given: Subject) -> None:
 
 def check_batches(given: Subject) -> None:
     """Derivatives of batches and batches of derivatives are loops of derivatives."""
+    if given.has_records:
+        return
     lanes = [given.active(given.drawn(seed)) for seed in range(SIZES["b"])]
     cotangents = [like(given.cotangents, 20 + lane) for lane in range(SIZES["b"])]
     rows = [np.stack(each) for each in zip(*lanes, strict=True)]

