@@ -51,7 +51,7 @@ from pscdsl.control import (
 )
 from pscdsl.custom import UserPrimitive, primitive, register_translation_rule
 from pscdsl.custom_derivatives import custom_jvp, custom_vjp
-from pscdsl.directional import jvp, linearize, vjp
+from pscdsl.directional import jvp, linear_transpose, linearize, vjp
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.hlo import Hlo
 from pscdsl.kernel import Kernel, kernel
@@ -116,6 +116,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "kernel",
+    "linear_transpose",
     "linearize",
     "map",
     "max_pool",

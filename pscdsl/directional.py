@@ -119,22 +119,25 @@ def jvp(
     point = Point(kernel, primals)
 
     def make() -> Compiled:
-        declared = kernel.definition.instance(point.choice).parameters
+        declared = kernel.definition.instance(point.choice).parameters[:count]
         extra = [(f"d_{name}", tangent_tree(tree)) for name, tree in declared]
         function = elaborate(
             kernel.definition,
             point.choice,
             f"jvp({kernel.name})",
             extra,
-            lambda here, args, more: modes.jvp_(here, kernel.definition, args, more, has_aux),
+            lambda here, args, more: modes.jvp_(
+                here, kernel.definition, args[:count], more, has_aux
+            ),
         )
         return Compiled(function)
 
-    program: Compiled = _remembered(kernel, ("jvp", point.choice, has_aux), make)
+    count = len(primals)
+    if count != len(tangents):
+        raise ArgumentError(f"psc.jvp: {count} primals, but {len(tangents)} tangents")
+    program: Compiled = _remembered(kernel, ("jvp", point.choice, has_aux, count), make)
     given: list[Any] = []
-    trees = [tree for _, tree in program.function.parameters[len(tangents) :]]
-    if len(trees) != len(tangents):
-        raise ArgumentError(f"psc.jvp: {len(trees)} arguments, but {len(tangents)} tangents")
+    trees = [tree for _, tree in program.function.parameters[-count:]] if count else []
     for number, (each, tree) in enumerate(zip(tangents, trees, strict=True)):
         what = f"tangent {number}"
         given.extend(directions(f"psc.jvp({kernel.name})", what, each, point.at_sizes(tree)))
@@ -157,10 +160,10 @@ class LinearMap:
         self._saved = list(saved)
         self._sizes = dict(sizes)
         self._wanted = wanted
-        self._backward = name.startswith("psc.vjp")
+        self._backward = not name.startswith("psc.linearize")
 
     def __call__(self, *args: Any) -> Any:
-        """Apply it; of `vjp` to one cotangent, of `linearize` to a tangent for each argument."""
+        """Apply it: that of `linearize` to a tangent for each argument, others to one cotangent."""
         if self._backward and len(args) != 1:
             raise ArgumentError(f"{self.name} takes one cotangent, not {len(args)}")
         given = args[0] if self._backward else tuple(args)
@@ -175,13 +178,15 @@ class LinearMap:
 class _Split:
     """A kernel's program in two: the value and what is saved, and the map that uses it."""
 
-    def __init__(self, kernel: Kernel[..., Any], choice: Choice, name: str, has_aux: bool) -> None:
+    def __init__(
+        self, kernel: Kernel[..., Any], choice: Choice, name: str, has_aux: bool, count: int
+    ) -> None:
         definition = kernel.definition
         make = modes.vjp if name == "vjp" else modes.linearize_
         made: list[LinearFunction] = []
 
         def forward(here: Any, args: list[Any], more: list[Any]) -> Any:
-            value, linear, *aux = make(here, definition, *args, has_aux=has_aux)
+            value, linear, *aux = make(here, definition, *args[:count], has_aux=has_aux)
             made.append(linear)
             return (value, *aux), tuple(linear.linear.saved)
 
@@ -196,8 +201,10 @@ class _Split:
 def _split(fun: Callable[..., Any], name: str, primals: Sequence[Any], has_aux: bool) -> Any:
     kernel = as_kernel(fun, name)
     point = Point(kernel, primals)
-    key = (name, point.choice, has_aux)
-    pair: _Split = _remembered(kernel, key, lambda: _Split(kernel, point.choice, name, has_aux))
+    key = (name, point.choice, has_aux, len(primals))
+    pair: _Split = _remembered(
+        kernel, key, lambda: _Split(kernel, point.choice, name, has_aux, key[-1])
+    )
     (value, *aux), saved = pair.forward(point.sizes, point.arrays)
     wanted = point.at_sizes(pair.wanted)
     return (value, LinearMap(pair.name, pair.late, saved, point.sizes, wanted), *aux)
@@ -214,3 +221,34 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The result, and the derivative there as a function of one tangent for each argument."""
     return _split(fun, "linearize", primals, has_aux)
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
+    """The transpose of a function that is linear in its arguments.
+
+    It takes a cotangent of the result, and returns a tuple with one of each argument.  Of the
+    primals only the types count.  CheckError if the function is not linear.
+    """
+    kernel = as_kernel(fun, "linear_transpose")
+    point = Point(kernel, primals)
+    definition = kernel.definition
+
+    def make() -> Compiled:
+        result = definition.instance(point.choice).result
+        assert result is not None
+        function = elaborate(
+            definition,
+            point.choice,
+            f"linear_transpose({kernel.name})",
+            [("cotangent", tangent_tree(result))],
+            lambda here, args, more: modes.linear_transpose(here, definition, *args[:count]).apply(
+                here, more, {}
+            ),
+        )
+        return Compiled(function)
+
+    count = len(primals)
+    program: Compiled = _remembered(kernel, ("linear_transpose", point.choice, count), make)
+    _, wanted = program.function.parameters[-1]
+    name = f"psc.linear_transpose({kernel.name})"
+    return LinearMap(name, program, point.arrays, point.sizes, point.at_sizes(wanted))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
+from pscdsl.custom import UserPrimitive
+from pscdsl.custom_derivatives import Ruled
 from pscdsl.errors import CheckError
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.transformations import gradients, jacobians, mapping, saving
@@ -44,16 +46,26 @@ _KERNELS: WeakKeyDictionary[Callable[..., Any], Kernel[..., Any]] = WeakKeyDicti
 
 
 def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
-    """A kernel as it is, a typed function as one."""
+    """A kernel as it is; a typed function, also one with rules of its own, as one."""
     if isinstance(function, Kernel):
         return function  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(function, types.FunctionType):
-        found = _KERNELS.get(function)
+    plain = function.function if isinstance(function, Ruled | UserPrimitive) else function  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if isinstance(plain, Kernel | types.FunctionType):
+        found = _KERNELS.get(function)  # pyright: ignore[reportUnknownArgumentType]
         if found is None:
-            found = _KERNELS[function] = kernel(function)
+            found = kernel(plain)  # pyright: ignore[reportUnknownArgumentType]
+            if plain is not function:
+                found = DerivedKernel(found, lambda _: _call_of(function))
+            _KERNELS[function] = found
         return found
-    kind = type(function).__name__
+    kind = type(function).__name__  # pyright: ignore[reportUnknownArgumentType]
     raise TypeError(f"psc.{name} takes a kernel, or a function with typed parameters, not a {kind}")
+
+
+def _call_of(function: Any) -> Transformed:
+    """A function with rules of its own, as something that can be called."""
+    definition = function.__pscdsl_definition__()
+    return Transformed(definition.name, definition, definition.apply, called=definition.name)
 
 
 def grad(

@@ -166,3 +166,37 @@ def test_wrong_directions_are_refused() -> None:
         back(np.ones(2), 0.0)
     with pytest.raises(psc.ArgumentError, match=re.escape("not None")):
         psc.jvp(outer, (x, c), (x, c))
+
+
+@psc.kernel
+def differences(x: f64["n+1"], s: psc.Static[float] = 2.0) -> f64["n"]:
+    return (x[1:] - x[:-1]) * s
+
+
+@psc.kernel
+def squares(x: f64["n"]) -> f64["n"]:
+    return x * x
+
+
+def test_linear_functions_are_transposed() -> None:
+    back = psc.linear_transpose(differences, np.zeros(4))
+    (found,) = back(np.array([1.0, 10.0, 100.0]))
+    np.testing.assert_allclose(found, [-2, -18, -180, 200])
+    with pytest.raises(psc.CheckError, match="linear"):
+        psc.linear_transpose(squares, np.zeros(4))
+
+
+@psc.custom_jvp
+def doubled(x: f64) -> f64:
+    return 2 * x
+
+
+@doubled.defjvp
+def _doubled_jvp(primals, tangents):  # type: ignore[no-untyped-def]
+    return doubled(*primals), 7 * tangents[0]
+
+
+def test_functions_with_rules_are_transformed_as_they_are() -> None:
+    assert float(psc.grad(doubled)(1.0)) == 7
+    assert float(psc.jvp(doubled, (1.0,), (1.0,))[1]) == 7
+    np.testing.assert_allclose(psc.vmap(psc.grad(doubled))(np.ones(2)), [7, 7])

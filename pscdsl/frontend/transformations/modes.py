@@ -11,7 +11,7 @@ from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import applicable, at
 from pscdsl.frontend.transformations.forward_mode import require_forward
 from pscdsl.frontend.transformations.traced import Traced, Transformed, name_of, trace
-from pscdsl.frontend.values import describe
+from pscdsl.frontend.values import Applicable, describe
 from pscdsl.interpreters.jvp import has_tangent, jvp
 from pscdsl.interpreters.replay import closed, zeros
 from pscdsl.interpreters.transpose import transpose
@@ -22,12 +22,15 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.control import BadBody
 from pscdsl.typing.codes.control_derivatives import TangentMismatch
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.signatures import Signature, StaticSpec
 from pscdsl.typing.tree_differences import array_difference, structure_differences
-from pscdsl.typing.trees import NONE, TupleType, Type, leaves, map_leaves
+from pscdsl.typing.trees import NONE, StaticType, TupleType, Type, leaves, map_leaves
 
 
 def tangent_tree(tree: Type) -> Type:
-    """The type of tangents: `None` stands for leaves that have none."""
+    """The type of tangents: `None` stands for what has none."""
+    if isinstance(tree, StaticType):
+        return NONE
     return map_leaves(tree, lambda leaf: leaf if has_tangent(leaf) else NONE)  # type: ignore[arg-type,return-value]
 
 
@@ -71,8 +74,18 @@ def _moving(traced: Traced) -> list[bool]:
     ]
 
 
-def _arguments(traced: Traced) -> Type:
-    return TupleType(tuple(each.tree for each in traced.varying.values()))
+def _arguments(traced: Traced, count: int) -> Type:
+    """The types of the arguments; of those that do not vary, None."""
+    known = traced.varying
+    return TupleType(tuple(known[at].tree if at in known else NONE for at in range(count)))
+
+
+def _varying(function: Applicable, args: Sequence[Any]) -> list[int]:
+    """The places of the arguments that are not static."""
+    signature = getattr(function, "signature", None)
+    parameters = signature.parameters if isinstance(signature, Signature) else ()
+    static = {at for at, each in enumerate(parameters) if isinstance(each.spec, StaticSpec)}
+    return [at for at in range(len(args)) if at not in static]
 
 
 def _sequence(name: str, what: str, given: Any) -> Sequence[Any]:
@@ -90,12 +103,10 @@ def jvp_(
     args = _sequence("psc.jvp", "primals", primals)
 
     def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        traced = trace(inner, "psc.jvp", function, args, {}, range(len(args)), has_aux=has_aux)
-        given = iter(
-            directions(
-                inner, "psc.jvp", "the tangents", tuple(kwargs["tangents"]), _arguments(traced)
-            )
-        )
+        places = _varying(function, args)
+        traced = trace(inner, "psc.jvp", function, args, {}, places, has_aux=has_aux)
+        moves, wanted = tuple(kwargs["tangents"]), _arguments(traced, len(args))
+        given = iter(directions(inner, "psc.jvp", "the tangents", moves, wanted))
         moving = [next(given) if has else None for has in _moving(traced)]
         first = len(inner.program.current.equations)
         results, found = jvp(inner, traced.block, traced.operands, moving)
@@ -178,7 +189,8 @@ def _linearized(here: Builder, name: str, fun: Any, primals: Sequence[Any], has_
     def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         del kwargs
         called = f"psc.{name}"
-        traced = trace(inner, called, function, args, {}, range(len(args)), has_aux=has_aux)
+        places = _varying(function, args)
+        traced = trace(inner, called, function, args, {}, places, has_aux=has_aux)
         count = sum(1 for _ in leaves(traced.result))
         active = tuple(_moving(traced))
         results, linear = linearize(inner, traced.block, traced.operands, active, count)
@@ -186,7 +198,7 @@ def _linearized(here: Builder, name: str, fun: Any, primals: Sequence[Any], has_
         made = LinearFunction(
             f"{called}({name_of(function)})",
             linear,
-            _arguments(traced),
+            _arguments(traced, len(args)),
             traced.result,
             name == "vjp",
         )
@@ -210,7 +222,8 @@ def vjp(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
 def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
     """The transpose of a function that is linear in its arguments; of these only types count."""
     function = applicable(fun, "psc.linear_transpose")
-    traced = trace(here, "psc.linear_transpose", function, primals, {}, range(len(primals)))
+    places = _varying(function, primals)
+    traced = trace(here, "psc.linear_transpose", function, primals, {}, places)
 
     def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         del kwargs
@@ -222,6 +235,6 @@ def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
             zeros(inner, leaf.type) if x is None else x
             for x, leaf in zip(found[len(traced.captured) :], traced.leaves, strict=True)
         ]
-        return unflatten(_arguments(traced), iter(values))
+        return unflatten(_arguments(traced, len(primals)), iter(values))
 
     return Transformed("linear_transpose", function, run)

@@ -30,9 +30,11 @@ class Transformed:
     function: Applicable
     run: Callable[[Builder, Sequence[Any], Mapping[str, Any]], Any]
     signature: Callable[[Signature], Signature] = field(default=lambda signature: signature)
+    called: str = ""
+    """What it is called, if not by the transformation and the function."""
 
     def __str__(self) -> str:
-        return f"psc.{self.name}({name_of(self.function)})"
+        return self.called or f"psc.{self.name}({name_of(self.function)})"
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The meaning of a call, at the place of the call."""
