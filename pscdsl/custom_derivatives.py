@@ -91,7 +91,7 @@ def custom_jvp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
     Arguments that `nondiff_argnums` names are not differentiated; the rule takes them first.
     """
     if fun is None:
-        return lambda function: CustomJvp(function, nondiff_argnums)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+        return functools.partial(CustomJvp[..., Any], nondiff_argnums=nondiff_argnums)
     return CustomJvp(fun, nondiff_argnums)
 
 
@@ -107,5 +107,5 @@ def custom_vjp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
     Arguments that `nondiff_argnums` names are not differentiated; `backward` takes them first.
     """
     if fun is None:
-        return lambda function: CustomVjp(function, nondiff_argnums)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+        return functools.partial(CustomVjp[..., Any], nondiff_argnums=nondiff_argnums)
     return CustomVjp(fun, nondiff_argnums)

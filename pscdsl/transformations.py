@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -29,16 +30,18 @@ class DerivedKernel(Kernel[P, R]):
         self.base = base
         self._make = make
 
+    @functools.cached_property
+    def _derived(self) -> DerivedDefinition:
+        try:
+            transformed = self._make(self.base.definition)
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+        return DerivedDefinition(self.base.definition, transformed)
+
     @property
     def definition(self) -> Definition:
         """What the front end knows of it."""
-        if self._definition is None:
-            try:
-                transformed = self._make(self.base.definition)
-            except Failure as failure:
-                raise CheckError(failure.diagnostics) from None
-            self._definition = DerivedDefinition(self.base.definition, transformed)
-        return self._definition
+        return self._derived
 
 
 _KERNELS: WeakKeyDictionary[Callable[..., Any], Kernel[..., Any]] = WeakKeyDictionary()
@@ -53,10 +56,10 @@ def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
     if isinstance(plain, Kernel | types.FunctionType):
         found = _KERNELS.get(function)  # pyright: ignore[reportUnknownArgumentType]
         if found is None:
-            found = kernel(plain)  # pyright: ignore[reportUnknownArgumentType]
+            made: Kernel[..., Any] = kernel(plain)  # pyright: ignore[reportUnknownArgumentType]
             if plain is not function:
-                found = DerivedKernel(found, lambda _: _call_of(function))
-            _KERNELS[function] = found
+                made = DerivedKernel[..., Any](made, lambda _: _call_of(function))
+            found = _KERNELS[function] = made
         return found
     kind = type(function).__name__  # pyright: ignore[reportUnknownArgumentType]
     raise TypeError(f"psc.{name} takes a kernel, or a function with typed parameters, not a {kind}")
@@ -134,9 +137,9 @@ def checkpoint(
     matrix products and convolutions ("dots"), or "everything".
     """
     if fun is None:
-        return lambda function: checkpoint(function, policy)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+        return functools.partial(checkpoint, policy=policy)
     base = as_kernel(fun, "checkpoint")
-    return DerivedKernel(base, lambda d: saving.checkpoint(None, d, policy))
+    return DerivedKernel[..., Any](base, lambda d: saving.checkpoint(None, d, policy))
 
 
 def stop_gradient(x: R) -> R:

@@ -1,5 +1,7 @@
 """Transformations called from Python: what comes back, and what is said of wrong uses."""
 
+# pyright: basic
+
 from __future__ import annotations
 
 import re
@@ -141,7 +143,7 @@ def outer(x: f64["n"], c: Counted) -> tuple[f64["n"], f64]:
 
 def test_directions_from_python() -> None:
     x, c = np.array([1.0, 2.0]), Counted(np.array([3.0, 4.0]), np.int32(5))
-    dc = Counted(np.array([1.0, 0.0]), None)
+    dc = Counted(np.array([1.0, 0.0]), None)  # pyright: ignore[reportArgumentType]
     value, tangent = psc.jvp(outer, (x, c), (np.ones(2), dc))
     np.testing.assert_allclose(value[0], [3, 8])
     np.testing.assert_allclose(tangent[0], [4, 4])

@@ -79,7 +79,8 @@ class Fft(Primitive, name="fft"):
             lengths[-1] = here.size(self.length)
         with np.errstate(all="ignore"):
             result = _MEANINGS[self.kind](x, lengths, axes)
-        wanted = x.real.dtype if self.kind == "irfft" else np.result_type(x.dtype, np.complex64)
+        real = np.real(x).dtype
+        wanted = real if self.kind == "irfft" else np.result_type(real, np.complex64)
         return (np.asarray(result, wanted),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:

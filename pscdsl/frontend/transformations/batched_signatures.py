@@ -7,6 +7,7 @@ from typing import Any
 
 from pscdsl.frontend.transformations.parts import parts_of
 from pscdsl.frontend.values import describe
+from pscdsl.narrowing import is_sequence
 from pscdsl.typing.codes.control_batching import AxisMismatch
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
@@ -32,7 +33,7 @@ def batched_signature(in_axes: Any, signature: Signature) -> Signature:
         called += "_"
     size = name(called)
     positional = [p for p in signature.parameters if not p.keyword_only]
-    axes = list(in_axes) if isinstance(in_axes, tuple | list) else [in_axes] * len(positional)
+    axes = list(in_axes) if is_sequence(in_axes) else [in_axes] * len(positional)
     if len(axes) > len(positional):
         why = f"`{signature.name}` has {len(positional)} positional parameters"
         raise Failure(AxisMismatch(given=f"in_axes has {len(axes)} items", why=why))

@@ -12,6 +12,7 @@ from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.traced import Traced, Transformed, name_of, trace
 from pscdsl.frontend.values import Applicable
 from pscdsl.interpreters.jvp import has_tangent
+from pscdsl.narrowing import is_sequence
 from pscdsl.transforms.linearize import linearize
 from pscdsl.typing.codes.control_derivatives import BadArgnums, NoTangent, NotAScalar
 from pscdsl.typing.diagnostics import Failure
@@ -22,7 +23,7 @@ Argnums: TypeAlias = int | Sequence[int]
 
 def places(name: str, argnums: Any, count: int) -> list[int]:
     """The positions that `argnums` names, counted from the first argument."""
-    items = list(argnums) if isinstance(argnums, tuple | list) else [argnums]
+    items = list(argnums) if is_sequence(argnums) else [argnums]
     found: list[int] = []
     for each in items:
         if not isinstance(each, int) or isinstance(each, bool) or not -count <= each < count:
@@ -83,9 +84,7 @@ def _run(
     cotangents = iter(linear.backward(here, [one]))
     gradients = {at: unflatten(each.tree, cotangents) for at, each in traced.varying.items()}
     found_grad = (
-        tuple(gradients[at] for at in where)
-        if isinstance(argnums, tuple | list)
-        else gradients[where[0]]
+        tuple(gradients[at] for at in where) if is_sequence(argnums) else gradients[where[0]]
     )
     value = unflatten(traced.result, iter(results[:1]))
     aux = () if traced.aux is None else (unflatten(traced.aux, iter(results[1:])),)

@@ -14,6 +14,7 @@ from pscdsl.frontend.transformations.batched_signatures import batched_signature
 from pscdsl.frontend.transformations.traced import Argument, Transformed, trace
 from pscdsl.frontend.values import Applicable
 from pscdsl.interpreters.batching import batch, repeated
+from pscdsl.narrowing import is_sequence
 from pscdsl.primitives.shaping import Transpose
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.control_batching import AxisMismatch, BatchSizesDiffer
@@ -96,7 +97,7 @@ class _Named:
 
 def _argument_axes(in_axes: Any, count: int) -> list[Any]:
     """One axis, or tree of axes, for each positional argument."""
-    if isinstance(in_axes, tuple | list):
+    if is_sequence(in_axes):
         items: list[Any] = list(in_axes)
         if len(items) != count:
             given = f"in_axes has {len(items)} items"

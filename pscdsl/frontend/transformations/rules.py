@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pscdsl.builder import Builder, Value
 from pscdsl.frontend.frames import inner_block
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
-from pscdsl.frontend.tracing import MAX_ROUNDS, applicable, at, of_values, strong
+from pscdsl.frontend.tracing import applicable, at, of_values, strong
 from pscdsl.frontend.transformations.modes import tangent_tree
 from pscdsl.frontend.transformations.traced import Traced, trace
 from pscdsl.frontend.values import Applicable, Poison, Poisoned, StaticFunction, describe
@@ -134,7 +135,7 @@ class RuledFunction:
             known.used = True
             return self._equation(here, traced, known.rules, known.captured)
         captured: list[list[Value]] = [[] for _ in rules]
-        for _ in range(MAX_ROUNDS):
+        while True:
             made = Recursion([Rule() for _ in rules], captured)
             self._active[key] = made
             try:
@@ -328,7 +329,7 @@ def make_ruled(kind: Kind) -> Callable[..., Any]:
 
     def make(here: Any, fun: Any = None, nondiff_argnums: Any = ()) -> Any:
         if fun is None:
-            return StaticFunction(f"psc.{kind}", lambda here, fun: make(here, fun, nondiff_argnums))
+            return StaticFunction(f"psc.{kind}", partial(make, nondiff_argnums=nondiff_argnums))
         return RuledFunction(kind, applicable(fun, f"psc.{kind}"), nondiff_argnums)
 
     return make

@@ -22,8 +22,7 @@ from pscdsl.typing.diagnostics import Failure
 def checkpoint(here: Builder | None, fun: Any = None, policy: Any = "nothing") -> Any:
     """The function; on the way back it is computed again."""
     if fun is None:
-        again = lambda here, fun: checkpoint(here, fun, policy)  # noqa: E731
-        return StaticFunction("psc.checkpoint", again)
+        return StaticFunction("psc.checkpoint", partial(checkpoint, policy=policy))
     function = applicable(fun, "psc.checkpoint")
     if policy not in get_args(Policy):
         known = ", ".join(map(repr, get_args(Policy)))
