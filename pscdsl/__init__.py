@@ -46,6 +46,7 @@ from pscdsl.control import (
     scope,
     switch,
     top_k,
+    triangular_solve,
     update,
     while_loop,
 )
@@ -131,6 +132,7 @@ __all__ = [
     "stop_gradient",
     "switch",
     "top_k",
+    "triangular_solve",
     "u8",
     "u16",
     "u32",

@@ -125,6 +125,22 @@ def top_k(x: C, k: int) -> tuple[C, i32]:
     _only_in_kernels("top_k")
 
 
+def triangular_solve(
+    a: Array,
+    b: C,
+    *,
+    lower: bool = False,
+    transpose: bool = False,
+    unit_diagonal: bool = False,
+) -> C:
+    """The x with `a @ x = b`, or `a.mT @ x = b`, reading only the upper or the lower triangle of a.
+
+    a is [*batch n n] and b [n] or [*batch n k]; leading axes broadcast.  With `unit_diagonal` the
+    diagonal of a counts as ones, whatever it is.  A zero on it gives infinities and NaN.
+    """
+    _only_in_kernels("triangular_solve")
+
+
 def conv(
     x: C,
     kernel: Array,

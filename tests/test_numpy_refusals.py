@@ -24,8 +24,9 @@ from tests.numpy_differential import meaning
 register_all()
 
 MODULES = (
-    "calculus convolution cumulative einsum fourier frequencies histograms linear mapping moments "
-    "polynomials quantiles reductions searching sliding sorting statistics ufunc_methods"
+    "calculus convolution cumulative einsum factorisations fourier frequencies histograms "
+    "least_squares linear mapping moments norms polynomials products quantiles reductions "
+    "searching sliding sorting statistics systems ufunc_methods"
 ).split()
 FUNCTIONS = [
     each
@@ -68,10 +69,14 @@ STATIC: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("rowvar", "include_initial", "stable", "count_padding"), FLAGS),
     **dict.fromkeys(("n", "s"), AMOUNTS),
     "norm": (None, "ortho", "forward", "x", 1),
+    "ord": (None, 1, 2, -1, 0, 2.5, np.inf, "fro", "nuc", "x"),
+    "UPLO": (None, "L", "U", "x"),
+    "ind": (1, 2, 0, -1, 7),
+    "n": (0, 1, -1, 3, 2.5),
     "dtype": (None, dtypes.F32, dtypes.I32, dtypes.C64, dtypes.BOOL, "f4"),
     "padding": ("same", "valid", ((1, 1),), ((0, 1), (2, 0)), 1, (1,)),
     "q": (0.5, [0.1, 0.2], 2.0, "s"),
-    "mode": ("full", "same", "valid", "x", 1),
+    "mode": ("full", "same", "valid", "reduced", "complete", "r", "x", 1),
     "method": ("linear", "lower", "hazen", "x"),
     "kind": ("sum", "max", "stable", None, "x"),
     "range": (None, (0, 1), (0.0, 2.0), 3, "x"),

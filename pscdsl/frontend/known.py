@@ -31,6 +31,7 @@ KNOWN_MODULES = frozenset(
         "math",
         "numpy",
         "numpy.fft",
+        "numpy.linalg",
         "operator",
         "pscdsl",
         "pscdsl.numpy",

@@ -118,8 +118,8 @@ BUILTINS: dict[str, str] = {
     "next": "index the tuple, or loop over it",
 }
 INSTEAD = {
-    "numpy.linalg.norm": "`np.sqrt(np.sum(x * x))` for vectors",
-    "numpy.linalg.solve": "`pscdsl.stdlib.linear` has iterative and triangular solvers",
+    "numpy.linalg.eig": "`np.linalg.eigh` for symmetric and Hermitian matrices",
+    "numpy.linalg.eigvals": "`np.linalg.eigvalsh` for symmetric and Hermitian matrices",
     "numpy.vectorize": "functions work on whole arrays; `psc.map` loops over the first axis",
 }
 """Functions of NumPy that are not there, and what is."""

@@ -109,6 +109,16 @@ def transforms(x: f32["n"], y: f32["m n"]) -> tuple[c64["n"], f32["n"], f32["m n
 
 
 @psc.kernel
+def matrices(a: f32["n n"], b: f32["n"], z: c64["n n"]) -> tuple[f32["n"], f32, f32["n n"], f32]:
+    values, vectors = np.linalg.eigh(a)
+    root = psc.numpy.linalg.cholesky(a)
+    x = psc.triangular_solve(root, b, lower=True) + np.linalg.solve(a, b) * values
+    _, size = np.linalg.slogdet(a)
+    q = np.linalg.qr(vectors).Q + np.linalg.svd(a).U
+    return x, size + np.linalg.norm(b) + np.linalg.cond(a), q, np.real(np.linalg.det(z))
+
+
+@psc.kernel
 def reductions(x: f32["b n"]) -> tuple[f32["b"], f32, f32["b"], i32["b"], f32["b"], f32, bool_]:
     m = x.mean(axis=-1)
     centred = x - m[:, None]
