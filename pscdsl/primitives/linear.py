@@ -1,4 +1,4 @@
-"""Primitives that are linear: in all their operands that can have a tangent, or in each of two."""
+"""Primitives whose derivative needs no formula: linear ones, bilinear ones, constant ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ from pscdsl.primitive import Primitive
 if TYPE_CHECKING:
     from pscdsl.builder import Value
     from pscdsl.typing.arrays import ArrayType
+
+
+class WithoutTangents(Primitive):
+    """A primitive whose results do not change smoothly: places, or what counts as constant."""
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        return (None,) * len(outputs)
 
 
 class Linear(Primitive):

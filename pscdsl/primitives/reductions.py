@@ -26,6 +26,7 @@ from pscdsl.primitives.elementwise import (
     multiply,
     not_equal,
 )
+from pscdsl.primitives.linear import WithoutTangents
 from pscdsl.primitives.recurrences import LinearRecurrence, before
 from pscdsl.primitives.shaping import (
     Broadcast,
@@ -312,7 +313,7 @@ def first_extreme(
 
 
 @dataclass(frozen=True)
-class ArgReduce(Primitive, name="arg_reduce"):
+class ArgReduce(WithoutTangents, name="arg_reduce"):
     """Where along an axis the extreme is first reached; a NaN is more extreme than all numbers."""
 
     kind: Extreme
@@ -349,14 +350,6 @@ class ArgReduce(Primitive, name="arg_reduce"):
         combine = first_extreme(hlo, self.kind, given.dtype)
         _, place = hlo.reduce((x, counts), inits, (self.axis,), (best, output), combine)
         return (place,)
-
-    def jvp(
-        self,
-        outputs: Sequence[Value],
-        primals: Sequence[Value],
-        tangents: Sequence[Value | None],
-    ) -> Sequence[Value | None]:
-        return (None,)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size

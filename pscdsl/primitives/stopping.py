@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl.primitives.linear import WithoutTangents
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class StopGradient(Primitive, name="stop_gradient"):
+class StopGradient(WithoutTangents, name="stop_gradient"):
     """The operand itself, without a tangent."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -30,14 +31,6 @@ class StopGradient(Primitive, name="stop_gradient"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
-
-    def jvp(
-        self,
-        outputs: Sequence[Value],
-        primals: Sequence[Value],
-        tangents: Sequence[Value | None],
-    ) -> Sequence[Value | None]:
-        return (None,)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size

@@ -13,6 +13,7 @@ from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives.elementwise import multiply
 from pscdsl.primitives.indexing import Gather
+from pscdsl.primitives.linear import WithoutTangents
 from pscdsl.primitives.patches import patches
 from pscdsl.primitives.reductions import (
     UFUNCS,
@@ -209,7 +210,7 @@ class ReduceWindow(Sliding, name="reduce_window"):
 
 
 @dataclass(frozen=True)
-class ArgReduceWindow(Sliding, name="arg_reduce_window"):
+class ArgReduceWindow(WithoutTangents, Sliding, name="arg_reduce_window"):
     """Where the first extreme in a window stands, as it slides; a NaN is more extreme than numbers.
 
     The first `shared` axes are not slid along.  A place (i32) counts the elements along the other
@@ -269,14 +270,6 @@ class ArgReduceWindow(Sliding, name="arg_reduce_window"):
         results = (given.with_shape(output.shape), output)
         attributes = self.attributes(hlo)
         return hlo.op("reduce_window", (x, count, *inits), results, attributes, (region,))[1:]
-
-    def jvp(
-        self,
-        outputs: Sequence[Value],
-        primals: Sequence[Value],
-        tangents: Sequence[Value | None],
-    ) -> Sequence[Value | None]:
-        return (None,)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size

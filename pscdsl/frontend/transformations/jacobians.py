@@ -3,75 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from pscdsl.builder import Builder, Value
 from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.forward_mode import require_forward
-from pscdsl.frontend.transformations.gradients import places, require_tangents
-from pscdsl.frontend.transformations.traced import Transformed, trace
-from pscdsl.frontend.values import Applicable
-from pscdsl.interpreters.jvp import has_tangent
+from pscdsl.frontend.transformations.options import Options, transformed
+from pscdsl.frontend.transformations.traced import Transformed
 from pscdsl.interpreters.replay import zeros
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.elementwise import Convert, equal
 from pscdsl.primitives.shaping import Reshape, Transpose
 from pscdsl.transforms.linearize import Linear, linearize
 from pscdsl.typing.arrays import ArrayType, size_of
-from pscdsl.typing.codes.control_derivatives import NoTangent
-from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
-from pscdsl.typing.trees import Type, leaves, paths
+from pscdsl.typing.trees import Type, leaves
 
 
 def jacfwd(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """All derivatives, a column at a time: for few inputs and many results."""
-    return _transformed("jacfwd", fun, argnums, has_aux)
+    return transformed(_run, "jacfwd", fun, argnums, has_aux)
 
 
 def jacrev(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """All derivatives, a row at a time: for many inputs and few results."""
-    return _transformed("jacrev", fun, argnums, has_aux)
+    return transformed(_run, "jacrev", fun, argnums, has_aux)
 
 
 def hessian(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """All second derivatives: forward over reverse mode."""
-    inner = _transformed("jacrev", fun, argnums, has_aux)
-    made = _transformed("jacfwd", inner, argnums, has_aux)
+    inner = transformed(_run, "jacrev", fun, argnums, has_aux)
+    made = transformed(_run, "jacfwd", inner, argnums, has_aux)
     return Transformed("hessian", applicable(fun, "psc.hessian"), made.run)
 
 
-def _transformed(name: str, fun: Any, argnums: Any, has_aux: bool) -> Transformed:
-    function = applicable(fun, f"psc.{name}")
-    return Transformed(name, function, partial(_run, name, function, argnums, has_aux))
-
-
-def _run(
-    name: str,
-    function: Applicable,
-    argnums: Any,
-    has_aux: bool,
-    here: Builder,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
-    called = f"psc.{name}"
-    where = places(called, argnums, len(args))
-    traced = trace(here, called, function, args, kwargs, where, has_aux=has_aux)
-    require_tangents(called, traced)
-    for path, leaf in paths(traced.result):
-        if not has_tangent(leaf):
-            place = "the result" + (f" at `{path}`" if path else "")
-            raise Failure(NoTangent(transformation=called, argument=place, type=str(leaf)))
+def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    where, traced = options.trace(here, args, kwargs)
+    options.require_tangents("the result", traced.result)
     count = sum(1 for _ in leaves(traced.result))
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
     results, linear = linearize(here, traced.block, traced.operands, active, count)
-    if name == "jacfwd":
+    if options.name == "jacfwd":
         require_forward(linear.block.equations)
-    rows = _by_inputs(here, linear) if name == "jacfwd" else _by_outputs(here, linear)
+    rows = _by_inputs(here, linear) if options.name == "jacfwd" else _by_outputs(here, linear)
 
     def of_inputs(output: int) -> Any:
         found: dict[int, Any] = {}
@@ -80,9 +56,7 @@ def _run(
             size = len(each.leaves)
             found[at] = unflatten(each.tree, iter(rows[output][first : first + size]))
             first += size
-        if isinstance(argnums, tuple | list):
-            return tuple(found[at] for at in where)
-        return found[where[0]]
+        return options.selected(where, found)
 
     numbers = iter(range(count))
     jacobian = _tree_of(traced.result, lambda: of_inputs(next(numbers)))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pscdsl.builder import Builder, Value
-from pscdsl.frontend.pytrees import flatten, unflatten
-from pscdsl.frontend.tracing import applicable, at
+from pscdsl.frontend.pytrees import unflatten
+from pscdsl.frontend.tracing import applicable
+from pscdsl.frontend.transformations.fitting import at_place, fitted
 from pscdsl.frontend.transformations.forward_mode import require_forward
 from pscdsl.frontend.transformations.traced import Traced, Transformed, name_of, trace
 from pscdsl.frontend.values import Applicable, describe
@@ -23,7 +24,6 @@ from pscdsl.typing.codes.control import BadBody
 from pscdsl.typing.codes.control_derivatives import TangentMismatch
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import Signature, StaticSpec
-from pscdsl.typing.tree_differences import array_difference, structure_differences
 from pscdsl.typing.trees import NONE, StaticType, TupleType, Type, leaves, map_leaves
 
 
@@ -36,34 +36,12 @@ def tangent_tree(tree: Type) -> Type:
 
 def directions(here: Builder, name: str, what: str, given: Any, tree: Type) -> list[Value]:
     """Tangents or cotangents, checked against the tree that they belong to."""
-    wanted = tangent_tree(tree)
-    found, own = flatten(here, given, f"{what} given to `{name}`")
-    for each in structure_differences(own, wanted):
-        raise Failure(
-            TangentMismatch(
-                transformation=name,
-                what=what + (f" at `{each.path}`" if each.path else ""),
-                given=str(each.found),
-                wanted=str(each.wanted),
-                why=each.why,
-            )
-        )
-    values: list[Value] = []
-    for leaf, type_ in zip(found, leaves(wanted), strict=True):
-        value = at(leaf, type_.dtype)
-        why = array_difference(here.facts, value.type, type_)
-        if why is not None:
-            raise Failure(
-                TangentMismatch(
-                    transformation=name,
-                    what=what,
-                    given=str(value.type),
-                    wanted=str(type_),
-                    why=why,
-                )
-            )
-        values.append(value)
-    return values
+
+    def mismatch(path: str, found: str, wanted: str, why: str) -> TangentMismatch:
+        place = at_place(what, path)
+        return TangentMismatch(transformation=name, what=place, given=found, wanted=wanted, why=why)
+
+    return fitted(here, given, tangent_tree(tree), f"{what} given to `{name}`", mismatch)
 
 
 def _moving(traced: Traced) -> list[bool]:

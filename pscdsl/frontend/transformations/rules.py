@@ -12,7 +12,8 @@ from pscdsl.builder import Builder, Value
 from pscdsl.frontend.frames import inner_block
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
-from pscdsl.frontend.tracing import applicable, at, of_values, strong
+from pscdsl.frontend.tracing import applicable, of_values, strong
+from pscdsl.frontend.transformations.fitting import at_place, fitted
 from pscdsl.frontend.transformations.modes import tangent_tree
 from pscdsl.frontend.transformations.traced import Traced, trace
 from pscdsl.frontend.values import Applicable, Poison, Poisoned, StaticFunction, describe
@@ -23,7 +24,6 @@ from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp, R
 from pscdsl.typing.codes.control_rules import OwnRuleMismatch, RuleMissing
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.tree_differences import array_difference, structure_differences
 from pscdsl.typing.trees import TupleType, Type, leaves
 
 if TYPE_CHECKING:
@@ -265,34 +265,14 @@ class RuledFunction:
 
     def _fitting(self, here: Builder, found: Any, wanted: Type, what: str) -> list[Value]:
         """The leaves of what a rule gives; a Failure if they are not of the function's types."""
-        given, tree = flatten(here, found, f"what the rule of `{self.name}` returns")
-        for each in structure_differences(tree, wanted):
-            place = f"{what} at `{each.path}`" if each.path else what
-            raise Failure(
-                OwnRuleMismatch(
-                    function=self.name,
-                    what=place,
-                    given=str(each.found),
-                    wanted=str(each.wanted),
-                    why=each.why,
-                )
+
+        def mismatch(path: str, given: str, wanted: str, why: str) -> OwnRuleMismatch:
+            place = at_place(what, path)
+            return OwnRuleMismatch(
+                function=self.name, what=place, given=given, wanted=wanted, why=why
             )
-        values: list[Value] = []
-        for leaf, type_ in zip(given, leaves(wanted), strict=True):
-            value = at(leaf, type_.dtype)
-            why = array_difference(here.facts, value.type, type_)
-            if why is not None:
-                raise Failure(
-                    OwnRuleMismatch(
-                        function=self.name,
-                        what=what,
-                        given=str(value.type),
-                        wanted=str(type_),
-                        why=why,
-                    )
-                )
-            values.append(value)
-        return values
+
+        return fitted(here, found, wanted, f"what the rule of `{self.name}` returns", mismatch)
 
 
 def register_rules(module: StaticModule, ruled: RuledFunction) -> None:
