@@ -286,10 +286,8 @@ def test_mistakes_in_a_rule_are_found_where_they_are() -> None:
     assert "`dy`" in said
     assert said.endswith(" 14")
     (said,) = found(jvp("return np.tanh(dx)"), GRADIENT)
-    assert said == (
-        "not supported yet: primitive `tanh` has no rule for a transpose "
-        "(a derivative has to be linear in the tangents, and this is not) 14"
-    )
+    assert "`tanh` is not linear" in said
+    assert said.endswith(" 14")
 
 
 def test_a_rule_that_needs_itself_is_refused() -> None:

@@ -202,3 +202,15 @@ def test_functions_with_rules_are_transformed_as_they_are() -> None:
     assert float(psc.grad(doubled)(1.0)) == 7
     assert float(psc.jvp(doubled, (1.0,), (1.0,))[1]) == 7
     np.testing.assert_allclose(psc.vmap(psc.grad(doubled))(np.ones(2)), [7, 7])
+
+
+@psc.kernel
+def grown(x: f64["n"]) -> f64["n"]:
+    return psc.while_loop(lambda c: np.sum(c) < 100, lambda c: c * x, x)
+
+
+def test_forward_mode_needs_no_bound() -> None:
+    x = np.array([1.5, 2.0])
+    found = np.asarray(psc.jacfwd(grown)(x))
+    steps = np.diff([np.asarray(grown(x + d)) for d in (-1e-6, 1e-6)], axis=0)[0] / 2e-6
+    np.testing.assert_allclose(found.sum(axis=1), steps, rtol=1e-6)

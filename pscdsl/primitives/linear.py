@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pscdsl.primitive import Primitive
+from pscdsl.typing.codes.control_derivatives import NotLinear
+from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
@@ -73,7 +75,7 @@ class Bilinear(Primitive):
             return None, self.cotangent(cotangent, y, x, 1)
         if isinstance(y, Value) and not isinstance(x, Value):
             return self.cotangent(cotangent, x, y, 0), None
-        self.ill_typed("it is linear in each of its operands, not in both together")
+        raise Failure(NotLinear(primitive=self.label))
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
         """The cotangent of the operand at a place, the other operand known."""

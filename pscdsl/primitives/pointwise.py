@@ -14,8 +14,8 @@ import numpy as np
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control_derivatives import NotLinear
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
-from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, DType, Kind
@@ -98,6 +98,21 @@ def _over_batch(value: Value, batched: bool, whole: Shape) -> Value:
 
 
 @dataclass(frozen=True)
+class Known:
+    """The operands of a function while it is transposed in one of them: the others are known."""
+
+    name: str
+    operands: Sequence[Value | ArrayType]
+    place: int
+
+    def __getitem__(self, place: int) -> Any:
+        operand = self.operands[place]
+        if place != self.place and isinstance(operand, ArrayType):
+            raise Failure(NotLinear(primitive=self.name))
+        return operand
+
+
+@dataclass(frozen=True)
 class LinearIn:
     """The derivative in an operand in which the function is linear.
 
@@ -106,14 +121,14 @@ class LinearIn:
     with a number they are the same.
     """
 
-    push: Callable[[Value, Sequence[Any]], Any]
-    pull: Callable[[Value, Sequence[Any]], Any] | None = None
+    push: Callable[[Value, Any], Any]
+    pull: Callable[[Value, Any], Any] | None = None
 
     def __call__(self, tangent: Value, output: Value, *operands: Value) -> Any:
         """The result's tangent."""
         return self.push(tangent, operands)
 
-    def transpose(self, cotangent: Value, operands: Sequence[Value | ArrayType]) -> Any:
+    def transpose(self, cotangent: Value, operands: Known) -> Any:
         """The operand's cotangent; the operand itself is given by its type."""
         return (self.pull or self.push)(cotangent, operands)
 
@@ -210,9 +225,9 @@ class Elementwise(Pointwise):
             if not isinstance(operand, ArrayType):
                 continue
             if not isinstance(rule, LinearIn):
-                instead = "a derivative has to be linear in the tangents, and this is not"
-                raise Failure(NoRule(primitive=self.name, rule="a transpose", instead=instead))
-            found[place] = gathered(rule.transpose(cotangent, operands), operand)
+                raise Failure(NotLinear(primitive=self.name))
+            known = Known(self.name, operands, place)
+            found[place] = gathered(rule.transpose(cotangent, known), operand)
         return found
 
     def cost(self, inputs: Types, outputs: Types) -> Size:

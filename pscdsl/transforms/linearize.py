@@ -46,17 +46,11 @@ class Linear:
         """Cotangents of the active operands."""
         return replay(here, self._transpose(), [*self.saved, *cotangents])
 
-    def forward_rows(self, here: Builder, tangents: Sequence[Value], size: Size) -> list[Value]:
-        """The same for a batch of tangents: all along a first axis."""
-        return self._rows(here, self.block, tangents, size)
-
     def backward_rows(self, here: Builder, cotangents: Sequence[Value], size: Size) -> list[Value]:
-        """Cotangents for a batch of cotangents."""
-        return self._rows(here, self._transpose(), cotangents, size)
-
-    def _rows(self, here: Builder, block: Block, given: Sequence[Value], size: Size) -> list[Value]:
-        batched = [*[False] * len(self.saved), *[True] * len(given)]
-        found, flags = batch(here, block, [*self.saved, *given], batched, size)
+        """Cotangents for a batch of cotangents: all along a first axis."""
+        batched = [*[False] * len(self.saved), *[True] * len(cotangents)]
+        given = [*self.saved, *cotangents]
+        found, flags = batch(here, self._transpose(), given, batched, size)
         return [x if many else repeated(x, size) for x, many in zip(found, flags, strict=True)]
 
     def _transpose(self) -> Block:

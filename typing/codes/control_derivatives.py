@@ -55,7 +55,7 @@ class UnboundedReverse(Diagnostic, code="PSC512"):
 
     def message(self) -> str:
         """What has no bound."""
-        by = f", which `{self.asked}` asks for" if self.asked else ""
+        by = f", which `{self.asked}` asks for," if self.asked else ""
         return f"reverse mode{by} goes through a `while_loop` without a bound"
 
     def help(self) -> str | None:
@@ -347,3 +347,68 @@ class RuleMismatch(Diagnostic, code="PSC519"):
     def label(self) -> str:
         """What differs."""
         return self.why
+
+
+class NotLinear(Diagnostic, code="PSC522"):
+    """What is run backwards is not linear: a product of two tangents, a sine of one.
+
+    A derivative maps tangents to tangents, and twice the tangent gives twice the result.  Rules
+    for derivatives, and functions given to `psc.linear_transpose`, have to keep to that: what
+    they multiply a tangent with, or apply a function to, depends on no tangent.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.custom_jvp
+    def square(x: f32) -> f32:
+        return x * x
+
+
+    @square.defjvp
+    def square_jvp(primals, tangents):
+        return square(*primals), tangents[0] * tangents[0]
+
+
+    @psc.kernel
+    def slope(x: f32) -> f32:
+        return psc.grad(square)(x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.custom_jvp
+    def square(x: f32) -> f32:
+        return x * x
+
+
+    @square.defjvp
+    def square_jvp(primals, tangents):
+        return square(*primals), 2 * primals[0] * tangents[0]
+
+
+    @psc.kernel
+    def slope(x: f32) -> f32:
+        return psc.grad(square)(x)
+    ```
+    """
+
+    primitive: str
+
+    def message(self) -> str:
+        """Which function."""
+        return f"`{self.primitive}` is not linear in what it is run backwards from"
+
+    def help(self) -> str | None:
+        """What a rule may do."""
+        return "a derivative may add tangents and multiply them with what depends on no tangent"

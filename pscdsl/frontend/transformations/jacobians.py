@@ -10,12 +10,13 @@ from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.forward_mode import require_forward
 from pscdsl.frontend.transformations.options import Options, transformed
-from pscdsl.frontend.transformations.traced import Transformed
-from pscdsl.interpreters.replay import zeros
+from pscdsl.frontend.transformations.traced import Traced, Transformed
+from pscdsl.interpreters.batching import batch, repeated
+from pscdsl.interpreters.jvp import Mask
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.elementwise import Convert, equal
-from pscdsl.primitives.shaping import Reshape, Transpose
-from pscdsl.transforms.linearize import Linear, linearize
+from pscdsl.primitives.shaping import Reshape, Slice, Transpose
+from pscdsl.transforms.linearize import jvp_of, linearize
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
@@ -44,10 +45,8 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
     options.require_tangents("the result", traced.result)
     count = sum(1 for _ in leaves(traced.result))
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
-    results, linear = linearize(here, traced.block, traced.operands, active, count)
-    if options.name == "jacfwd":
-        require_forward(linear.block.equations)
-    rows = _by_inputs(here, linear) if options.name == "jacfwd" else _by_outputs(here, linear)
+    ahead = _by_inputs if options.name == "jacfwd" else _by_outputs
+    results, rows = ahead(here, traced, active, count)
 
     def of_inputs(output: int) -> Any:
         found: dict[int, Any] = {}
@@ -70,46 +69,72 @@ def _tree_of(tree: Type, leaf: Callable[[], Any]) -> Any:
     return unflatten(tree, iter(range(sum(1 for _ in leaves(tree)))), lambda _: leaf())
 
 
-def basis(here: Builder, type: ArrayType) -> tuple[Value, Size]:  # noqa: A002
-    """All arrays of a type with a single 1, along a first axis, and how many there are."""
-    size = size_of(type.shape)
-    if not type.shape:
-        return here.full(1, (1,), type.dtype), 1
-    one = here.bind(Iota((size, size), 0, I32), ())[0]
-    other = here.bind(Iota((size, size), 1, I32), ())[0]
-    ones = Convert(type.dtype)(equal(one, other))
-    return Reshape((size, *type.shape))(ones), size
+def _by_inputs(
+    here: Builder, traced: Traced, active: Mask, count: int
+) -> tuple[list[Value], list[list[Value]]]:
+    """The results, and for each the derivatives in each input: its shape, then the input's."""
+    inputs = [each.type for each in traced.leaves]
+    wanted = tuple(at < count for at in range(len(traced.block.results)))
+    moving = jvp_of(here.facts, traced.block, active, wanted)
+    require_forward(moving.equations)
+    ones, places, size = _unit_rows(here, inputs)
+    given = [*traced.operands, *ones]
+    flags = [*[False] * len(traced.operands), *[True] * len(ones)]
+    found, many = batch(here, moving, given, flags, size)
+    first = len(wanted)
+    columns = [
+        x if is_batched else repeated(x, size)
+        for x, is_batched in zip(found[first:], many[first:], strict=True)
+    ]
+    rows = [
+        [_last(_rows_at(x, *place), type_) for place, type_ in zip(places, inputs, strict=True)]
+        for x in columns
+    ]
+    return found[:first], rows
 
 
-def _by_inputs(here: Builder, linear: Linear) -> list[list[Value]]:
-    """For each result and each input, the derivatives: shape of the result, then of the input."""
-    columns: list[list[Value]] = []
-    for number, type_ in enumerate(linear.inputs):
-        ones, size = basis(here, type_)
-        given = [
-            ones if at == number else _zero_rows(here, each, size)
-            for at, each in enumerate(linear.inputs)
-        ]
-        found = linear.forward_rows(here, given, size)
-        columns.append([_last(x, type_) for x in found])
-    return [list(row) for row in zip(*columns, strict=True)]
+def _by_outputs(
+    here: Builder, traced: Traced, active: Mask, count: int
+) -> tuple[list[Value], list[list[Value]]]:
+    """The same, by running backwards."""
+    results, linear = linearize(here, traced.block, traced.operands, active, count)
+    ones, places, size = _unit_rows(here, linear.outputs)
+    found = linear.backward_rows(here, ones, size)
+    rows = [
+        [Reshape((*type_.shape, *x.shape[1:]))(_rows_at(x, *place)) for x in found]
+        for place, type_ in zip(places, linear.outputs, strict=True)
+    ]
+    return results, rows
 
 
-def _by_outputs(here: Builder, linear: Linear) -> list[list[Value]]:
-    found: list[list[Value]] = []
-    for number, type_ in enumerate(linear.outputs):
-        ones, size = basis(here, type_)
-        given = [
-            ones if at == number else _zero_rows(here, each, size)
-            for at, each in enumerate(linear.outputs)
-        ]
-        rows = linear.backward_rows(here, given, size)
-        found.append([Reshape((*type_.shape, *x.shape[1:]))(x) for x in rows])
-    return found
+def _unit_rows(
+    here: Builder, types: Sequence[ArrayType]
+) -> tuple[list[Value], list[tuple[Size, Size]], Size]:
+    """Trees of arrays with a single 1, in a batch of all of them.
+
+    Also which rows have the 1 in each array, from and to, and how many there are.
+    """
+    total: Size = 0
+    places: list[tuple[Size, Size]] = []
+    for each in types:
+        end = total + size_of(each.shape)
+        places.append((total, end))
+        total = end
+    found: list[Value] = []
+    for each, (first, end) in zip(types, places, strict=True):
+        size = end - first
+        row = here.bind(Iota((total, size), 0, I32), ())[0]
+        column = here.bind(Iota((total, size), 1, I32), ())[0]
+        ones = Convert(each.dtype)(equal(row, column + here.size(first, I32)))
+        found.append(Reshape((total, *each.shape))(ones))
+    return found, places, total
 
 
-def _zero_rows(here: Builder, type_: ArrayType, size: Size) -> Value:
-    return zeros(here, type_.with_shape((size, *type_.shape)))
+def _rows_at(x: Value, first: Size, end: Size) -> Value:
+    """Some rows of a batch."""
+    rest = x.shape[1:]
+    starts = (first, *[0 for _ in rest])
+    return Slice(starts, (end, *rest), (1,) * x.ndim)(x)
 
 
 def _last(x: Value, type_: ArrayType) -> Value:
