@@ -43,7 +43,7 @@ def without_cheap(
     order: dict[Atom, int] = {var: place for place, var in enumerate((*early.params, *made))}
     wanted = {var for var, param in saved.items() if param in used}
     params: dict[Var, Var] = dict(saved)
-    repeated: list[Equation] = []
+    repeated: dict[Var, Equation] = {}
     for var in sorted(wanted, key=lambda each: order[each], reverse=True):
         if var in free:
             continue
@@ -60,9 +60,12 @@ def without_cheap(
                 if isinstance(each, Var):
                     params.setdefault(each, Var(each.type, each.hint))
             inputs = tuple([_late(each, params) for each in equation.inputs])
-            repeated.append(Equation(equation.primitive, inputs, (params[output],), equation.span))
+            repeated[output] = Equation(
+                equation.primitive, inputs, (params[output],), equation.span
+            )
     kept = tuple(sorted(wanted, key=lambda each: order[each]))
-    first = _in_order(repeated)
+    # What one value is computed from may have turned out to be saved for another.
+    first = _in_order([each for var, each in repeated.items() if var not in wanted])
     own = tuple([params[var] for var in kept])
     return Block((*own, *late.params), (*first, *equations), late.results), kept
 
