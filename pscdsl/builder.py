@@ -96,6 +96,10 @@ class Builder:
         here = program.current
         atoms = tuple([v.atom if v.builder is here else here.atom(v) for v in operands])
         types = primitive.type_rule(program.facts, *[atom.type for atom in atoms])
+        if len(types) == 1:  # nearly always
+            var = Var(types[0])
+            here.equations.append(Equation(primitive, atoms, (var,), program.span))
+            return (Value(here, var),)
         outputs = tuple([Var(t) for t in types])
         here.equations.append(Equation(primitive, atoms, outputs, program.span))
         return tuple([Value(here, var) for var in outputs])
@@ -127,14 +131,16 @@ class Builder:
 
     def elementwise(self, primitive: e.Elementwise, operands: Sequence[Operand]) -> Value | Weak:
         """Apply an elementwise primitive with NumPy's broadcasting and strict promotion."""
+        known = [x.atom.type for x in operands if type(x) is Value]
+        if len(known) == len(operands) and known.count(known[0]) == len(known):
+            return self.bind(primitive, operands)[0]  # type: ignore[arg-type]
         values = promote(*operands, weak_ok=True)
         if values is None:
             return _elementwise_weak(self, primitive, operands)
-        if len(values) > 1:
-            first = values[0].shape
-            if any(value.shape != first for value in values):
-                shape = broadcast_shapes(self.facts, *(value.shape for value in values))
-                values = tuple(v if not v.shape else broadcast_to(v, shape) for v in values)
+        shapes = [value.shape for value in values if value.shape]
+        if shapes.count(shapes[0] if shapes else ()) != len(shapes):
+            shape = broadcast_shapes(self.facts, *shapes)
+            values = tuple(v if not v.shape else broadcast_to(v, shape) for v in values)
         return self.bind(primitive, values)[0]
 
     def literal(self, value: Scalar, dtype: DType) -> Value:
@@ -360,8 +366,11 @@ def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | No
     """
     here = builder_of(operands)
     strong: Value | None = None
-    values: list[Value | Weak] = []
+    values: list[Value | Weak | int | float] = []
     for each in operands:
+        if type(each) is float or type(each) is int:
+            values.append(each)
+            continue
         if isinstance(each, np.generic | np.ndarray):
             each = here.constant(each)
         elif not isinstance(each, Value | Weak):
@@ -377,8 +386,19 @@ def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | No
     elif weak_ok:
         return None
     else:
-        dtype = DEFAULT[max(each.kind for each in values if isinstance(each, Weak))]
-    return tuple([each if isinstance(each, Value) else each.at(dtype) for each in values])
+        kinds = [x.kind if isinstance(x, Weak) else kind_of(x) for x in values]  # type: ignore[arg-type]
+        dtype = DEFAULT[max(kinds)]
+    return tuple([_in_dtype(here, each, dtype) for each in values])
+
+
+def _in_dtype(here: Builder, operand: Value | Weak | int | float, dtype: DType) -> Value:
+    if isinstance(operand, Value):
+        return operand
+    if isinstance(operand, Weak):
+        return operand.at(dtype)
+    if accepts_weak(dtype, kind_of(operand)):  # often: no weak value is needed in between
+        return here.literal(operand, dtype)
+    return here.weak(operand).at(dtype)
 
 
 def broadcast_shapes(facts: Assumptions, *shapes: Shape) -> Shape:

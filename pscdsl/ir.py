@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dtypes import ALL, KEY, DType
 from pscdsl.typing.spans import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ class Var:
         return f"{self.hint or 'v'}:{self.type}"
 
 
+_SCALARS: Final = {dtype: ArrayType(dtype) for dtype in (*ALL, KEY)}
+
+
 class Literal:
     """A scalar known while building."""
 
@@ -50,7 +53,7 @@ class Literal:
 
     def __init__(self, value: Scalar, dtype: DType) -> None:
         self.value: Final = value
-        self.type: Final = ArrayType(dtype)
+        self.type: Final = _SCALARS[dtype]
 
     def __repr__(self) -> str:
         return f"{self.value!r}:{self.type}"

@@ -146,7 +146,7 @@ class Primitive:
         return self.name or type(self).__name__
 
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks nested in it."""
+        """The blocks nested in it; overridden by primitives that hold blocks or functions."""
         return ()
 
     def substitute(self, env: Mapping[str, Size]) -> Self:

@@ -12,6 +12,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64, i32
+from pscdsl.evaluate import evaluate
 
 
 class Affine(psc.Record):
@@ -214,3 +215,18 @@ def test_forward_mode_needs_no_bound() -> None:
     found = np.asarray(psc.jacfwd(grown)(x))
     steps = np.diff([np.asarray(grown(x + d)) for d in (-1e-6, 1e-6)], axis=0)[0] / 2e-6
     np.testing.assert_allclose(found.sum(axis=1), steps, rtol=1e-6)
+
+
+@psc.kernel
+def long_product(x: f64["n"], a: f64["n"]) -> f64:
+    for _ in range(1500):
+        x = x * a
+    return np.sum(x)
+
+
+def test_a_long_chain_of_cheap_equations_is_no_problem() -> None:
+    gradient = psc.grad(long_product, argnums=(0, 1))
+    x, a = np.array([0.5, 1.25]), np.array([1.001, 0.999])
+    by_x, by_a = evaluate(gradient.ir(), {"n": 2}, [x, a])
+    np.testing.assert_allclose(by_x, a**1500, rtol=1e-10)
+    np.testing.assert_allclose(by_a, 1500 * x * a**1499, rtol=1e-10)

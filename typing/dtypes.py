@@ -24,49 +24,43 @@ class Kind(IntEnum):
 class DType:
     """One element type; compared by identity, there is one instance of each."""
 
-    __slots__ = ("bits", "kind", "name", "signed")
+    __slots__ = (
+        "bits",
+        "is_complex",
+        "is_float",
+        "is_inexact",
+        "is_integer",
+        "is_number",
+        "is_unsigned",
+        "kind",
+        "name",
+        "signed",
+    )
 
     def __init__(self, name: str, kind: Kind, bits: int, signed: bool = True) -> None:
         self.name: Final = name
         self.kind: Final = kind
         self.bits: Final = bits
         self.signed: Final = signed
+        # Asked for so often that they are not properties.
+        self.is_integer: Final = kind is Kind.INT
+        """Whether this is a signed or unsigned integer."""
+        self.is_unsigned: Final = kind is Kind.INT and not signed
+        """Whether this is an unsigned integer."""
+        self.is_float: Final = kind is Kind.FLOAT
+        """Whether this is a real floating-point type."""
+        self.is_complex: Final = kind is Kind.COMPLEX
+        """Whether this is a complex type."""
+        self.is_inexact: Final = kind is Kind.FLOAT or kind is Kind.COMPLEX
+        """Whether this is floating-point or complex."""
+        self.is_number: Final = Kind.INT <= kind <= Kind.COMPLEX
+        """Whether arithmetic is defined (neither bool nor key)."""
 
     def __repr__(self) -> str:
         return self.name
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return dtype, (self.name,)
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether this is a signed or unsigned integer."""
-        return self.kind is Kind.INT
-
-    @property
-    def is_unsigned(self) -> bool:
-        """Whether this is an unsigned integer."""
-        return self.kind is Kind.INT and not self.signed
-
-    @property
-    def is_float(self) -> bool:
-        """Whether this is a real floating-point type."""
-        return self.kind is Kind.FLOAT
-
-    @property
-    def is_complex(self) -> bool:
-        """Whether this is a complex type."""
-        return self.kind is Kind.COMPLEX
-
-    @property
-    def is_inexact(self) -> bool:
-        """Whether this is floating-point or complex."""
-        return self.kind is Kind.FLOAT or self.kind is Kind.COMPLEX
-
-    @property
-    def is_number(self) -> bool:
-        """Whether arithmetic is defined (neither bool nor key)."""
-        return Kind.INT <= self.kind <= Kind.COMPLEX
 
     @property
     def real(self) -> DType:

@@ -224,8 +224,7 @@ class Definition:
             self.steps += session.steps
             self.revealed.extend(program.revealed)
             self.entered |= session.entered
-            spelling = spelled(declared)
-            session.findings[:] = [d.replaced(spelling=spelling) for d in session.findings]
+            session.findings[:] = _spelled(session.findings, declared)
         if signature.result is not None:
             try:
                 self._refuse_unknown(types.type_of(signature.result, "return"), known)
@@ -241,7 +240,7 @@ class Definition:
             wanted = None if spec is None else types.type_of(spec, "return", tree)
             results, tree = self._result(program, found, tree, wanted)
         except Failure as failure:
-            last = [d.replaced(spelling=spelling).at(program.span) for d in failure.diagnostics]
+            last = [d.at(program.span) for d in _spelled(failure.diagnostics, declared)]
             raise Failure(*session.findings, *last) from None
         except Poisoned:
             raise Failure(*session.findings) from None
@@ -405,6 +404,14 @@ def spelled(parameters: Sequence[tuple[str, Type]]) -> tuple[tuple[str, str], ..
                 if isinstance(size, Dim):
                     found.setdefault(str(size), f"{parameter}{path}.shape[{axis}]")
     return tuple(found.items())
+
+
+def _spelled(
+    findings: Sequence[Diagnostic], parameters: Sequence[tuple[str, Type]]
+) -> list[Diagnostic]:
+    """Findings that know how to write the sizes."""
+    spelling = spelled(parameters) if findings else ()
+    return [each.replaced(spelling=spelling) for each in findings]
 
 
 def static_type(here: Builder, value: Any) -> Type:

@@ -16,6 +16,7 @@ from pscdsl.interpreters.jvp import Mask, derived
 from pscdsl.interpreters.replay import append
 from pscdsl.interpreters.saving import needed, without_cheap
 from pscdsl.ir import Atom, Block, Function, Var
+from pscdsl.primitive import Primitive
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 
@@ -87,21 +88,28 @@ def split_block(
     save, given by their places in the block.
     """
     cut = Cut(facts)
-    values: dict[Atom, Value] = {}
-    for var, lateness in zip(block.params, late, strict=True):
-        part = cut.late if lateness else cut.early
-        values[var] = part.parameter(var.type, var.hint)
-    own = [values[var] for var in block.params]
+    # What is computed early stays as it is: only what is late, or made anew, is in this table.
+    values: dict[Atom, Value] = {
+        var: cut.late.parameter(var.type, var.hint)
+        for var, lateness in zip(block.params, late, strict=True)
+        if lateness
+    }
 
     def value(atom: Atom) -> Value:
-        return Value(cut.early, atom) if isinstance(atom, ir.Literal) else values[atom]
+        return values[atom] if atom in values else Value(cut.early, atom)
 
+    own = [value(var) for var in block.params]
     for equation in block.equations:
+        if values.keys().isdisjoint(equation.inputs):
+            cut.early.equations.append(equation)
+            continue
         cut.early.program.span = cut.late.program.span = equation.span
         operands = [value(atom) for atom in equation.inputs]
         outputs: Sequence[Value]
-        if not any(map(cut.is_late, operands)):
+        if cut.late not in [each.builder for each in operands]:
             outputs = append(cut.early, equation, operands)
+        elif type(equation.primitive).split is Primitive.split:  # its types are known
+            outputs = append(cut.late, equation, [cut.later(each) for each in operands])
         else:
             try:
                 outputs = equation.primitive.split(cut, operands)

@@ -36,11 +36,11 @@ def jvp(
     for equation in block.equations:
         program.span = equation.span
         operands = env.all(equation.inputs)
-        given = [moving.get(atom) for atom in equation.inputs]  # type: ignore[arg-type]
         outputs: Sequence[Value]
-        if all(each is None for each in given):
+        if moving.keys().isdisjoint(equation.inputs):
             outputs = append(program.current, equation, operands)
         else:
+            given = [moving.get(atom) for atom in equation.inputs]  # type: ignore[arg-type]
             try:
                 outputs, found = equation.primitive.differentiate(operands, given)
             except Failure as failure:

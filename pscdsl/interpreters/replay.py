@@ -31,12 +31,12 @@ class Environment:
 def append(here: Builder, equation: Equation, operands: Sequence[Value]) -> list[Value]:
     """An equation once more, of other operands; its types are derived again where these differ."""
     atoms = tuple([v.atom if v.builder is here else here.atom(v) for v in operands])
-    given = equation.inputs
-    if all(a.type == b.type for a, b in zip(atoms, given, strict=True)):
+    types = [atom.type for atom in atoms]
+    if types == [atom.type for atom in equation.inputs]:
         outputs = tuple([Var(var.type, var.hint) for var in equation.outputs])
     else:
-        types = equation.primitive.type_rule(here.facts, *[atom.type for atom in atoms])
-        outputs = tuple([Var(t, v.hint) for t, v in zip(types, equation.outputs, strict=True)])
+        derived = equation.primitive.type_rule(here.facts, *types)
+        outputs = tuple([Var(t, v.hint) for t, v in zip(derived, equation.outputs, strict=True)])
     here.equations.append(Equation(equation.primitive, atoms, outputs, here.program.span))
     return [Value(here, var) for var in outputs]
 

@@ -5,7 +5,7 @@ What is cheap to compute from that which is there anyhow is computed again inste
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pscdsl.ir import Atom, Block, Equation, Literal, Var
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
@@ -47,7 +47,7 @@ def without_cheap(
     for var in sorted(wanted, key=lambda each: order[each], reverse=True):
         if var in free:
             continue
-        chain = _chain(var, made, (wanted - {var}) | set(free))
+        chain = _chain(var, made, wanted, free)
         if chain is None:
             continue
         wanted.discard(var)
@@ -60,12 +60,12 @@ def without_cheap(
                 if isinstance(each, Var):
                     params.setdefault(each, Var(each.type, each.hint))
             inputs = tuple([_late(each, params) for each in equation.inputs])
-            repeated[output] = Equation(
-                equation.primitive, inputs, (params[output],), equation.span
-            )
+            again = Equation(equation.primitive, inputs, (params[output],), equation.span)
+            repeated[output] = again
     kept = tuple(sorted(wanted, key=lambda each: order[each]))
     # What one value is computed from may have turned out to be saved for another.
-    first = _in_order([each for var, each in repeated.items() if var not in wanted])
+    due = sorted(repeated.keys() - wanted, key=lambda each: order[each])
+    first = [repeated[var] for var in due]
     own = tuple([params[var] for var in kept])
     return Block((*own, *late.params), (*first, *equations), late.results), kept
 
@@ -78,36 +78,15 @@ def _kept(var: Var, chain: Sequence[Equation]) -> bool:
     return all(var not in each.outputs for each in chain)
 
 
-def _in_order(equations: Iterable[Equation]) -> list[Equation]:
-    """Equations after those that define what they use, each once."""
-    by_output = {each.outputs[0]: each for each in equations}
-    result: list[Equation] = []
-    done: set[Var] = set()
-
-    def visit(var: Var) -> None:
-        each = by_output.get(var)
-        if each is None or var in done:
-            return
-        done.add(var)
-        for atom in each.inputs:
-            if isinstance(atom, Var):
-                visit(atom)
-        result.append(each)
-
-    for var in by_output:
-        visit(var)
-    return result
-
-
 def _chain(
-    var: Var, made: Mapping[Var, Equation], there: Collection[Atom]
+    var: Var, made: Mapping[Var, Equation], wanted: Collection[Atom], free: Collection[Atom]
 ) -> list[Equation] | None:
     """The equations that make a variable of what is there, the last first; None if too dear."""
     chain: list[Equation] = []
     due: list[Atom] = [var]
     while due:
         atom = due.pop()
-        if isinstance(atom, Literal) or (atom is not var and atom in there):
+        if isinstance(atom, Literal) or (atom is not var and (atom in wanted or atom in free)):
             continue
         equation = made.get(atom)
         if equation is None or not _is_cheap(equation) or len(chain) == LONGEST:

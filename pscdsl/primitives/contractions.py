@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pscdsl.builder import Value
 
 Axes: TypeAlias = tuple[int, ...]
+Pair: TypeAlias = tuple[Axes, Axes]
+"""Axes of the first operand, and of the second."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +47,17 @@ class DotGeneral(Bilinear, name="dot_general"):
     `result` is its dtype where that is wider than the operands'.
     """
 
-    contract: tuple[Axes, Axes]
-    batched: tuple[Axes, Axes] = ((), ())
+    contract: Pair
+    batched: Pair = ((), ())
     result: DType | None = None
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, y = operands
-        used = [(*b, *c) for b, c in zip(self.batched, self.contract, strict=True)]
-        if (
-            len(self.batched[0]) != len(self.batched[1])
-            or len(self.contract[0]) != len(self.contract[1])
-            or not are_axes(used[0], x.rank)
-            or not are_axes(used[1], y.rank)
-            or not same_sizes(facts, [x.shape[a] for a in used[0]], [y.shape[a] for a in used[1]])
+        kept = _kept(self.contract, self.batched, len(x.shape), len(y.shape))
+        if kept is None or not same_sizes(
+            facts,
+            [x.shape[axis] for axis in (*self.batched[0], *self.contract[0])],
+            [y.shape[axis] for axis in (*self.batched[1], *self.contract[1])],
         ):
             self.ill_typed(f"{x} and {y} along {self.contract}, sharing {self.batched}")
         if x.dtype is not y.dtype or not x.dtype.is_number:
@@ -68,9 +69,8 @@ class DotGeneral(Bilinear, name="dot_general"):
             or wide.signed < x.dtype.signed
         ):
             self.ill_typed(f"{wide} is no wider than {x.dtype}")
-        shared = tuple([x.shape[axis] for axis in self.batched[0]])
-        left, right = without(x.shape, used[0]), without(y.shape, used[1])
-        return (ArrayType(wide, shared + left + right),)
+        left = [x.shape[axis] for axis in (*self.batched[0], *kept[0])]
+        return (ArrayType(wide, (*left, *[y.shape[axis] for axis in kept[1]])),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         x, y = operands
@@ -107,28 +107,12 @@ class DotGeneral(Bilinear, name="dot_general"):
         return (hlo.convert(result, output),)
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
-        own, their = self.batched[place], self.batched[1 - place]
-        summed, their_summed = self.contract[place], self.contract[1 - place]
-        kept = without(range(operand.rank), (*own, *summed))
-        their_kept = without(range(other.ndim), (*their, *their_summed))
-        # The cotangent has the shared axes, then what the first operand keeps, then the second.
-        shared = tuple(range(len(own)))
-        first = len(own) + (len(their_kept) if place else 0)
-        left = tuple(range(first, first + len(kept)))
-        gone = without(range(cotangent.ndim), (*shared, *left))
-        # What the axes of the result will be in the operand, by the order of the two factors.
-        restored = tuple([summed[their_summed.index(axis)] for axis in sorted(their_summed)])
-        orders = ((*own, *kept, *restored), (*own, *restored, *kept))
-        swapped = place if _is_sorted(orders[place]) else 1 - place
+        dot, swapped, order = _pulled(self.contract, self.batched, place, operand.rank, other.ndim)
         other = _converted(other, self.result or operand.dtype)
-        if swapped:
-            result = DotGeneral((their_kept, gone), (their, shared))(other, cotangent)
-        else:
-            result = DotGeneral((gone, their_kept), (shared, their))(cotangent, other)
+        result = dot(other, cotangent) if swapped else dot(cotangent, other)
         result = _converted(result, operand.dtype)
-        order = orders[swapped]
-        if not _is_sorted(order):
-            result = Transpose(inverted(order))(result)
+        if order is not None:
+            result = Transpose(order)(result)
         return exactly(result, operand.shape)
 
     def batch(
@@ -159,6 +143,50 @@ class DotGeneral(Bilinear, name="dot_general"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         terms = size_of(tuple([inputs[0].shape[axis] for axis in self.contract[0]]))
         return size_of(outputs[0].shape) * terms * 2
+
+
+@lru_cache(maxsize=1024)
+def _kept(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
+    """The axes that operands of these ranks keep for themselves; None if the axes do not fit."""
+    used = [(*b, *c) for b, c in zip(batched, contract, strict=True)]
+    if (
+        len(batched[0]) != len(batched[1])
+        or len(contract[0]) != len(contract[1])
+        or not are_axes(used[0], left)
+        or not are_axes(used[1], right)
+    ):
+        return None
+    return without(range(left), used[0]), without(range(right), used[1])
+
+
+@lru_cache(maxsize=1024)
+def _pulled(
+    contract: Pair, batched: Pair, place: int, rank: int, other_rank: int
+) -> tuple[DotGeneral, bool, Axes | None]:
+    """How the cotangent of the operand at a place is made from the result's and the other operand.
+
+    The contraction, whether it takes the other operand first, and the order in which the axes of
+    its result are the operand's, if that is another one.
+    """
+    own, their = batched[place], batched[1 - place]
+    summed, their_summed = contract[place], contract[1 - place]
+    kept = without(range(rank), (*own, *summed))
+    their_kept = without(range(other_rank), (*their, *their_summed))
+    # The cotangent has the shared axes, then what the first operand keeps, then the second.
+    shared = tuple(range(len(own)))
+    first = len(own) + (len(their_kept) if place else 0)
+    left = tuple(range(first, first + len(kept)))
+    gone = without(range(len(own) + len(kept) + len(their_kept)), (*shared, *left))
+    # What the axes of the result will be in the operand, by the order of the two factors.
+    restored = tuple([summed[their_summed.index(axis)] for axis in sorted(their_summed)])
+    orders = ((*own, *kept, *restored), (*own, *restored, *kept))
+    swapped = place if _is_sorted(orders[place]) else 1 - place
+    if swapped:
+        dot = DotGeneral((their_kept, gone), (their, shared))
+    else:
+        dot = DotGeneral((gone, their_kept), (shared, their))
+    order = orders[swapped]
+    return dot, bool(swapped), None if _is_sorted(order) else inverted(order)
 
 
 def _is_sorted(axes: Sequence[int]) -> bool:

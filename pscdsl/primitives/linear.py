@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pscdsl.primitive import Primitive
+from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.control_derivatives import NotLinear
 from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
-    from pscdsl.typing.arrays import ArrayType
 
 
 class WithoutTangents(Primitive):
@@ -67,13 +67,11 @@ class Bilinear(Primitive):
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        from pscdsl.builder import Value
-
         (cotangent,), (x, y) = cotangents, operands
         assert cotangent is not None
-        if isinstance(x, Value) and not isinstance(y, Value):
+        if isinstance(y, ArrayType) and not isinstance(x, ArrayType):
             return None, self.cotangent(cotangent, y, x, 1)
-        if isinstance(y, Value) and not isinstance(x, Value):
+        if isinstance(x, ArrayType) and not isinstance(y, ArrayType):
             return self.cotangent(cotangent, x, y, 0), None
         raise Failure(NotLinear(primitive=self.label))
 

@@ -18,7 +18,7 @@ from pscdsl.typing.codes.control_derivatives import NotLinear
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, DType, Kind
+from pscdsl.typing.dtypes import ALL, BOOL, KEY, DType, Kind
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
@@ -42,6 +42,7 @@ ACCEPTS: dict[str, Callable[[DType], bool]] = {
     "any": lambda d: d.kind is not Kind.KEY,
 }
 """What a table entry says of its operands' dtype, and what that means."""
+_ACCEPTED = {name: frozenset(filter(accepts, (*ALL, KEY))) for name, accepts in ACCEPTS.items()}
 
 
 def joint_shape(primitive: Primitive, facts: Assumptions, operands: Sequence[ArrayType]) -> Shape:
@@ -58,6 +59,8 @@ def joint_shape(primitive: Primitive, facts: Assumptions, operands: Sequence[Arr
 
 def spread(value: Value, shape: Shape) -> Value:
     """A value in the joint shape of its equation; one of rank 0 is repeated."""
+    if value.shape == shape:
+        return value
     from pscdsl.builder import broadcast_to
 
     return broadcast_to(value, shape)
@@ -65,10 +68,10 @@ def spread(value: Value, shape: Shape) -> Value:
 
 def gathered(cotangent: Value, operand: ArrayType) -> Value:
     """The transpose of `spread`: summed where the operand has rank 0."""
-    from pscdsl.primitives.reductions import Reduce
-
     if operand.shape or not cotangent.shape:
         return spread(cotangent, operand.shape)
+    from pscdsl.primitives.reductions import Reduce
+
     return Reduce("sum", tuple(range(cotangent.ndim)))(cotangent)
 
 
@@ -174,13 +177,17 @@ class Elementwise(Pointwise):
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         first = operands[0]
         dtype = first.dtype
-        if len(operands) != self.arity or any(o.dtype is not dtype for o in operands):
+        same = [each.dtype for each in operands].count(dtype)
+        if len(operands) != self.arity or same != self.arity:
             self.ill_typed(f"operands are {', '.join(map(str, operands))}")
-        if not ACCEPTS[self.accepts](dtype):
+        if dtype not in _ACCEPTED[self.accepts]:
             raise Failure(DtypeNotAccepted(function=self.name, given=first, accepts=self.accepts))
         shape = first.shape if len(operands) == 1 else joint_shape(self, facts, operands)
         result = self.result(dtype)
-        return (first if result is dtype and shape is first.shape else ArrayType(result, shape),)
+        for each in operands:  # most often one of these is the result's type
+            if each.shape is shape and result is dtype:
+                return (each,)
+        return (ArrayType(result, shape),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         with np.errstate(all="ignore"):

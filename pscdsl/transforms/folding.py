@@ -40,8 +40,9 @@ def fold(
     primitive: Primitive, inputs: Sequence[Atom], outputs: Sequence[Var], known: Known
 ) -> list[NDArray] | None:
     """The results of an equation, if they are to take its place; `known` grows by all found."""
-    if not all(_is_small(var.type) for var in outputs):
-        return None
+    for var in outputs:
+        if not _is_small(var.type):
+            return None
     operands: list[NDArray] = []
     for atom in inputs:
         array = literal_array(atom) if isinstance(atom, Literal) else known.get(atom)

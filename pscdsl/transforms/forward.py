@@ -11,6 +11,7 @@ from dataclasses import replace
 from pscdsl.ir import Atom, Block, Equation, Literal, Var
 from pscdsl.primitives.control import Scan, Switch, While
 from pscdsl.primitives.shaping import Broadcast
+from pscdsl.transforms.nesting import is_plain
 from pscdsl.transforms.straight import Scope, Straight, identity_of
 
 
@@ -20,7 +21,9 @@ class Forward(Straight):
     def equation(self, equation: Equation, scope: Scope) -> None:
         """Add an equation to a scope, or what takes its place."""
         primitive = equation.primitive
-        if isinstance(primitive, Scan):
+        if is_plain(primitive):
+            super().equation(equation, scope)
+        elif isinstance(primitive, Scan):
             self.scan(primitive, scope.use(equation.inputs), equation, scope)
         elif isinstance(primitive, While):
             self.while_loop(primitive, scope.use(equation.inputs), equation, scope)

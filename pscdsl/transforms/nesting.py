@@ -8,7 +8,6 @@ from typing import Any, TypeVar, cast
 
 from pscdsl.ir import Block, Function, walk
 from pscdsl.primitive import Primitive
-from pscdsl.primitives.elementwise import Elementwise
 
 P = TypeVar("P", bound=Primitive)
 
@@ -16,12 +15,18 @@ P = TypeVar("P", bound=Primitive)
 def callees(block: Block) -> Iterator[Function]:
     """The functions that a block and the blocks in it mention."""
     for equation in walk(block):
-        yield from functions_in(equation.primitive)
+        if not is_plain(equation.primitive):
+            yield from functions_in(equation.primitive)
 
 
 def functions_in(primitive: Primitive) -> Iterator[Function]:
     """The functions among the fields of a primitive."""
     return (part for part in _parts(primitive) if isinstance(part, Function))
+
+
+def is_plain(primitive: Primitive) -> bool:
+    """Whether primitives of this class never hold programs; most do not, and this is fast."""
+    return type(primitive).blocks is Primitive.blocks
 
 
 def holds_programs(primitive: Primitive) -> bool:
@@ -33,7 +38,7 @@ def rebuilt(
     primitive: P, block: Callable[[Block], Block], function: Callable[[Function], Function]
 ) -> P:
     """The primitive with other blocks and functions; itself if they are the same ones."""
-    if isinstance(primitive, Elementwise) or not is_dataclass(primitive):
+    if is_plain(primitive) or not is_dataclass(primitive):
         return primitive
 
     def change(value: object) -> object:
@@ -57,7 +62,7 @@ def rebuilt(
 
 
 def _parts(primitive: Primitive) -> Iterator[object]:
-    if isinstance(primitive, Elementwise) or not is_dataclass(primitive):
+    if is_plain(primitive) or not is_dataclass(primitive):
         return
     for each in fields(primitive):
         value: object = getattr(primitive, each.name)

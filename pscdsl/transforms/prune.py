@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.primitives.control import Scan, Switch, While
-from pscdsl.transforms.nesting import rebuilt
+from pscdsl.transforms.nesting import is_plain, rebuilt
 
 T = TypeVar("T")
 
@@ -46,6 +46,8 @@ class Pruner:
     def equation(self, equation: Equation, used: Collection[Atom]) -> Equation:
         """An equation, narrowed to those of its outputs that are used."""
         primitive = equation.primitive
+        if is_plain(primitive):
+            return equation
         if isinstance(primitive, Scan):
             return self.scan(primitive, equation, used)
         if isinstance(primitive, While):

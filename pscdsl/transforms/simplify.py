@@ -42,6 +42,6 @@ def simplify_block(block: Block, functions: dict[Function, Function] | None = No
         before = block
         block = Forward(functions or {}).block(block)
         block = Pruner().block(block)
-        if block is before:
-            break
+        if block is before or all(each.primitive.blocks() == () for each in block.equations):
+            break  # only where loops or choices have changed can there be more to find
     return block

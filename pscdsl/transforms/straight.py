@@ -15,7 +15,7 @@ from pscdsl.primitives.elementwise import Clamp, Elementwise, Select
 from pscdsl.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
 from pscdsl.transforms.folding import POINTWISE, Known, fold, fold_scalars, literal_of
 from pscdsl.transforms.identities import same_as, without_transposes
-from pscdsl.transforms.nesting import rebuilt
+from pscdsl.transforms.nesting import is_plain, rebuilt
 from pscdsl.typing.arrays import ArrayType
 
 _TAKE_SCALARS = (Elementwise, Select, Clamp)
@@ -86,7 +86,8 @@ class Straight:
             if self.repeated(equation, inputs, scope):
                 return
             inputs = _with_scalars(primitive, inputs, outputs[0], scope)
-        primitive = rebuilt(primitive, self.block, self._function)
+        if not is_plain(primitive):
+            primitive = rebuilt(primitive, self.block, self._function)
         self.plain(primitive, inputs, outputs, equation, scope)
 
     def _function(self, function: Function) -> Function:

@@ -40,15 +40,22 @@ class Call(Control, name="call"):
         if set(env) != set(function.dims) or len(env) != len(self.sizes):
             self.ill_typed(f"sizes given: {', '.join(env)}; taken: {', '.join(function.dims)}")
         body = function.body
-        wanted = [each.substitute(env) for each in body.in_types]
-        self.require(facts, "operands", operands, wanted)
+        known: dict[ArrayType, ArrayType] = {}  # many operands and results are of few types
+
+        def here(declared: ArrayType) -> ArrayType:
+            found = known.get(declared)
+            if found is None:
+                found = known[declared] = declared.substitute(env)
+            return found
+
+        self.require(facts, "operands", operands, [here(var.type) for var in body.params])
         required = [fact.substitute(env) for fact in function.facts.facts]
         for name, size in self.sizes:
             required.append(Fact("<=", function.facts.lower_bound(name), size))
         for fact in required:
             if not facts.proves(fact):
                 self.ill_typed(f"{fact} is not known to hold")
-        return tuple([each.substitute(env) for each in body.out_types])
+        return tuple([here(atom.type) for atom in body.results])
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return here.call(self.function, dict(self.sizes), operands)
