@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
+from pscdsl.call_sites import CallSite, call_site
 from pscdsl.custom import UserPrimitive
 from pscdsl.custom_derivatives import Ruled
 from pscdsl.errors import CheckError
 from pscdsl.frontend.definitions import Definition
+from pscdsl.frontend.loaded import abstract
 from pscdsl.frontend.transformations import gradients, jacobians, mapping, saving
-from pscdsl.frontend.transformations.derived import DerivedDefinition
+from pscdsl.frontend.transformations.derived import DerivedDefinition, Made
 from pscdsl.frontend.transformations.traced import Transformed
 from pscdsl.kernel import Kernel, kernel
 from pscdsl.typing.diagnostics import Failure
@@ -23,52 +24,116 @@ R = TypeVar("R")
 
 
 class DerivedKernel(Kernel[P, R]):
-    """A kernel that a transformation makes of another one."""
+    """A kernel that a transformation makes of a function."""
 
-    def __init__(self, base: Kernel[..., Any], make: Callable[[Definition], Transformed]) -> None:
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        name: str,
+        make: Callable[[Any], Transformed],
+        site: CallSite | None = None,
+    ) -> None:
         super().__init__(None)
-        self.base = base
+        self._fun = fun
+        self._transformation = name
         self._make = make
+        self._site = site
 
     @functools.cached_property
     def _derived(self) -> DerivedDefinition:
+        base = as_kernel(self._fun, self._transformation)
         try:
-            transformed = self._make(self.base.definition)
+            transformed = self._make(base.definition)
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
-        return DerivedDefinition(self.base.definition, transformed)
+        place = None if self._site is None else self._site.place()
+        if place is None:
+            return DerivedDefinition(base.definition, transformed)
+        name = str(transformed).removeprefix("psc.")
+        return DerivedDefinition(base.definition, transformed, Made(name, *place, place[1]))
 
     @property
     def definition(self) -> Definition:
         """What the front end knows of it."""
         return self._derived
 
+    @functools.cached_property
+    def _transformed(self) -> Transformed:
+        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…")))
 
-_KERNELS: WeakKeyDictionary[Callable[..., Any], Kernel[..., Any]] = WeakKeyDictionary()
-"""The kernels of plain functions, so that each is elaborated once."""
+    def __pscdsl_definition__(self) -> Any:
+        """In another kernel the function need not be typed; it is seen as its source has it."""
+        return self._transformed
+
+
+class _Kernels:
+    """The kernels that were made of a function, so that each is elaborated once."""
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
+        """Decorators copy what is kept with a function to another one."""
+        self.made: dict[object, Kernel[..., Any]] = {}
+
+    @classmethod
+    def of(cls, fun: object) -> _Kernels:
+        """Those of a function, which are kept as long as it is."""
+        found = getattr(fun, "__pscdsl_kernels__", None)
+        if not isinstance(found, _Kernels) or found.owner is not fun:
+            found = cls(fun)
+            try:
+                setattr(fun, "__pscdsl_kernels__", found)  # noqa: B010
+            except AttributeError:
+                pass  # it keeps nothing
+        return found
+
+    def get(self, key: object, make: Callable[[], Kernel[..., Any]]) -> Kernel[..., Any]:
+        """What was made before under a key, or is made now."""
+        try:
+            found = self.made.get(key)
+        except TypeError:
+            return make()  # the key cannot be hashed
+        if found is None:
+            found = self.made[key] = make()
+        return found
 
 
 def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
     """A kernel as it is; a typed function, also one with rules of its own, as one."""
     if isinstance(function, Kernel):
         return function  # pyright: ignore[reportUnknownVariableType]
-    plain = function.function if isinstance(function, Ruled | UserPrimitive) else function  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if isinstance(plain, Kernel | types.FunctionType):
-        found = _KERNELS.get(function)  # pyright: ignore[reportUnknownArgumentType]
-        if found is None:
-            made: Kernel[..., Any] = kernel(plain)  # pyright: ignore[reportUnknownArgumentType]
-            if plain is not function:
-                made = DerivedKernel[..., Any](made, lambda _: _call_of(function))
-            found = _KERNELS[function] = made
-        return found
+    if isinstance(function, types.FunctionType):
+        return _Kernels.of(function).get("kernel", lambda: kernel(function))
+    if isinstance(function, Ruled | UserPrimitive):
+        plain: Any = function.function  # pyright: ignore[reportUnknownMemberType]
+        if isinstance(plain, Kernel | types.FunctionType):
+            of_rules = functools.partial(_ruled_kernel, function, plain, name)
+            return _Kernels.of(function).get("kernel", of_rules)  # pyright: ignore[reportUnknownArgumentType]
     kind = type(function).__name__  # pyright: ignore[reportUnknownArgumentType]
     raise TypeError(f"psc.{name} takes a kernel, or a function with typed parameters, not a {kind}")
+
+
+def _ruled_kernel(function: Any, plain: Any, name: str) -> Kernel[..., Any]:
+    """The kernel of a function with rules of its own; `plain` says which types it has."""
+    return DerivedKernel(plain, name, lambda _: _call_of(function))
 
 
 def _call_of(function: Any) -> Transformed:
     """A function with rules of its own, as something that can be called."""
     definition = function.__pscdsl_definition__()
     return Transformed(definition.name, definition, definition.apply, called=definition.name)
+
+
+def _derived(
+    fun: Callable[P, Any], name: str, make: Callable[..., Transformed], *options: Any
+) -> Kernel[P, Any]:
+    """The kernel that a transformation makes of a function; the same one at the same place."""
+    if not callable(fun):
+        raise TypeError(f"psc.{name} takes a function, not {fun!r}")
+    site = call_site(__name__)
+    apply = lambda function: make(None, function, *options)  # noqa: E731  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
+    key = (name, options, repr(options), site)
+    found: Any = _Kernels.of(fun).get(key, lambda: DerivedKernel(fun, name, apply, site))  # pyright: ignore[reportUnknownArgumentType]
+    return cast("Kernel[P, Any]", found)
 
 
 def grad(
@@ -80,40 +145,35 @@ def grad(
     function returns (value, aux), and this (gradient, aux).  Of a complex argument z = x + iy the
     gradient is df/dx - i df/dy.
     """
-    base = as_kernel(fun, "grad")
-    return DerivedKernel(base, lambda d: gradients.grad(None, d, argnums, has_aux))
+    return _derived(fun, "grad", gradients.grad, argnums, has_aux)
 
 
 def value_and_grad(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
     """The value and the gradient: (value, gradient), or ((value, aux), gradient)."""
-    base = as_kernel(fun, "value_and_grad")
-    return DerivedKernel(base, lambda d: gradients.value_and_grad(None, d, argnums, has_aux))
+    return _derived(fun, "value_and_grad", gradients.value_and_grad, argnums, has_aux)
 
 
 def jacfwd(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
     """All derivatives, by forward mode: arrays of the result's shape, then the argument's."""
-    base = as_kernel(fun, "jacfwd")
-    return DerivedKernel(base, lambda d: jacobians.jacfwd(None, d, argnums, has_aux))
+    return _derived(fun, "jacfwd", jacobians.jacfwd, argnums, has_aux)
 
 
 def jacrev(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
     """All derivatives, by reverse mode: arrays of the result's shape, then the argument's."""
-    base = as_kernel(fun, "jacrev")
-    return DerivedKernel(base, lambda d: jacobians.jacrev(None, d, argnums, has_aux))
+    return _derived(fun, "jacrev", jacobians.jacrev, argnums, has_aux)
 
 
 def hessian(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
     """All second derivatives, forward over reverse."""
-    base = as_kernel(fun, "hessian")
-    return DerivedKernel(base, lambda d: jacobians.hessian(None, d, argnums, has_aux))
+    return _derived(fun, "hessian", jacobians.hessian, argnums, has_aux)
 
 
 def vmap(
@@ -124,8 +184,7 @@ def vmap(
     `in_axes` is the batch's axis in all arguments, or a tuple with an axis, a tree of axes, or
     None (the same for all rows) for each; `out_axes` where it stands in the results.
     """
-    base = as_kernel(fun, "vmap")
-    return DerivedKernel(base, lambda d: mapping.vmap(None, d, in_axes, out_axes, axis_size))
+    return _derived(fun, "vmap", mapping.vmap, in_axes, out_axes, axis_size)
 
 
 def checkpoint(
@@ -138,8 +197,7 @@ def checkpoint(
     """
     if fun is None:
         return functools.partial(checkpoint, policy=policy)
-    base = as_kernel(fun, "checkpoint")
-    return DerivedKernel[..., Any](base, lambda d: saving.checkpoint(None, d, policy))
+    return _derived(fun, "checkpoint", saving.checkpoint, policy)
 
 
 def stop_gradient(x: R) -> R:

@@ -76,6 +76,34 @@ def test_what_cannot_run_exits_with_2(arguments: list[str]) -> None:
     assert main(arguments) == 2
 
 
+MADE = f"""{HEADER}
+@psc.kernel
+def energy(x: f32["n"], k: f32) -> f32:
+    return k * np.sum(x * x) / 2
+
+
+force = psc.grad(energy)
+forces = psc.vmap(psc.grad(energy), in_axes=(0, None))
+"""
+
+
+def test_kernels_that_transformations_make_are_kernels(write: Write, capsys: Capture) -> None:
+    path = write(MADE)
+    assert main(["check", "--no-cache", "--show-types", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "program.py:11:1: force(x: f32[n], k: f32) -> f32[n]\n" in out
+    assert "program.py:12:1: forces(x: f32[batch n], k: f32) -> f32[batch n]\n" in out
+    assert main(["ir", f"{path}:force"]) == 0
+    assert capsys.readouterr().out.startswith("force[n](x: f32[n], k: f32) -> f32[n]\n")
+    assert main(["hlo", f"{path}:forces", "--dims", "n=3,batch=2"]) == 0
+    assert "tensor<2x3xf32>" in capsys.readouterr().out
+    run = ["run", f"{path}:forces", "--arg", "x=[[1.0, 2.0], [3.0, 4.0]]", "--arg", "k=10.0"]
+    assert main(run) == 0
+    assert capsys.readouterr().out == "f32[batch n]\n[[10. 20.]\n [30. 40.]]\n"
+    assert main(["ir", f"{path}:energie"]) == 2
+    assert "its kernels are: energy, force, forces" in capsys.readouterr().err
+
+
 def test_version(capsys: Capture) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("pscdsl ")

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pscdsl.evaluate import evaluate
-from pscdsl.frontend.check import check_source, find_kernels
+from pscdsl.frontend.check import check_source
 from pscdsl.frontend.files import Files
 from pscdsl.frontend.fixes.applying import fix_all
+from pscdsl.frontend.kernels import find_kernels
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.source import Source
 

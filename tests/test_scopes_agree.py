@@ -11,8 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from pscdsl.frontend.check import check_definition, check_source, find_kernels
+from pscdsl.frontend.check import check_definition, check_source
 from pscdsl.frontend.definitions import Definition, Excluded
+from pscdsl.frontend.kernels import find_kernels
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.source import Source
 from pscdsl.kernel import Kernel

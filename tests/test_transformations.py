@@ -132,7 +132,9 @@ def test_reverse_mode_needs_a_bound_and_says_who_asked() -> None:
 
 def test_untyped_functions_are_refused() -> None:
     with pytest.raises(TypeError, match=re.escape("psc.grad takes a kernel")):
-        psc.grad(np.sum)
+        psc.grad(np.sum)(np.ones(2))
+    with pytest.raises(TypeError, match=re.escape("psc.grad takes a function, not 3")):
+        psc.grad(3)  # type: ignore[arg-type]
     with pytest.raises(psc.CheckError, match="has no type"):
         psc.grad(lambda x: x)(1.0)
 

@@ -94,8 +94,12 @@ class RecordSpec:
     record: RecordName
     fields: tuple[tuple[str, Spec], ...]
     arguments: str = ""
+    spelled: bool = field(default=False, compare=False)
+    """Whether the fields are not those that the class declares, and are shown."""
 
     def __str__(self) -> str:
+        if self.spelled:
+            return f"{self.record.name}({', '.join(f'{n}: {each}' for n, each in self.fields)})"
         return f"{self.record.name}[{self.arguments}]" if self.arguments else self.record.name
 
 

@@ -57,7 +57,7 @@ def kernels(target: str) -> Iterator[Kernel[..., Any]]:
         try:
             yield load_kernel(path, name)
         except LookupError as problem:
-            raise Unusable(f"no kernel {name} in {path}") from problem
+            raise Unusable(str(problem)) from problem
         return
     names = [kernel.name for kernel in check_paths([path]).kernels]
     if not names:

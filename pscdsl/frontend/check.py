@@ -6,7 +6,7 @@ import ast
 import gc
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,15 +15,13 @@ from typing import Literal
 from pscdsl.findings.silencing import Examined, silence, together
 from pscdsl.findings.suppressions import Suppression, suppressions
 from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.files import Files, files_below
-from pscdsl.frontend.frames import Frame, Session
+from pscdsl.frontend.kernels import find_kernels, misused_decorators, unchecked_kernels
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.scope import StaticModule
-from pscdsl.frontend.source import FunctionStatement, Source, shown_path
+from pscdsl.frontend.source import Source, shown_path
 from pscdsl.frontend.values import Poisoned
 from pscdsl.report.cells import split_cell
-from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.limits import (
     ChoicesSampled,
     InternalError,
@@ -140,22 +138,25 @@ def check_module(module: StaticModule) -> CheckResult:
     for name, definition in find_kernels(module, diagnostics):
         checked.add(definition.closure.node)
         found, status = check_definition(definition)
-        span = definition.closure.source.span(definition.closure.node)
         diagnostics.extend(each.replaced(kernel=name) for each in found)
         revealed.extend(definition.revealed)
         if status == "ok":
             examined.update((each.path, each.line) for each in definition.entered)
-        place = _name_place(definition)
+        place = definition.name_place
         kernels.append(
-            KernelReport(name, span.path, place.line, place.column, status, shown(definition))
+            KernelReport(name, place.path, place.line, place.column, status, shown(definition))
         )
     diagnostics.extend(misused_decorators(module))
-    for node, name, reason in unchecked_kernels(module, checked):
-        span = module.source.span(node)
+    for each in unchecked_kernels(module, checked):
+        place = each.place
         diagnostics.append(
-            KernelNotChecked(kernel_name=name, reason=reason, span=span.head(3), kernel=name)
+            KernelNotChecked(
+                kernel_name=each.name, reason=each.reason, span=place, kernel=each.name
+            )
         )
-        kernels.append(KernelReport(name, span.path, span.line, span.column, "unchecked", "(…)"))
+        kernels.append(
+            KernelReport(each.name, place.path, place.line, place.column, "unchecked", "(…)")
+        )
     if diagnostics:
         from pscdsl.frontend.fixes import with_fixes
 
@@ -192,18 +193,10 @@ def comments_near(
     )
 
 
-def _name_place(definition: Definition) -> Span:
-    node, source = definition.closure.node, definition.closure.source
-    span = source.span(node)
-    if isinstance(node, ast.FunctionDef):
-        return replace(span, column=span.column + len("def "))
-    return span
-
-
 def shown(definition: Definition) -> str:
     """The signature as `check` prints it, with what was tried by examples."""
     try:
-        signature = definition.signature
+        signature = definition.shown()
     except Failure:
         return "(…)"
     tried = signature.enumerated()
@@ -216,7 +209,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
         choices = definition.signature.choices()
         if choices is None:
             reason = "what it leaves open besides sizes is known only at its calls"
-            span = definition.closure.source.span(definition.closure.node).head(3)
+            span = definition.head
             rewrite = "call it in a kernel, or name its values: `psc.Static[Literal[...]]`"
             note = KernelNotChecked(
                 kernel_name=definition.name, reason=reason, rewrite=rewrite, span=span
@@ -227,7 +220,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
             return [_internal(definition, "it has no program, and nothing was found")], status
         total = definition.signature.combinations()
         if total > len(choices):
-            place = definition.closure.source.span(definition.closure.node).head(3)
+            place = definition.head
             sampled = ChoicesSampled(
                 function=definition.name, tried=len(choices), total=total, span=place
             )
@@ -239,7 +232,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
     except Poisoned:
         return [_internal(definition, "its signature cannot be read")], "error"
     except RecursionError:
-        head = definition.closure.source.span(definition.closure.node).head(3)
+        head = definition.head
         return [NestedTooDeeply(what=f"kernel `{definition.name}`", span=head)], "error"
     except Exception as error:
         return [_internal(definition, f"{type(error).__name__}: {error}")], "error"
@@ -247,7 +240,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
 
 def _internal(definition: Definition, what: str) -> InternalError:
     """A failure of ours at a kernel; the check of the others goes on."""
-    span = definition.closure.source.span(definition.closure.node).head(3)
+    span = definition.head
     return InternalError(what=f"kernel `{definition.name}`: {what}", span=span)
 
 
@@ -280,141 +273,6 @@ def _check_choices(
             says = f"{found[key].choice}; `assert {precondition}` leaves it out"
             found[key] = found[key].replaced(choice=says)
     return list(found.values()), status
-
-
-def find_kernels(
-    module: StaticModule, diagnostics: list[Diagnostic]
-) -> Iterator[tuple[str, Definition]]:
-    """The kernels that a module defines, in order; findings on the way are collected."""
-    for name, bindings in module.bindings().items():
-        *earlier, last = [statement for _, statement in bindings]
-        for statement in earlier:  # a name that is bound again: each kernel counts
-            if isinstance(statement, FunctionStatement) and statement.decorator_list:
-                value = module.function(statement)
-                if isinstance(value, Definition):
-                    yield name, value
-        if not _may_be_kernel(last):
-            continue
-        try:
-            if isinstance(last, FunctionStatement) and len(module.names.of(name)) > 1:
-                value = module.function(last)  # in one of several branches
-            else:
-                value = module.own(name)
-        except Failure as failure:
-            if isinstance(last, FunctionStatement):
-                diagnostics.extend(failure.at(module.source.span(last)).diagnostics)
-            continue
-        if isinstance(last, ast.Assign) and not isinstance(value, Definition):
-            diagnostics.extend(_failed_kernel(module, last))
-        if isinstance(value, Definition) and value.closure.source is module.source:
-            yield name, value
-
-
-def _failed_kernel(module: StaticModule, statement: ast.Assign) -> Sequence[Diagnostic]:
-    """Why `f = psc.kernel(…)` makes no kernel; nothing if it is another call."""
-    frame = module.frame()
-    if not isinstance(statement.value, ast.Call):
-        return ()
-    function = evaluate(frame, statement.value.func)
-    if getattr(function, "name", "") != "pscdsl.kernel":
-        return ()
-    evaluate(frame, statement.value)
-    return frame.session.findings
-
-
-def _may_be_kernel(statement: ast.stmt) -> bool:
-    if isinstance(statement, FunctionStatement):
-        return bool(statement.decorator_list)
-    return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
-
-
-def misused_decorators(module: StaticModule) -> Iterator[Diagnostic]:
-    """Decorators of ours that have no meaning: `@psc.kernal`, `@psc.kernel(1)`, on a class."""
-    for node in statements(module.source.tree.body):
-        if not isinstance(node, FunctionStatement | ast.ClassDef):
-            continue
-        for decorator in node.decorator_list:
-            root: ast.expr = decorator
-            while isinstance(root, ast.Attribute | ast.Call):
-                root = root.func if isinstance(root, ast.Call) else root.value
-            if not isinstance(root, ast.Name) or not _is_ours(module, root.id):
-                continue
-            frame = Frame(Session(None), module.source, module)
-            value = evaluate(frame, decorator)
-            yield from frame.session.findings
-            if isinstance(node, ast.ClassDef) and getattr(value, "name", "") == "pscdsl.kernel":
-                finding = Unsupported(what="a class as a kernel", rewrite="decorate a function")
-                yield finding.at(module.source.span(decorator))
-
-
-def _is_ours(module: StaticModule, name: str) -> bool:
-    """Whether a module-level name is our package, or something imported from it."""
-    for _, statement in module.bindings().get(name, ()):
-        if isinstance(statement, ast.Import):
-            return any(
-                alias.name == "pscdsl" and (alias.asname or alias.name) == name
-                for alias in statement.names
-            )
-        if isinstance(statement, ast.ImportFrom):
-            return statement.module == "pscdsl" and not statement.level
-    return False
-
-
-INSIDE = "it is defined inside a function or class"
-DECORATED = "what another decorator makes of it is not known"
-NOT_RUN = "it stands in a branch that is not taken, or in a loop"
-
-
-def unchecked_kernels(
-    module: StaticModule, checked: set[ast.AST]
-) -> Iterator[tuple[FunctionStatement, str, str]]:
-    """Kernels that are known only at run time: those inside functions or classes, for instance.
-
-    `checked` has the functions that were checked.
-    """
-    frame = Frame(Session(None), module.source, module)
-    bound = {each for bindings in module.bindings().values() for _, each in bindings}
-
-    def is_kernel(node: FunctionStatement) -> bool:
-        for decorator in node.decorator_list:
-            value = evaluate(frame, decorator)
-            if getattr(value, "name", "") == "pscdsl.kernel":
-                return True
-        return False
-
-    def visit(
-        body: Sequence[ast.stmt], prefix: str, inside: bool
-    ) -> Iterator[tuple[FunctionStatement, str, str]]:
-        for node in body:
-            if isinstance(node, FunctionStatement):
-                if node not in checked and node.decorator_list and is_kernel(node):
-                    reason = DECORATED if node in bound else NOT_RUN
-                    yield node, prefix + node.name, INSIDE if inside else reason
-                yield from visit(node.body, f"{prefix}{node.name}.", True)
-            elif isinstance(node, ast.ClassDef):
-                yield from visit(node.body, f"{prefix}{node.name}.", True)
-            else:
-                for inner in inner_bodies(node):
-                    yield from visit(inner, prefix, inside)
-
-    yield from visit(module.source.tree.body, "", False)
-
-
-def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements and those in them."""
-    for node in body:
-        yield node
-        for inner in inner_bodies(node):
-            yield from statements(inner)
-
-
-def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks of a compound statement."""
-    for name in ("body", "orelse", "finalbody"):
-        yield getattr(node, name, [])
-    parts: Iterable[ast.AST] = (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))
-    for part in parts:
-        yield getattr(part, "body", [])
 
 
 def summary(results: Sequence[CheckResult]) -> CheckResult:

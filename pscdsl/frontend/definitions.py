@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pscdsl.builder import Builder, Program, Value, Weak
@@ -11,10 +12,11 @@ from pscdsl.frontend.annotations import spec_of
 from pscdsl.frontend.arguments import settle
 from pscdsl.frontend.calls import with_origins
 from pscdsl.frontend.expressions import evaluate
-from pscdsl.frontend.frames import MAX_STEPS, Frame, Session, session_of
+from pscdsl.frontend.frames import MAX_STEPS, Frame, Session, require_program, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.results import result_problems
+from pscdsl.frontend.source import Source
 from pscdsl.frontend.tracing import of_values, strong
 from pscdsl.frontend.values import Poisoned
 from pscdsl.ir import Function, Var
@@ -71,6 +73,34 @@ class Definition:
         self.entered: set[Span] = set()
         """The functions that were elaborated into it, itself included."""
         self._active: set[Choice] = set()
+
+    @property
+    def source(self) -> Source:
+        """The text that it stands in."""
+        return self.closure.source
+
+    @property
+    def span(self) -> Span:
+        """The place of the whole of it."""
+        return self.closure.source.span(self.closure.node)
+
+    @property
+    def head(self) -> Span:
+        """The keyword that begins the function."""
+        word = "async def" if isinstance(self.closure.node, ast.AsyncFunctionDef) else "def"
+        return self.span.head(len(word))
+
+    @property
+    def name_place(self) -> Span:
+        """The place of its name."""
+        span = self.span
+        if isinstance(self.closure.node, ast.FunctionDef):
+            return replace(span, column=span.column + len("def "))
+        return span
+
+    def shown(self) -> Signature:
+        """The signature for people: also with a result that is not declared, where it is known."""
+        return self.signature
 
     def frame(self) -> Frame:
         """A frame in which annotations and defaults are evaluated."""
@@ -137,7 +167,7 @@ class Definition:
         unknown = undetermined(signature)
         if unknown:
             finding = SizeNotDetermined(function=self.name, names=unknown)
-            raise Failure(finding.at(self._head()))
+            raise Failure(finding.at(self.head))
         return signature
 
     def instance(self, choice: Choice) -> Function:
@@ -162,7 +192,7 @@ class Definition:
         """What was found in an instance that is none the less a program."""
         from pscdsl.lint import findings
 
-        program, source = self._instances.get(choice), self.closure.source
+        program, source = self._instances.get(choice), self.source
         if not isinstance(program, Function):
             return ()
         if choice not in self._linted:
@@ -192,11 +222,11 @@ class Definition:
         facts = [fact.substitute(sizes) for fact in self._given_facts]
         for fact, given in zip(facts, self._given_facts, strict=True):
             if not fact.names() and not fact.holds({}):
-                raise Excluded(AssertionFails(condition=str(given)).at(self._head()))
+                raise Excluded(AssertionFails(condition=str(given)).at(self.head))
         return Assumptions(tuple(facts))
 
     def _elaborate_under(self, choice: Choice, facts: Assumptions) -> Function:
-        signature, node = self.signature, self.closure.node
+        signature = self.signature
         types = Instantiation(choice)
         program = Program(facts)
         session = Session(program, self.closure, self.most_steps)
@@ -215,11 +245,11 @@ class Definition:
             arguments[parameter.name] = unflatten(tree, iter(own))
         none: frozenset[str] = frozenset()
         known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
-        program.span = self.closure.source.span(node)
+        program.span = self.span
         try:
             result = self._run(session, arguments)
         except Failure as failure:
-            raise failure.at(self._head()) from None
+            raise failure.at(self.head) from None
         finally:
             self.steps += session.steps
             self.revealed.extend(program.revealed)
@@ -254,7 +284,7 @@ class Definition:
             body,
             tuple(declared),
             tree,
-            self.closure.source.span(node),
+            self.span,
         )
         reused = reused_keys(function, program.names, program.span)
         if reused:
@@ -308,12 +338,7 @@ class Definition:
             return source.span(node)
         if node.returns is not None:
             return source.span(node.returns)
-        return self._head()
-
-    def _head(self) -> Span:
-        """The keyword that begins the function."""
-        word = "async def" if isinstance(self.closure.node, ast.AsyncFunctionDef) else "def"
-        return self.closure.source.span(self.closure.node).head(len(word))
+        return self.head
 
     def _return_label(self) -> tuple[Label, ...]:
         node = self.closure.node
@@ -342,6 +367,7 @@ class Definition:
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The meaning of a call in another kernel: a call that stays a call."""
+        require_program(here, f"the kernel `{self.name}`")
         fit, operands = self.matched(here, args, kwargs)
         if fit.choice in self._active:
             raise Failure(RecursiveKernel(function=self.name))

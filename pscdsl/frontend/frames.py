@@ -11,7 +11,7 @@ from pscdsl.builder import Builder, Program
 from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.values import POISON, Poisoned
 from pscdsl.frontend.weights import require_small
-from pscdsl.typing.codes.language import UnknownName
+from pscdsl.typing.codes.language import NotStatic, UnknownName
 from pscdsl.typing.codes.language_evaluation import (
     TooLarge,
     TooManySteps,
@@ -71,6 +71,12 @@ def session_of(here: Builder | NoProgram) -> Session:
     session = here.program.session
     assert isinstance(session, Session)
     return session
+
+
+def require_program(here: Builder | NoProgram, what: str) -> None:
+    """Refuse to compute with arrays where only static values can be computed."""
+    if isinstance(here, NoProgram):
+        raise Failure(NotStatic(what=f"what {what} returns outside of a kernel"))
 
 
 @contextmanager

@@ -23,6 +23,8 @@ from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import LOADING, builtin, known_module, known_names
 from pscdsl.frontend.source import Source
+from pscdsl.frontend.transformations.derived import derived_kernel
+from pscdsl.frontend.transformations.traced import Transformed
 from pscdsl.frontend.values import (
     POISON,
     Applicable,
@@ -349,6 +351,8 @@ def make_kernel(here: Any, function: Any = None, **options: Any) -> Any:
     """`@psc.kernel`."""
     if function is None:
         return StaticFunction("pscdsl.kernel", make_kernel)
+    if isinstance(function, Transformed) and not options:
+        return function if isinstance(here, Builder) else derived_kernel(function)
     if options or not isinstance(function, Closure | Definition):
         problem = "takes one function, written in Python"
         raise Failure(BadArguments(function="psc.kernel", problem=problem))

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pscdsl.evaluate import evaluate
-from pscdsl.frontend.check import find_kernels
 from pscdsl.frontend.definitions import Definition
+from pscdsl.frontend.kernels import find_kernels
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.source import Source
 from pscdsl.ir import Function

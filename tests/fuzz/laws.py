@@ -17,8 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from pscdsl.evaluate import evaluate
-from pscdsl.frontend.check import CheckResult, check_source, find_kernels
+from pscdsl.frontend.check import CheckResult, check_source
 from pscdsl.frontend.definitions import Definition, Excluded
+from pscdsl.frontend.kernels import find_kernels
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.source import Source
 from pscdsl.ir import Function

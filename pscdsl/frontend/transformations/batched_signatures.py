@@ -25,7 +25,7 @@ from pscdsl.typing.signatures import (
 )
 
 
-def batched_signature(in_axes: Any, signature: Signature) -> Signature:
+def batched_signature(in_axes: Any, out_axes: Any, signature: Signature) -> Signature:
     """The signature over a batch; its size gets a name that is not taken."""
     taken = set(signature.size_names())
     called = "batch"
@@ -42,7 +42,12 @@ def batched_signature(in_axes: Any, signature: Signature) -> Signature:
         replace(p, spec=_batched(p.spec, by_name.get(p.name, 0), size, p.name))
         for p in signature.parameters
     )
-    return replace(signature, parameters=parameters)
+    result = signature.result
+    try:
+        result = None if result is None else _batched(result, out_axes, size, "the result")
+    except Failure:
+        result = None  # whoever makes the results says what is wrong
+    return replace(signature, parameters=parameters, result=result)
 
 
 def _batched(spec: Spec, axes: Any, size: Dim, where: str) -> Spec:
@@ -69,7 +74,7 @@ def _batched(spec: Spec, axes: Any, size: Dim, where: str) -> Spec:
     if isinstance(spec, TupleSpec):
         return TupleSpec(new)
     names = [each for each, _ in spec.fields]
-    return replace(spec, fields=tuple(zip(names, new, strict=True)))
+    return replace(spec, fields=tuple(zip(names, new, strict=True)), spelled=True)
 
 
 def _inserted(spec: ArraySpec, axis: Any, size: Dim, where: str) -> tuple[Any, ...]:

@@ -3,34 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pscdsl.builder import Builder
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.frames import Session
+from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.results import result_problems
+from pscdsl.frontend.source import Source
+from pscdsl.frontend.transformations.result_specs import spec_of_type
+from pscdsl.frontend.transformations.rules import RuledFunction
 from pscdsl.frontend.transformations.traced import Transformed
+from pscdsl.frontend.values import Poisoned
+from pscdsl.ir import Function
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.signatures import Choice, Signature
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.signatures import Choice, Signature, Spec
+from pscdsl.typing.spans import Span
+
+
+@dataclass(frozen=True)
+class Made:
+    """Where a transformation is written: `slope = psc.grad(loss)`."""
+
+    name: str
+    source: Source
+    span: Span
+    """The place of the transformation."""
+    name_place: Span
+    """The place of the name that it gets."""
 
 
 class DerivedDefinition(Definition):
     """What a transformation makes of a kernel: a kernel, with the preconditions of the first."""
 
-    def __init__(self, base: Definition, transformed: Transformed) -> None:
+    def __init__(
+        self, base: Definition, transformed: Transformed, made: Made | None = None
+    ) -> None:
         super().__init__(base.closure)
         self.base = base
         self.transformed = transformed
-        self.name = str(transformed).removeprefix("psc.")
+        self.made = made
+        self.name = made.name if made is not None else str(transformed).removeprefix("psc.")
+
+    @property
+    def source(self) -> Source:
+        """The text that the transformation stands in, if that is known."""
+        return super().source if self.made is None else self.made.source
+
+    @property
+    def span(self) -> Span:
+        """The place of the transformation, if that is known."""
+        return super().span if self.made is None else self.made.span
+
+    @property
+    def head(self) -> Span:
+        """The place that findings about the transformation itself have."""
+        return super().head if self.made is None else self.made.span
+
+    @property
+    def name_place(self) -> Span:
+        """The place of the name that it was given."""
+        return super().name_place if self.made is None else self.made.name_place
 
     @property
     def signature(self) -> Signature:
         """The parameters of the base, as the transformation changes them; the result is open."""
-        own = self.transformed.signature(self.base.signature)
-        return replace(own, name=self.name, result=None)
+        return replace(self.expected, result=None)
+
+    @cached_property
+    def expected(self) -> Signature:
+        """The signature with the result that the transformation says, if it says one."""
+        base = self.base
+        declared = base.expected if isinstance(base, DerivedDefinition) else base.signature
+        try:
+            return replace(self.transformed.signature(declared), name=self.name)
+        except Failure as failure:
+            raise failure.at(self.head) from None
+
+    def shown(self) -> Signature:
+        """The signature with the type of the result, as far as it can be written down."""
+        signature = self.expected
+        programs = self._programs(signature)
+        result = signature.result
+        if not programs or not all(_fits(result, signature, *each) for each in programs):
+            result = None
+        if result is None and len(programs) == 1:
+            result = spec_of_type(programs[0][1].result)
+        return replace(signature, result=result)
+
+    def _programs(self, signature: Signature) -> list[tuple[Choice, Function]]:
+        found: list[tuple[Choice, Function]] = []
+        for choice in signature.choices() or ():
+            instance = self._instances.get(choice)
+            if isinstance(instance, Function):
+                found.append((choice, instance))
+        return found
 
     def _assumed(self, choice: Choice) -> Assumptions:
-        return self.base.instance(choice).facts
+        base = self.base
+        while isinstance(base, DerivedDefinition):
+            base = base.base
+        return base.instance(choice).facts
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
         assert session.program is not None
@@ -42,16 +118,54 @@ class DerivedDefinition(Definition):
                 kwargs[parameter.name] = value
             else:
                 args.append(value)
-        return self.transformed.apply(session.program.current, args, kwargs)
+        says = "" if self.made is None else "is made here"
+        return self.transformed.applied(session.program.current, args, kwargs, says)
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """In a kernel, the transformation at the place of the call."""
         return self.transformed.apply(here, args, kwargs)
 
 
-def derived(transformed: Transformed) -> DerivedDefinition | None:
-    """The kernel that a transformation makes; None if what it transforms is none."""
-    base: object = transformed.function
-    if isinstance(base, Transformed):
-        base = derived(base)
-    return DerivedDefinition(base, transformed) if isinstance(base, Definition) else None
+def _fits(result: Spec | None, signature: Signature, choice: Choice, made: Function) -> bool:
+    """Whether a program returns what a specification says."""
+    if result is None or made.result is None:
+        return False
+    wanted = signature.result_type(choice, made.result)
+    return not result_problems(made.facts, made.name, made.result, wanted)
+
+
+def derived(transformed: Transformed, made: Made | None = None) -> DerivedDefinition | None:
+    """The kernel that a transformation makes; None if what it transforms has no signature."""
+    base = signed(transformed.function)
+    return None if base is None else DerivedDefinition(base, transformed, made)
+
+
+def derived_kernel(transformed: Transformed) -> Definition | Transformed:
+    """What `psc.kernel` makes of it; a Failure if what it transforms should have a signature."""
+    found = derived(transformed)
+    if found is not None:
+        return found
+    inner: object = transformed
+    while isinstance(inner, Transformed | RuledFunction):
+        inner = inner.function
+    if isinstance(inner, Closure):
+        Definition(inner).signature  # noqa: B018  says what is not declared
+    return transformed
+
+
+def signed(function: object) -> Definition | None:
+    """The kernel whose signature a function has; None if its parameters are not declared."""
+    if isinstance(function, Definition):
+        return function
+    if isinstance(function, Transformed):
+        return derived(function)
+    if isinstance(function, RuledFunction):
+        return signed(function.function)
+    if isinstance(function, Closure):
+        found = Definition(function)
+        try:
+            return found if found.signature.parameters else None
+        except (Failure, Poisoned):
+            return None
+    inner = getattr(function, "definition", None)  # of a primitive of the user's own
+    return inner if isinstance(inner, Definition) else None

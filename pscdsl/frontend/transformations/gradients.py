@@ -8,6 +8,10 @@ from typing import Any
 from pscdsl.builder import Builder
 from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.transformations.options import Options, transformed
+from pscdsl.frontend.transformations.result_specs import (
+    gradient_signature,
+    value_and_gradient_signature,
+)
 from pscdsl.frontend.transformations.traced import Transformed, name_of
 from pscdsl.transforms.linearize import linearize
 from pscdsl.typing.codes.control_derivatives import NotAScalar
@@ -17,14 +21,14 @@ from pscdsl.typing.trees import paths
 
 def grad(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """The gradient of a function of one real result."""
-    return transformed(_run, "grad", fun, argnums, has_aux)
+    return transformed(_run, gradient_signature, "grad", fun, argnums, has_aux)
 
 
 def value_and_grad(
     here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False
 ) -> Transformed:
     """The value and the gradient."""
-    return transformed(_run, "value_and_grad", fun, argnums, has_aux)
+    return transformed(_run, value_and_gradient_signature, "value_and_grad", fun, argnums, has_aux)
 
 
 def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.forward_mode import require_forward
 from pscdsl.frontend.transformations.options import Options, transformed
+from pscdsl.frontend.transformations.result_specs import jacobian_signature
 from pscdsl.frontend.transformations.traced import Traced, Transformed
 from pscdsl.interpreters.batching import batch, repeated
 from pscdsl.interpreters.jvp import Mask
@@ -25,19 +26,22 @@ from pscdsl.typing.trees import Type, leaves
 
 def jacfwd(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """All derivatives, a column at a time: for few inputs and many results."""
-    return transformed(_run, "jacfwd", fun, argnums, has_aux)
+    return transformed(_run, jacobian_signature, "jacfwd", fun, argnums, has_aux)
 
 
 def jacrev(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """All derivatives, a row at a time: for many inputs and few results."""
-    return transformed(_run, "jacrev", fun, argnums, has_aux)
+    return transformed(_run, jacobian_signature, "jacrev", fun, argnums, has_aux)
 
 
 def hessian(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
     """All second derivatives: forward over reverse mode."""
-    inner = transformed(_run, "jacrev", fun, argnums, has_aux)
-    made = transformed(_run, "jacfwd", inner, argnums, has_aux)
-    return Transformed("hessian", applicable(fun, "psc.hessian"), made.run)
+    inner = transformed(_run, jacobian_signature, "jacrev", fun, argnums, has_aux)
+    made = transformed(_run, jacobian_signature, "jacfwd", inner, argnums, has_aux)
+    function = applicable(fun, "psc.hessian")
+    return Transformed(
+        "hessian", function, made.run, lambda own: made.signature(inner.signature(own))
+    )
 
 
 def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

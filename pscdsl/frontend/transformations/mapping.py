@@ -30,7 +30,7 @@ def vmap(
     """The function over a batch: each argument along one of its axes, or the same for all."""
     function = applicable(fun, "psc.vmap")
     run = partial(_run, function, in_axes, out_axes, axis_size)
-    return Transformed("vmap", function, run, partial(batched_signature, in_axes))
+    return Transformed("vmap", function, run, partial(batched_signature, in_axes, out_axes))
 
 
 def _run(

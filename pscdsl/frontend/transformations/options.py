@@ -15,6 +15,7 @@ from pscdsl.interpreters.jvp import has_tangent
 from pscdsl.narrowing import is_sequence
 from pscdsl.typing.codes.control_derivatives import BadArgnums, NoTangent
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.signatures import Signature
 from pscdsl.typing.trees import Type, paths
 
 
@@ -75,7 +76,15 @@ class Options:
 Run = Callable[[Options, Builder, Sequence[Any], Mapping[str, Any]], Any]
 
 
-def transformed(run: Run, name: str, fun: Any, argnums: Any, has_aux: bool) -> Transformed:
+def transformed(
+    run: Run,
+    signature: Callable[[Any, bool, Signature], Signature],
+    name: str,
+    fun: Any,
+    argnums: Any,
+    has_aux: bool,
+) -> Transformed:
     """The function that `run` makes of another one."""
     options = Options(name, applicable(fun, f"psc.{name}"), argnums, has_aux)
-    return Transformed(name, options.function, partial(run, options))
+    typed = partial(signature, argnums, has_aux)
+    return Transformed(name, options.function, partial(run, options), typed)

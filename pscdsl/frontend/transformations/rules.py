@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pscdsl.builder import Builder, Value
-from pscdsl.frontend.frames import inner_block
+from pscdsl.frontend.frames import inner_block, require_program
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import applicable, of_values, strong
@@ -123,6 +123,7 @@ class RuledFunction:
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """One equation, which knows how it is differentiated."""
+        require_program(here, f"`{self.name}`")
         rules = self.given_rules()
         args = self._positional(args, kwargs)
         varying = [place for place in range(len(args)) if place not in self.nondiff_argnums]

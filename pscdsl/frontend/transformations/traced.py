@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
-from pscdsl.frontend.frames import inner_block
+from pscdsl.frontend.frames import inner_block, require_program
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import Attempt, of_values, strong
 from pscdsl.frontend.values import Applicable, Poison, Poisoned
 from pscdsl.ir import Block
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import Signature
+from pscdsl.typing.spans import NOWHERE
 from pscdsl.typing.trees import Type
 
 
@@ -38,6 +39,13 @@ class Transformed:
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The meaning of a call, at the place of the call."""
+        require_program(here, f"`{self}`")
+        return self.applied(here, args, kwargs, "is called here")
+
+    def applied(
+        self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any], says: str
+    ) -> Any:
+        """The same; `says` is what findings that are elsewhere say of this place, if anything."""
         program = here.program
         place = program.span
         try:
@@ -47,18 +55,21 @@ class Transformed:
                 d.replaced(asked=str(self)) if getattr(d, "asked", None) == "" else d
                 for d in failure.diagnostics
             ]
-            label = Label(place, f"`{self}` is called here")
+            if not says:
+                raise Failure(*asked) from None
+            label = Label(place, f"`{self}` {says}")
             raise Failure(*[_labelled(d, label) for d in asked]) from None
         finally:
             program.span = place
 
 
-def _labelled(finding: Any, label: Label) -> Any:
-    away = finding.span.path and (finding.span.path, finding.span.line) != (
-        label.span.path,
-        label.span.line,
-    )
-    return finding.labelled(label) if away else finding
+def _labelled(finding: Diagnostic, label: Label) -> Diagnostic:
+    """A finding with a label; what is said of its own line, or of that place already, is enough."""
+    own, place = finding.span, label.span
+    if own is NOWHERE or (own.path, own.line) == (place.path, place.line):
+        return finding
+    others = tuple([each for each in finding.labels if each.span != place])
+    return finding.replaced(labels=(*others, label))
 
 
 def name_of(function: object) -> str:

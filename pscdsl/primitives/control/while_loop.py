@@ -12,6 +12,8 @@ from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.control.base import Control, block_cost
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control_derivatives import UnboundedReverse
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL
 
@@ -79,6 +81,12 @@ class While(Control, name="while"):
         from pscdsl.primitives.control.while_split import split
 
         return split(self, cut, operands)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        """Loops with a bound are scans by now."""
+        raise Failure(UnboundedReverse())
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size

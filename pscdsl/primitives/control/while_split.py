@@ -8,6 +8,7 @@ steps, and the late one computes each stretch between them once more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isqrt
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from pscdsl.primitives.dynamic_slicing import DynamicUpdate
 from pscdsl.primitives.elementwise import less, minimum
 from pscdsl.primitives.shaping import Reshape
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.control_derivatives import UnboundedReverse
-from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
 
@@ -48,11 +47,13 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
     late_ones = [var for var, late in zip(asked, late_carry, strict=True) if late]
     if any(map(cut.is_late, by_cond)) or not decides.isdisjoint(late_ones):
         return cut.late.bind(loop, [cut.later(each) for each in operands])
-    if loop.bound is None:
-        raise Failure(UnboundedReverse())
     saving = Saving(halves, cut, captured, carry, [])
     kept = [var for var, late in zip(asked, late_carry, strict=True) if not late]
     cond = Block((*loop.cond.params[: len(by_cond)], *kept), loop.cond.equations, loop.cond.results)
+    if loop.bound is None:
+        again = cut.late.bind(loop, [cut.later(each) for each in operands])
+        moving = [v for v, late in zip(again, late_carry, strict=True) if late]
+        return halves.merged(_alone(loop, cond, by_cond, saving), moving)
     starts = [v for v, late in zip(carry, late_carry, strict=True) if late]
     rows = saving.early.out_types[len(saving.carry) :]
     every = loop.every if loop.every is not None else stretch(loop.bound, rows)
@@ -61,6 +62,17 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
     else:
         found, last = _checkpoints(loop.bound, every, cond, by_cond, saving, starts)
     return halves.merged(found, last)
+
+
+def _alone(loop: While, cond: Block, by_cond: Sequence[Value], saving: Saving) -> tuple[Value, ...]:
+    """The early half of a loop of which nothing can be saved: the late one runs all of it again.
+
+    So forward mode needs no bound; there is none to run it backwards (see `While.transpose`).
+    """
+    early = saving.early
+    body = Block(early.params, early.equations, early.results[: len(saving.carry)])
+    alone = replace(loop, cond=cond, body=body, body_captured=len(saving.captured))
+    return saving.cut.early.bind(alone, [*by_cond, *saving.captured, *saving.carry])
 
 
 def stretch(bound: Size, rows: Sequence[ArrayType]) -> Size:

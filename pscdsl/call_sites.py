@@ -1,0 +1,42 @@
+"""Where a call of one of our functions stands in the source of whoever makes it."""
+
+from __future__ import annotations
+
+import sys
+import types
+from dataclasses import dataclass, field
+from typing import Any
+
+from pscdsl.frontend.source import Source, runtime_source
+from pscdsl.typing.spans import Span
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """An instruction of loaded code; two calls from the same place are equal."""
+
+    code: types.CodeType
+    instruction: int
+    namespace: dict[str, Any] = field(compare=False, repr=False)
+
+    def place(self) -> tuple[Source, Span] | None:
+        """The text that it stands in and where; None if there is no text."""
+        source = runtime_source(self.code.co_filename, self.namespace)
+        positions = list(self.code.co_positions())[self.instruction // 2]
+        line, last, first, end = positions
+        if source is None or line is None or line > len(source.lines):
+            return None
+        path, row = source.locate(line)
+        last = line if last is None else last
+        if first is None or end is None:
+            return source, Span(path, row, 1, row, len(source.lines[line - 1]) + 1)
+        columns = source.column(line, first), source.column(last, end)
+        return source, Span(path, row, columns[0], row + last - line, columns[1])
+
+
+def call_site(module: str) -> CallSite:
+    """The innermost call that does not come from the module of this name."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and frame.f_globals.get("__name__") == module:
+        frame = frame.f_back
+    return CallSite(frame.f_code, frame.f_lasti, frame.f_globals)
