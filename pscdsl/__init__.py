@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pscdsl import numpy, random
+from pscdsl import numpy, random, special
 from pscdsl.arrays import (
     Array,
     Bool,
@@ -129,6 +129,7 @@ __all__ = [
     "reveal_type",
     "scan",
     "scope",
+    "special",
     "stop_gradient",
     "switch",
     "top_k",

@@ -13,7 +13,6 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import Float
 from pscdsl.stdlib.precision import widened
-from pscdsl.stdlib.special import normal_cdf
 
 SELU_ALPHA = 1.6732632423543772
 """Slope of `selu` at large negative arguments, over `SELU_SCALE`."""
@@ -99,7 +98,7 @@ def gelu(x: Float["*s"]) -> Float["*s"]:
 
     Hendrycks, Gimpel 2016, exact; `gelu_tanh` is their approximation.
     """
-    return x * normal_cdf(x)
+    return x * psc.special.ndtr(x)
 
 
 @psc.kernel

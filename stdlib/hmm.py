@@ -2,7 +2,7 @@
 
 The recursions are those of Rabiner, "A tutorial on hidden Markov models and selected
 applications in speech recognition", Proceedings of the IEEE 77 (1989), with sums of probabilities
-done by `logsumexp`, so that long sequences do not vanish.
+done by `psc.special.logsumexp`, so that long sequences do not vanish.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import Float, Int, i32
 from pscdsl.stdlib.activations import softmax
-from pscdsl.stdlib.reductions import logsumexp
 
 
 class HMM(psc.Record, dims="s o"):
@@ -43,7 +42,7 @@ def log_emissions(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 @psc.kernel
 def log_likelihood(p: HMM["s o"], observations: Int["t"]) -> Float:
     """The log-probability of the observations, whatever the states were."""
-    return logsumexp(forward(p, observations)[-1])
+    return psc.special.logsumexp(forward(p, observations)[-1])
 
 
 @psc.kernel
@@ -52,7 +51,8 @@ def forward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
     emissions = log_emissions(p, observations)
 
     def step(message: Float["s"], emission: Float["s"]) -> tuple[Float["s"], Float["s"]]:
-        message = logsumexp((message[:, None] + p.log_transition).T) + emission
+        joint = message[:, None] + p.log_transition
+        message = psc.special.logsumexp(joint, axis=0) + emission
         return message, message
 
     first = p.log_start + emissions[0]
@@ -67,7 +67,7 @@ def backward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
     emissions = log_emissions(p, observations)
 
     def step(message: Float["s"], emission: Float["s"]) -> tuple[Float["s"], Float["s"]]:
-        message = logsumexp(p.log_transition + emission + message)
+        message = psc.special.logsumexp(p.log_transition + emission + message, axis=1)
         return message, message
 
     last = np.zeros_like(p.log_start)
@@ -94,7 +94,7 @@ def posterior_transitions(p: HMM["s o"], observations: Int["t"]) -> Float["t-1 s
     before = forward(p, observations)
     after = log_emissions(p, observations) + backward(p, observations)
     joint = before[:-1, :, None] + p.log_transition + after[1:, None, :]
-    return np.exp(joint - logsumexp(before[-1]))
+    return np.exp(joint - psc.special.logsumexp(before[-1]))
 
 
 @psc.kernel

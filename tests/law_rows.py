@@ -141,6 +141,7 @@ class Row:
     chosen      results that routines choose among equally good ones, by phases that derivatives do
                 not follow; what derivatives say of these results is not compared
     refused     whether it has no derivative, because of results that are chosen
+    held        operands in which it has no derivative
     """
 
     primitive: Primitive
@@ -154,6 +155,7 @@ class Row:
     smooth: Domain | tuple[Domain, ...] | None = None
     chosen: tuple[int, ...] = ()
     refused: bool = False
+    held: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.env().items())

@@ -15,6 +15,7 @@ from pscdsl.primitives.elementwise import (
     Elementwise,
     Select,
 )
+from pscdsl.primitives.special import SPECIAL
 from pscdsl.typing import dims, dtypes
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import ALL, BOOL, DType
@@ -146,6 +147,8 @@ def _row(primitive: Elementwise, operands: tuple[ArrayType, ...]) -> Row:
 
 def _table() -> Iterator[Row]:
     for primitive in TABLE.values():
+        if primitive in SPECIAL:  # with rows of their own
+            continue
         for dtype in filter(ACCEPTS[primitive.accepts], ALL):
             vector, scalar = ArrayType(dtype, (N,)), ArrayType(dtype)
             yield _row(primitive, (vector,) * primitive.arity)

@@ -144,10 +144,15 @@ def cases_of(primitive: str) -> list[Case]:
             continue
         operands = wider.draw_smooth(np.random.default_rng(1))
         block = block_of(wider)
-        active = tuple(map(has_tangent, block.in_types))
+        active = active_in(wider, block)
         key = (repr(wider), wider.facts)
         found.setdefault(key, Case(wider, block, operands, active))
     return list(found.values())
+
+
+def active_in(row: Row, block: Block) -> Mask:
+    """Which operands are moved: those with tangents in which there is a derivative."""
+    return tuple([has_tangent(t) and i not in row.held for i, t in enumerate(block.in_types)])
 
 
 OF_THEIR_OWN = (StopGradient, CustomVjp)
@@ -171,12 +176,15 @@ def reversible(primitive: str) -> Iterator[Case]:
             yield case
 
 
-def tangents(case: Case, types: Sequence[ArrayType], arrays: Sequence[NDArray]) -> list[NDArray]:
-    """Directions, one for each array that has a tangent."""
+def tangents(
+    case: Case, types: Sequence[ArrayType], arrays: Sequence[NDArray], active: Mask | None = None
+) -> list[NDArray]:
+    """Directions, one for each array that has a tangent, or is active."""
     rng = np.random.default_rng(2)
     found: list[NDArray] = []
-    for type_, array in zip(types, arrays, strict=True):
-        if has_tangent(type_):
+    moving = active or tuple(map(has_tangent, types))
+    for type_, array, moves in zip(types, arrays, moving, strict=True):
+        if moves:
             direction = np.asarray(rng.normal(size=array.shape)).astype(array.dtype)
             if type_.dtype.is_complex:
                 direction = direction + np.asarray(1j * rng.normal(size=array.shape))
@@ -243,6 +251,10 @@ def test_derivatives_that_are_refused(primitive: str) -> None:
         if case.row.refused:
             with pytest.raises(Failure):
                 derivative(case)
+        for index in case.row.held:
+            active = tuple(i == index for i in range(len(case.active)))
+            with pytest.raises(Failure):
+                jvp_block(case.row.facts, case.block, active)
 
 
 def derivative(case: Case) -> tuple[Block, list[NDArray]]:
@@ -250,7 +262,7 @@ def derivative(case: Case) -> tuple[Block, list[NDArray]]:
     wanted = tuple(map(has_tangent, case.block.out_types))
     block, kept = jvp_block(case.row.facts, case.block, case.active, wanted)
     assert kept == wanted, (case.row, kept)
-    return block, tangents(case, case.block.in_types, case.operands)
+    return block, tangents(case, case.block.in_types, case.operands, case.active)
 
 
 @pytest.mark.parametrize("primitive", COVERED)
@@ -303,7 +315,7 @@ def test_second_derivatives_are_limits_of_differences_of_the_first(primitive: st
         active = (*case.active, *(False for _ in directions))
         wanted = tuple(map(has_tangent, first.out_types))
         second, _ = jvp_block(case.row.facts, first, active, wanted)
-        others = tangents(case, case.block.in_types, case.operands)
+        others = tangents(case, case.block.in_types, case.operands, case.active)
         found = iter(case.run(second, [*operands, *others])[len(first.results) :])
         limits = differences(case, first, operands, active, others)
         assert_settled(case, first, found, limits, 2e-4)
@@ -383,10 +395,10 @@ def test_derivatives_of_batches(primitive: str) -> None:
         operands = batch_operands(case, batched)
         over, kept = batch_block(case.row.facts, case.block, batched, name("batch"))
         assert any(kept), case.row
-        active = tuple(map(has_tangent, over.in_types))
+        active = active_in(case.row, over)
         wanted = tuple(map(has_tangent, over.out_types))
         block, _ = jvp_block(case.row.facts, over, active, wanted)
-        directions = tangents(case, over.in_types, operands)
+        directions = tangents(case, over.in_types, operands, active)
         found = iter(case.run(block, [*operands, *directions], batched=True)[len(over.results) :])
         limits = differences(case, over, operands, active, directions, batched=True)
         assert_settled(case, over, found, limits)

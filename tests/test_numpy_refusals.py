@@ -24,9 +24,9 @@ from tests.numpy_differential import meaning
 register_all()
 
 MODULES = (
-    "calculus convolution cumulative einsum factorisations fourier frequencies histograms "
-    "least_squares linear mapping moments norms polynomials products quantiles reductions "
-    "searching sliding sorting statistics systems ufunc_methods"
+    "calculus convolution cumulative einsum elementwise exponentials factorisations fourier "
+    "frequencies histograms least_squares linear mapping moments norms polynomials products "
+    "quantiles reductions searching sliding sorting statistics systems ufunc_methods"
 ).split()
 FUNCTIONS = [
     each

@@ -36,8 +36,11 @@ KNOWN_MODULES = frozenset(
         "pscdsl",
         "pscdsl.numpy",
         "pscdsl.random",
+        "pscdsl.special",
         "pyrsistent",
         "pyrsistent.typing",
+        "scipy",
+        "scipy.special",
         "typeguard",
         "typing",
         "typing_extensions",
@@ -48,6 +51,10 @@ LOADING = frozenset("__name__ __file__ __package__ __spec__ __path__ __loader__"
 _SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
 _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
 """Modules of types: each of their names stands for itself."""
+_KNOWN_IN_PARTS = frozenset(
+    "collections dataclasses functools math operator scipy scipy.special typeguard".split()
+)
+"""Modules with names that have no meaning here."""
 PLANNED = frozenset(
     "associative_scan checkpoint compile_all custom_jvp custom_vjp grad hessian jacfwd jacrev jvp "
     "linearize load map_reduce stop_gradient value_and_grad vjp vmap".split()
@@ -97,7 +104,7 @@ def known_attribute(module: KnownModule, name: str) -> Any:
         return KnownModule(_SAME_AS.get(qualified, qualified))
     if module.name in _TRANSPARENT or qualified in _MARKERS:
         return Marker(qualified)
-    if module.name in ("functools", "operator", "collections", "dataclasses", "math", "typeguard"):
+    if module.name in _KNOWN_IN_PARTS:
         return External(qualified)
     if module.name.split(".")[0] == "numpy":
         return _unknown_numpy(module, name)

@@ -275,23 +275,28 @@ _ITERATORS: dict[type, str] = {
 }
 
 
-_IDENTITIES: dict[int, tuple[Any, Any]] = {}
-
-
 def _by_identity(value: Any) -> Any:
     """The meaning of an object that a known module holds."""
-    if not _IDENTITIES:
-        for qualified, meaning in [*MEANINGS.items(), *_types()]:
-            module, _, attribute = qualified.partition(".")
-            real: Any = builtins if module == "builtins" else _module(module)
-            for part in attribute.split("."):
-                real = getattr(real, part, None)
-            if real is not None and not isinstance(real, _SCALARS):
-                _IDENTITIES.setdefault(id(real), (real, meaning))
-    entry = _IDENTITIES.get(id(value))
+    entry = _identities("scipy.special" in sys.modules).get(id(value))
     if entry is not None and entry[0] is value:
         return entry[1]
     return _by_module(value)
+
+
+@functools.cache
+def _identities(with_scipy: bool) -> dict[int, tuple[Any, Any]]:
+    """What the objects of known modules mean; SciPy is not loaded for that."""
+    found: dict[int, tuple[Any, Any]] = {}
+    for qualified, meaning in [*MEANINGS.items(), *_types()]:
+        module, _, attribute = qualified.partition(".")
+        if module == "scipy" and not with_scipy:
+            continue
+        real: Any = builtins if module == "builtins" else _module(module)
+        for part in attribute.split("."):
+            real = getattr(real, part, None)
+        if real is not None and not isinstance(real, _SCALARS):
+            found.setdefault(id(real), (real, meaning))
+    return found
 
 
 def _module(name: str) -> Any:

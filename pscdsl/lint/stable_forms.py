@@ -104,7 +104,7 @@ def _of_log(program: Program, wording: Wording, at: Equation) -> Diagnostic | No
         x = wording.operand(program, power, 0) or "x"
         return LogOfSumOfExponentials(
             rewrite=f"`top = np.max({x})`, then `top + np.log(np.sum(np.exp({x} - top)))`, both "
-            "along the axis of the sum; `logsumexp` of `pscdsl.stdlib.reductions` does it"
+            "along the axis of the sum; `psc.special.logsumexp` does it"
         )
     if inner.primitive is e.add or inner.primitive is e.subtract:
         return _of_log_sum(program, wording, inner)

@@ -14,9 +14,10 @@ from pscdsl.meanings import Meaning
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.shorthand import cast
 from pscdsl.primitives import elementwise as e
+from pscdsl.primitives import special
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import BOOL, inexact
+from pscdsl.typing.dtypes import BOOL, KEY, inexact
 
 
 def to_inexact(x: Value) -> Value:
@@ -32,6 +33,12 @@ def literal(x: Value) -> Scalar | None:
 def require(name: str, x: Value, accepts: str) -> None:
     """Refuse a dtype that a function is not defined on, under the function's own name."""
     if not e.ACCEPTS[accepts](x.dtype):
+        raise Failure(DtypeNotAccepted(function=name, given=x.type, accepts=accepts))
+
+
+def _require_numbers(name: str, x: Value, accepts: str) -> None:
+    """Refuse random keys, which cannot be prepared."""
+    if x.dtype is KEY:
         raise Failure(DtypeNotAccepted(function=name, given=x.type, accepts=accepts))
 
 
@@ -58,6 +65,7 @@ def _unary(
     qualified = _qualified(names)
 
     def body(x: Value, /) -> Any:
+        _require_numbers(qualified[0], x, accepts)
         x = prepare(x)
         require(qualified[0], x, accepts)
         return primitive(x)
@@ -76,6 +84,7 @@ def _binary(
     qualified = _qualified(names)
 
     def body(x1: Value, x2: Value, /) -> Any:
+        _require_numbers(qualified[0], x1, accepts)
         x1, x2 = prepare(x1), prepare(x2)
         require(qualified[0], x1, accepts)
         return primitive(x1, x2)
@@ -122,6 +131,7 @@ for _names, _summary, _primitive in (
     ("arctanh atanh", "The inverse of the hyperbolic tangent.", e.atanh),
 ):
     _unary(_names, _summary, _primitive, "inexact", to_inexact)
+_unary("i0", "The modified Bessel function of order 0.", special.i0, "floating", to_inexact)
 _unary("cbrt", "The real cube root.", e.cbrt, "floating", to_inexact)
 _binary("arctan2 atan2", "The angle of the point (x2, x1).", e.atan2, "floating", to_inexact)
 _binary("copysign", "`x1` with the sign of `x2`.", e.copysign, "floating", to_inexact)

@@ -7,10 +7,11 @@ import pkgutil
 
 import pscdsl.numpy
 import pscdsl.random
+import pscdsl.special
 
 
 def register_all() -> None:
-    """Import every module beside this one, and those of random numbers."""
-    for package in (pscdsl.numpy, pscdsl.random):
+    """Import every module beside this one, those of random numbers, and special functions."""
+    for package in (pscdsl.numpy, pscdsl.random, pscdsl.special):
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")

@@ -12,6 +12,9 @@ from pscdsl.numpy.shorthand import largest
 from pscdsl.numpy.sizes import as_count
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
+from pscdsl.primitives.special import i0
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType, Kind
 
 
@@ -42,6 +45,21 @@ def blackman(here: Builder, M: Any) -> Weak:
 def bartlett(here: Builder, M: Any) -> Weak:
     """The triangular window that ends at zero."""
     return _window(here, "numpy.bartlett", M, lambda t: 1.0 - e.absolute(t))
+
+
+@function("numpy.kaiser")
+def kaiser(here: Builder, M: Any, beta: Any) -> Weak:
+    """The Kaiser window, whose shape is a static number."""
+    if not isinstance(beta, int | float) or isinstance(beta, bool):
+        problem = "takes a number as `beta` that is known while checking"
+        raise Failure(BadArguments(function="numpy.kaiser", problem=problem))
+
+    def shape_of(t: Value) -> Any:
+        inside = e.sqrt(e.multiply(e.subtract(1, t), e.add(1, t)))
+        whole = i0(t.builder.literal(float(beta), t.dtype))
+        return e.divide(i0(e.multiply(inside, float(beta))), whole)
+
+    return _window(here, "numpy.kaiser", M, shape_of)
 
 
 def _cosine(t: Value, times: int) -> Any:

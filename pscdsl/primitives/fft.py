@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives.shaping import at_most
 from pscdsl.typing.arrays import ArrayType, size_of
@@ -79,9 +80,9 @@ class Fft(Primitive, name="fft"):
             lengths[-1] = here.size(self.length)
         with np.errstate(all="ignore"):
             result = _MEANINGS[self.kind](x, lengths, axes)
-        real = np.real(x).dtype
-        wanted = real if self.kind == "irfft" else np.result_type(real, np.complex64)
-        return (np.asarray(result, wanted),)
+        given = from_numpy(x.dtype)
+        wanted = given.real if self.kind == "irfft" else given.complex
+        return (np.asarray(result, to_numpy(wanted)),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (x,), (given,), (output,) = operands, inputs, outputs

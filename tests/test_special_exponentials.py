@@ -1,0 +1,112 @@
+"""`logsumexp`, `softmax` and `log_softmax` against SciPy's, and their derivatives at infinities."""
+
+# SciPy is not fully typed.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+import pscdsl as psc
+from pscdsl import f32, f64
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.shapes_library import EmptyReduction
+from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange
+from tests.numpy_differential import agree, normal, refused
+from tests.numpy_harness import build, run
+
+INF = np.inf
+NAME = "pscdsl.special.logsumexp"
+
+
+def check(name: str, *args: Any, rtol: float = 1e-12, **kwargs: Any) -> None:
+    """The same as SciPy, interpreted for numbers and for names, and compiled."""
+    with np.errstate(all="ignore"):
+        wanted = getattr(scipy.special, name)(*args, **kwargs)
+    for symbolic in (False, True):
+        built = build(f"pscdsl.special.{name}", args, kwargs, symbolic=symbolic)
+        agree(built.evaluated(), wanted, rtol)
+    agree(built.compiled(), wanted, rtol)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
+def test_axes(axis: Any) -> None:
+    x = normal(3, 4, 5) * 100
+    for keepdims in (False, True):
+        check("logsumexp", x, axis=axis, keepdims=keepdims)
+    check("softmax", x, axis=axis)
+    check("log_softmax", x, axis=axis)
+
+
+def test_weights() -> None:
+    x, b = normal(3, 4), normal(3, 4, seed=1)
+    check("logsumexp", x, axis=1, b=abs(b))
+    check("logsumexp", x, axis=0, b=b, return_sign=True)
+    check("logsumexp", x, axis=1, b=abs(b[:1]))
+    check("logsumexp", x, 1, np.where(b > 0, b, 0))
+    found, sign = run(NAME, x, return_sign=True)
+    agree(found, scipy.special.logsumexp(x))
+    assert sign == 1
+    assert np.isnan(run(NAME, x, b=-abs(b)))
+
+
+def test_infinities() -> None:
+    rows = np.array([[1e300, 1e300, 0], [-1e300, -INF, -INF], [-INF, -INF, -INF], [INF, 0, -INF]])
+    check("logsumexp", rows, axis=1)
+    check("logsumexp", rows, axis=1, b=np.array([1.0, 0.0, 2.0]))
+    check("logsumexp", np.array([0.0, np.nan, INF]))
+    check("softmax", rows[:2], axis=1)
+    check("log_softmax", rows[:2], axis=1)
+    half = np.full(4096, 11.0, np.float16)
+    agree(run(NAME, half), 11 + np.log(4096), 1e-3)
+
+
+def test_small_sums_beside_one_are_not_lost() -> None:
+    x = np.array([0.0, -50.0])
+    agree(run(NAME, x), 1.9287498479639178e-22, 1e-30)
+    agree(run("pscdsl.special.log_softmax", x), [-1.9287498479639178e-22, -50.0], 1e-30)
+
+
+def test_what_is_refused() -> None:
+    refused(DtypeNotAccepted, NAME, np.ones(2, np.complex64))
+    refused(EmptyReduction, NAME, np.ones((0, 2)), 0)
+    refused(EmptyReduction, "pscdsl.special.softmax", np.ones((0, 2)))
+    refused(AxisOutOfRange, NAME, np.ones(2), 1)
+
+
+@psc.kernel
+def total(x: f64["m n"], b: f64["m n"]) -> f64:
+    rows = psc.special.logsumexp(x, axis=1)
+    weighted = psc.special.logsumexp(x, axis=1, b=b)
+    return (
+        np.where(np.isfinite(rows), rows, 0).sum()
+        + np.where(np.isfinite(weighted), weighted, 0).sum()
+    )
+
+
+def test_derivatives_are_shares_and_zero_in_rows_of_nothing() -> None:
+    x = np.array([[1.0, 2.0, -INF], [-INF, -INF, -INF], [3.0, 3.0, 3.0]])
+    b = np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 1.0], [1.0, 2.0, 1.0]])
+    dx, db = psc.grad(total, (0, 1))(x, b)
+    small = float(np.exp(-1) / (1 + np.exp(-1)))
+    shares = np.array([[small, 1 - small, 0], [0, 0, 0], [1 / 3, 1 / 3, 1 / 3]])
+    weighted = np.array([[1, 0, 0], [0, 0, 0], [0.25, 0.5, 0.25]])
+    np.testing.assert_allclose(np.asarray(dx), shares + weighted, atol=1e-15)
+    assert np.isfinite(np.asarray(db)).all()
+
+
+@psc.kernel
+def shifted(x: f32["n"]) -> f32:
+    return psc.special.softmax(x) @ x + psc.special.log_softmax(x)[0]
+
+
+def test_derivatives_of_softmax() -> None:
+    x = np.array([0.3, -1.0, 2.0], np.float32)
+    share = scipy.special.softmax(x.astype(np.float64))
+    wanted = share * (1 + x - share @ x) + np.array([1, 0, 0]) - share
+    np.testing.assert_allclose(np.asarray(psc.grad(shifted)(x)), wanted, rtol=1e-5)
