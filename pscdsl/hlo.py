@@ -172,7 +172,7 @@ class Hlo(Protocol):
         """A routine of LAPACK, named without the letter of its dtype: `potrf`.
 
         The first operand is a matrix, or many along leading axes, which all others have as well;
-        its dtype is f32, f64, c64 or c128.  Options are LAPACK's letters, `uplo="L"`.  The first
-        result has the type of the operand that the routine overwrites.
+        its dtype is f32, f64, c64 or c128.  Options are LAPACK's letters, `uplo="L"`.  Where a
+        routine overwrites an operand, its first result is that.
         """
         ...

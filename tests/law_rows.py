@@ -138,8 +138,8 @@ class Row:
     absolute    how much they may differ at any size, beside that
     signed_zeros   whether zeros must agree in sign
     smooth      values of the operands, or of each, near which derivatives exist
-    chosen      results that routines choose among equally good ones, by phases that derivatives do
-                not follow; what derivatives say of these results is not compared
+    chosen      results that routines choose among equally good ones, by signs and phases: sizes of
+                elements are compared; derivatives follow no phases, and are compared if real
     refused     whether it has no derivative, because of results that are chosen
     held        operands in which it has no derivative
     """

@@ -13,6 +13,7 @@ from pscdsl.primitives.linalg import (
     Cholesky,
     Cofactors,
     Determinant,
+    Eig,
     Eigh,
     LeastSquares,
     LogDeterminant,
@@ -59,6 +60,16 @@ def hermitian(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> 
     return np.asarray(whole).astype(to_numpy(kind))
 
 
+def general(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+    """Matrices with different eigenvalues, for real ones in part real, in part complex pairs."""
+    size = shape[-1]
+    values = np.diag(np.linspace(1, 2, size)) if size else np.zeros((0, 0))
+    if size > 2:
+        values[0, 1], values[1, 0] = 1, -1
+    vectors = dominant(rng, kind, shape)
+    return np.asarray(vectors @ values @ np.linalg.inv(vectors)).astype(to_numpy(kind))
+
+
 def definite(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
     """Hermitian matrices with eigenvalues between 1 and 2."""
     vectors = orthonormal(rng, kind, shape)
@@ -99,11 +110,12 @@ def row(
 ) -> Row:
     """A row that is compared to within rounding errors, in units of the numbers around 1.
 
-    Of complex matrices, eigenvectors and singular vectors have any phase.
+    Eigenvectors and singular vectors have any sign, complex ones any phase.
     """
     types = array_types(operands)
-    phases = types[0].dtype.is_complex and isinstance(primitive, Eigh | Svd) and primitive.vectors
-    chosen: dict[type[Primitive], tuple[int, ...]] = {Eigh: (1,), Svd: (0, 2)}
+    chosen: tuple[int, ...] = ()
+    if isinstance(primitive, Eig | Eigh | Svd) and primitive.vectors:
+        chosen = (0, 2) if isinstance(primitive, Svd) else (1,)
     return Row(
         primitive,
         types,
@@ -114,7 +126,7 @@ def row(
         signed_zeros=False,
         facts=facts(*known),
         smooth=domain,
-        chosen=chosen[type(primitive)] if phases else (),
+        chosen=chosen,
     )
 
 
@@ -137,6 +149,8 @@ def _square(d: str) -> Iterator[Row]:
     whole: tuple[tuple[Primitive, Domain], ...] = (
         (Cholesky(), definite),
         (Lu(), regular),
+        (Eig(), general),
+        (Eig(vectors=False), general),
         (Eigh(), hermitian),
         (Eigh(vectors=False), hermitian),
     )

@@ -265,6 +265,21 @@ def with_pairs(a: c128["m n"], w: c128["m n"]) -> f64:
     return np.real(np.sum(w * whole)) + np.real(np.sum(w * first)) + np.sum(s**3)
 
 
+@psc.kernel
+def without_symmetry(a: f64["n n"], w: c128["n n"]) -> f64:
+    values, vectors = np.linalg.eig(a)
+    whole = (vectors * np.sin(values)) @ np.linalg.inv(vectors)
+    lengths = np.sum(np.real(vectors * np.conj(vectors)) ** 2, axis=0)
+    last = np.linalg.eigvals(a)[-1]
+    return np.real(np.sum(w * whole)) + np.real(last * np.conj(last)) + np.sum(lengths)
+
+
+def test_vectors_without_symmetry() -> None:
+    for seed in range(3):
+        a, w = normal(3, 3, seed=seed), normal(3, 3, seed=1, dtype=complex)
+        assert_gradient(without_symmetry, a, w, second=seed == 0)
+
+
 def test_complex_vectors() -> None:
     a, w = hermitian(3, 3, code="c16"), normal(3, 3, seed=1, dtype=complex)
     assert_gradient(with_projectors, a, w)

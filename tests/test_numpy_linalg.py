@@ -1,6 +1,7 @@
 """`np.linalg` against NumPy's: interpreted, for symbolic sizes, and compiled."""
 
-# pyright: reportUnknownVariableType=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -52,6 +53,20 @@ def test_factorisations_of_square_matrices(code: str) -> None:
         values, vectors = run_compiled("numpy.linalg.eigh", a)
         agree(values, np.linalg.eigvalsh(a), rtol)
         agree(a @ vectors, vectors * values[..., None, :], 10 * rtol)
+
+
+@pytest.mark.parametrize("code", DTYPES)
+def test_eigenvalues_without_symmetry(code: str) -> None:
+    for shape in ((1, 1), (4, 4), (2, 3, 3)):
+        a = normal(*shape, dtype=code)
+        for runner in (run, run_compiled):
+            values, vectors = runner("numpy.linalg.eig", a)
+            assert values.dtype == vectors.dtype == np.result_type(a, np.complex64)
+            agree(a @ vectors, vectors * values[..., None, :], 10 * TOLERANCE[code])
+            agree(np.linalg.norm(vectors, axis=-2), np.ones(shape[:-1]), TOLERANCE[code])
+            found = runner("numpy.linalg.eigvals", a)
+            agree(np.sort(found), np.sort(np.linalg.eigvals(a).astype(found.dtype)), 1e-3)
+    assert run("numpy.linalg.eigvals", np.eye(2)).dtype == np.complex128
 
 
 def test_dtypes_of_results() -> None:
@@ -178,14 +193,14 @@ def test_what_fails_is_nan_for_that_matrix_alone() -> None:
         agree(runner("numpy.linalg.slogdet", singular), (0.0, -np.inf))
         agree(runner("numpy.linalg.det", singular), 0.0)
         unknown = np.stack([good, np.full((2, 2), np.nan)])
-        for function in ("eigvalsh", "svdvals", "inv", "pinv"):
+        for function in ("eigvalsh", "svdvals", "inv", "pinv", "eigvals"):
             found = runner(f"numpy.linalg.{function}", unknown)
-            agree(found[0], getattr(np.linalg, function)(good))
+            agree(found[0], getattr(np.linalg, function)(good).astype(found.dtype))
             assert np.isnan(found[1]).all(), function
 
 
 def test_matrices_that_are_not_square() -> None:
-    functions = "inv det slogdet cholesky eigh eigvalsh"
+    functions = "inv det slogdet cholesky eigh eigvalsh eig eigvals"
     for function in functions.split():
         refused(LengthsDiffer, f"numpy.linalg.{function}", normal(2, 3))
         refused(WrongNumberOfAxes, f"numpy.linalg.{function}", normal(3))

@@ -118,8 +118,6 @@ BUILTINS: dict[str, str] = {
     "next": "index the tuple, or loop over it",
 }
 INSTEAD = {
-    "numpy.linalg.eig": "`np.linalg.eigh` for symmetric and Hermitian matrices",
-    "numpy.linalg.eigvals": "`np.linalg.eigvalsh` for symmetric and Hermitian matrices",
     "numpy.vectorize": "functions work on whole arrays; `psc.map` loops over the first axis",
 }
 """Functions of NumPy that are not there, and what is."""

@@ -11,7 +11,7 @@ LETTERS: Final = {F32: "s", F64: "d", C64: "c", C128: "z"}
 """The dtypes that LAPACK knows, and by which letter a routine for them begins."""
 _COMPLEX: Final = {"orgqr": "ungqr", "syevd": "heevd"}
 """Routines that have another name for complex matrices."""
-_OVERWRITTEN: Final = {"trsm": 1}
+_OVERWRITTEN: Final[dict[str, int | None]] = {"trsm": 1, "geev": None}
 """Which operand the first result takes the place of, where that is not the first one."""
 PREFIX: Final = "lapack_"
 
@@ -28,10 +28,13 @@ def layout(rank: int, batch: int) -> tuple[int, ...]:
     return (rank - 2, rank - 1, *rows[2:]) if rank == batch + 2 else rows
 
 
-def overwritten(routine: str, results: Sequence[Any]) -> str:
-    """The attribute that lets the first result take the place of an operand."""
+def overwritten(routine: str, results: Sequence[Any]) -> list[str]:
+    """The attributes that let the first result take the place of an operand."""
+    operand = _OVERWRITTEN.get(routine, 0)
+    if operand is None:
+        return []
     first = "[]" if len(results) == 1 else "[0]"
-    return (
+    return [
         f"#stablehlo.output_operand_alias<output_tuple_indices = {first}, "
-        f"operand_index = {_OVERWRITTEN.get(routine, 0)}, operand_tuple_indices = []>"
-    )
+        f"operand_index = {operand}, operand_tuple_indices = []>"
+    ]

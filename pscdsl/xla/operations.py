@@ -139,7 +139,7 @@ class Operations:
             types,
             operand_layouts=[lapack.layout(len(self.shape_of(x)), batch) for x in operands],
             result_layouts=[lapack.layout(len(c.facts(t).shape), batch) for t in types],
-            output_operand_aliases=[self.parse_attribute(lapack.overwritten(routine, types))],
+            output_operand_aliases=[*map(c.parsed, lapack.overwritten(routine, types))],
             backend_config={k: self.parse_attribute(f"{ord(x)} : ui8") for k, x in options.items()},
         )
 

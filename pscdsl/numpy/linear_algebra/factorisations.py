@@ -1,4 +1,4 @@
-"""Factorisations: Cholesky, QR, eigenvalues of Hermitian matrices, singular values."""
+"""Factorisations: Cholesky, QR, eigenvalues, singular values."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from pscdsl.builder import Value
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.linear_algebra.operands import hermitian_part, matrix, square
-from pscdsl.numpy.linear_algebra.results import EighResult, QRResult, SVDResult
-from pscdsl.primitives.linalg import Cholesky, Eigh, Qr, Svd
+from pscdsl.numpy.linear_algebra.results import EighResult, EigResult, QRResult, SVDResult
+from pscdsl.primitives.linalg import Cholesky, Eig, Eigh, Qr, Svd
 from pscdsl.primitives.linalg import matrices as m
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
@@ -45,6 +45,18 @@ def eigh(a: Value, UPLO: Any = None) -> EighResult:
 def eigvalsh(a: Value, UPLO: Any = None) -> Value:
     """Eigenvalues in ascending order."""
     return Eigh(vectors=False)(_hermitian("numpy.linalg.eigvalsh", a, UPLO))
+
+
+@of_numbers("numpy.linalg.eig", together=("a",))
+def eig(a: Value) -> EigResult:
+    """Eigenvalues, and eigenvectors of length 1 as columns; complex whatever the data."""
+    return EigResult(Eig().bind(square("numpy.linalg.eig", a)))
+
+
+@of_numbers("numpy.linalg.eigvals", together=("a",))
+def eigvals(a: Value) -> Value:
+    """Eigenvalues, complex whatever the data."""
+    return Eig(vectors=False)(square("numpy.linalg.eigvals", a))
 
 
 @of_numbers("numpy.linalg.qr", together=("a",))

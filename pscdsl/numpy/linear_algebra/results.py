@@ -20,6 +20,12 @@ class NamedResults(tuple[Value, ...]):
         return self[self.STATIC_ATTRIBUTES.index(name)]
 
 
+class EigResult(NamedResults):
+    """What `eig` gives."""
+
+    STATIC_ATTRIBUTES = ("eigenvalues", "eigenvectors")
+
+
 class EighResult(NamedResults):
     """What `eigh` gives."""
 

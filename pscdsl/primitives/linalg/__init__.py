@@ -5,6 +5,7 @@ Matrices stand in the last two axes, batches along leading ones; dtypes are f32,
 
 from pscdsl.primitives.linalg.cholesky import Cholesky
 from pscdsl.primitives.linalg.determinants import Cofactors, Determinant, LogDeterminant
+from pscdsl.primitives.linalg.eig import Eig
 from pscdsl.primitives.linalg.eigh import Eigh
 from pscdsl.primitives.linalg.least_squares import LeastSquares, PseudoInverse
 from pscdsl.primitives.linalg.lu import Lu, LuSolve
@@ -16,6 +17,7 @@ __all__ = [
     "Cholesky",
     "Cofactors",
     "Determinant",
+    "Eig",
     "Eigh",
     "LeastSquares",
     "LogDeterminant",
