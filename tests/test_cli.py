@@ -104,6 +104,74 @@ def test_kernels_that_transformations_make_are_kernels(write: Write, capsys: Cap
     assert "its kernels are: energy, force, forces" in capsys.readouterr().err
 
 
+SPRING = f"""{HEADER.replace("f32", "f32, i32")}
+@psc.kernel
+def spring(x: f32["n"], steps: i32, *, k: f32) -> f32:
+    return k * np.sum(x * x * x)
+
+
+@psc.kernel
+def shifted(x: f32["n"], steps: i32, *, k: f32) -> tuple[f32["n"], i32]:
+    return k * x * x, steps
+"""
+
+
+def test_derivatives_are_printed(write: Write, capsys: Capture) -> None:
+    path = write(SPRING)
+    plain = "x: f32[n], steps: i32, k: f32"
+    firsts = {
+        "--grad": f"grad(spring)[n]({plain}) -> f32[n]",
+        "--grad --argnums=-2": f"grad(spring)[n]({plain}) -> f32[n]",
+        "--grad --argnums 0,": f"grad(spring)[n]({plain}) -> (f32[n],)",
+        "--grad --order 2": f"jacfwd(psc.grad(spring))[n]({plain}) -> f32[n n]",
+        "--jvp": f"jvp(spring)[n]({plain}, d_x: f32[n], d_k: f32) -> (f32, f32)",
+        "--vjp": f"vjp(spring)[n]({plain}, cotangent: f32) -> (f32, (f32[n], None, f32))",
+    }
+    for options, first in firsts.items():
+        assert main(["ir", f"{path}:spring", *options.split(), "--simplified"]) == 0, options
+        assert capsys.readouterr().out.splitlines()[0] == first
+    assert main(["hlo", f"{path}:spring", "--grad", "--dims", "n=3"]) == 0
+    assert "-> tensor<3xf32>" in capsys.readouterr().out
+    given = ["--arg", "x=[1.0, 2.0]", "--arg", "k=2.0", "--arg", "steps=1"]
+    assert main(["run", f"{path}:spring", "--grad", *given]) == 0
+    assert capsys.readouterr().out == "f32[n]\n[ 6. 24.]\n"
+    assert main(["run", f"{path}:spring", "--grad", "--order", "2", *given]) == 0
+    assert capsys.readouterr().out == "f32[n n]\n[[12.  0.]\n [ 0. 24.]]\n"
+    along = ["--arg", "d_x=[1.0, 0.0]", "--arg", "d_k=0.0"]
+    assert main(["run", f"{path}:spring", "--jvp", *given, *along]) == 0
+    assert capsys.readouterr().out == "[0]: f32\n18.0\n[1]: f32\n6.0\n"
+    assert (
+        main(["run", f"{path}:shifted", "--vjp", *given, "--arg", "cotangent[0]=[1.0, 1.0]"]) == 0
+    )
+    out = capsys.readouterr().out
+    assert "[1][0]: f32[n]\n[4. 8.]\n[1][2]: f32\n5.0\n" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("program.py --grad", "2 kernels in program.py: name one"),
+        ("program.py:shifted --grad", "--jvp and --vjp are derivatives of any result"),
+        ("program.py:spring --order 2", "--order goes with --grad"),
+        ("program.py:spring --jvp --argnums 0", "--argnums goes with --grad"),
+        ("program.py:spring --grad --argnums x", "write --argnums 0,2"),
+        ("program.py:spring --grad --order 0", "--order is between 1 and 8, not 0"),
+        ("program.py:spring --grad --jvp", "not allowed with argument"),
+    ],
+)
+def test_derivatives_that_cannot_be(write: Write, capsys: Capture, options: str, says: str) -> None:
+    write(SPRING)
+    assert main(["ir", *options.split()]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_derivatives_that_are_refused(write: Write, capsys: Capture) -> None:
+    path = write(SPRING)
+    for places, code in (("1", "PSC511"), ("5", "PSC514"), ("0,0", "PSC514")):
+        assert main(["ir", f"{path}:spring", "--grad", "--argnums", places]) == 1
+        assert code in capsys.readouterr().err
+
+
 def test_version(capsys: Capture) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("pscdsl ")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from pscdsl.cli.target import add_dims, add_target, dims, kernels, reporting
+from pscdsl.cli.derivatives import add_derivatives, chosen
+from pscdsl.cli.target import add_dims, add_target, dims, reporting
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--optimized", action="store_true", help="print what XLA compiles for this machine"
     )
+    add_derivatives(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     sizes = dims(arguments.dims)
 
     def work() -> None:
-        for kernel in kernels(arguments.target):
+        for kernel in chosen(arguments):
             lowered = kernel.lower(**sizes)
             text = lowered.compile().text() if arguments.optimized else lowered.text()
             print(text.rstrip())

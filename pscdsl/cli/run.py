@@ -11,7 +11,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from pscdsl.cli import Unusable
-from pscdsl.cli.target import add_dims, add_target, dims, kernels, reporting
+from pscdsl.cli.derivatives import add_derivatives, chosen
+from pscdsl.cli.target import add_dims, add_target, dims, reporting
 from pscdsl.typing.trees import paths
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_dims(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the random data")
+    add_derivatives(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         from pscdsl.cli import values
 
-        found = list(kernels(arguments.target))
+        found = list(chosen(arguments))
         if len(found) != 1:
             raise Unusable(f"{len(found)} kernels in {arguments.target}: name one, FILE:KERNEL")
         kernel = found[0]
