@@ -34,6 +34,7 @@ from pscdsl.arrays import (
 )
 from pscdsl.control import (
     avg_pool,
+    complex,
     cond,
     conv,
     dynamic_slice,
@@ -97,6 +98,7 @@ __all__ = [
     "c64",
     "c128",
     "checkpoint",
+    "complex",
     "cond",
     "conv",
     "custom_jvp",

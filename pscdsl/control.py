@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, NoReturn, TypeVar, TypeVarTuple, overload
 
-from pscdsl.arrays import Array, i32
+from pscdsl.arrays import Array, c64, i32
 
 # What goes around a loop and what comes out of it are two variables: to a type checker
 # `np.zeros(3)` and `np.zeros(3) + x` differ in dtype, and whether they do is for `pscdsl check`.
@@ -118,6 +118,11 @@ def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
 def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
     """`x` with `update` written at `starts`, which are clamped so that it fits."""
     _only_in_kernels("dynamic_update")
+
+
+def complex(x: Any, y: Any) -> c64:  # noqa: A001
+    """The complex numbers with these real and imaginary parts, which have one dtype."""
+    _only_in_kernels("complex")
 
 
 def top_k(x: C, k: int) -> tuple[C, i32]:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pscdsl.builder import Weak
 from pscdsl.frontend.frames import Frame, session_of
 from pscdsl.frontend.instances import isinstance_
 from pscdsl.frontend.iteration import items_of, unordered
@@ -158,7 +159,7 @@ def _round(here: Any, value: Any, ndigits: Any = None) -> Any:
     return round(value, ndigits)
 
 
-def _convert(name: str, python: type, dtype: str) -> Callable[..., Any]:
+def _convert(name: str, python: Callable[[Any], Any], dtype: str) -> Callable[..., Any]:
     def apply(here: Any, value: Any = 0) -> Any:
         if isinstance(value, Undecided):
             return value
@@ -175,6 +176,18 @@ def _convert(name: str, python: type, dtype: str) -> Callable[..., Any]:
         return python(value)
 
     return apply
+
+
+def _complex(here: Any, real: Any = 0, imag: Any = None) -> Any:
+    """A number of one or two that are known; with a size among them it is weak."""
+    given = [real] if imag is None else [real, imag]
+    parts = [_convert("complex", lambda x: x, "c64")(here, each) for each in given]
+    for each in parts:
+        if isinstance(each, Undecided):
+            return each
+    if any(isinstance(each, Weak) for each in parts):
+        return sum((part * unit for part, unit in zip(parts, (1, 1j), strict=False)), 0j)
+    return complex(*parts)
 
 
 def _tuple(here: Any, value: Any = ()) -> Any:
@@ -414,7 +427,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "builtins.float": _convert("float", float, "f32"),
     "builtins.int": _convert("int", int, "i32"),
     "builtins.bool": _convert("bool", bool, "bool"),
-    "builtins.complex": _convert("complex", complex, "c64"),
+    "builtins.complex": _complex,
     "builtins.tuple": _tuple,
     "builtins.list": _list,
     "builtins.dict": _dict,

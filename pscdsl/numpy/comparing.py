@@ -6,7 +6,7 @@ import math
 
 from pscdsl.builder import Value, broadcast_shapes
 from pscdsl.numpy.calling import of_arrays
-from pscdsl.numpy.elementwise import to_inexact
+from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.shorthand import is_nan, truth
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.reductions import Reduce
@@ -74,6 +74,7 @@ def isinf(x: Value, /) -> Value:
 @of_arrays("numpy.isposinf", alone=("x",))
 def isposinf(x: Value) -> Value:
     """Whether each element is positive infinity."""
+    require("numpy.isposinf", x, REAL)
     result: Value = e.equal(to_inexact(x), math.inf)
     return result
 
@@ -81,6 +82,7 @@ def isposinf(x: Value) -> Value:
 @of_arrays("numpy.isneginf", alone=("x",))
 def isneginf(x: Value) -> Value:
     """Whether each element is negative infinity."""
+    require("numpy.isneginf", x, REAL)
     result: Value = e.equal(to_inexact(x), -math.inf)
     return result
 

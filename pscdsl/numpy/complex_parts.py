@@ -6,8 +6,8 @@ import math
 
 from pscdsl.builder import Value, Weak
 from pscdsl.meanings import function
-from pscdsl.numpy.calling import of_arrays
-from pscdsl.numpy.elementwise import to_inexact
+from pscdsl.numpy.calling import of_arrays, of_numbers
+from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.shorthand import filled
 from pscdsl.primitives import elementwise as e
 from pscdsl.typing.dtypes import Kind
@@ -29,6 +29,14 @@ def imag(val: Value) -> Value:
 def conjugate(x: Value, /) -> Value:
     """The complex conjugate; a real array is its own."""
     return e.conjugate(x) if x.dtype.is_complex else x
+
+
+@of_numbers("pscdsl.complex", together=("x", "y"))
+def make_complex(x: Value, y: Value) -> Value:
+    """The complex numbers with these real and imaginary parts."""
+    for each in (x, y):
+        require("pscdsl.complex", each, REAL)
+    return e.make_complex(to_inexact(x), to_inexact(y))  # type: ignore[no-any-return]
 
 
 @of_arrays("numpy.angle", together=("z",))

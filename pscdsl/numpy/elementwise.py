@@ -108,6 +108,12 @@ def _sign_bit(x: Value) -> Any:
     return e.less(e.copysign(one, x) if x.dtype.is_float else x, 0)
 
 
+def _nearest(x: Value) -> Any:
+    if not x.dtype.is_complex:
+        return e.round_even(x)
+    return e.make_complex(e.round_even(e.real(x)), e.round_even(e.imag(x)))
+
+
 REAL = "bool, integer or float"
 
 # Exponentials, powers, trigonometric and hyperbolic functions: in floating point.
@@ -170,8 +176,8 @@ _unary("trunc fix", "The integer part.", _unchanged_integers(e.truncate), REAL)
 _unary(
     "rint",
     "The nearest integer, half to even; in floating point.",
-    e.round_even,
-    "floating",
+    _nearest,
+    "inexact",
     to_inexact,
 )
 

@@ -158,7 +158,10 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Value | Weak:
-    """`num` numbers from `start` to `stop`, evenly spaced in their logarithms; of one sign."""
+    """`num` numbers from `start` to `stop`, evenly spaced in their logarithms.
+
+    Real ones have one sign; complex ones turn evenly, by less than half a circle together.
+    """
     count = as_count(num, "numpy.geomspace", here.facts)
     if any(isinstance(x, int | float) and x == 0 for x in (start, stop)):
         problem = "has no geometric sequence from or to zero"
@@ -166,6 +169,8 @@ def geomspace(
 
     def build(values: Sequence[Value]) -> Value:
         first, last = _raised("numpy.geomspace", values)
+        if first.dtype.is_complex:
+            return _placed("numpy.geomspace", _spiral(first, last, count, endpoint), axis)
         require("numpy.geomspace", first, "floating")
         logs = _spaced(e.log(e.absolute(first)), e.log(e.absolute(last)), count, endpoint)
         numbers = e.multiply(e.sign(first), e.exp(logs))
@@ -176,6 +181,15 @@ def geomspace(
         return _placed("numpy.geomspace", numbers, axis)
 
     return _in_wanted(here, (start, stop), dtype, build)
+
+
+def _spiral(first: Value, last: Value, count: Size, endpoint: bool) -> Value:
+    """Complex numbers, each the same multiple of the one before; the first is exact."""
+    turn = e.log(e.divide(last, first))
+    steps = _spaced(e.subtract(turn, turn), turn, count, endpoint)
+    numbers = e.multiply(broadcast_to(first, steps.shape), e.exp(steps))
+    numbers = where(e.equal(_places(numbers), 0), broadcast_to(first, numbers.shape), numbers)
+    return _ending(numbers, last, count) if endpoint else numbers
 
 
 def _in_wanted(here: Builder, operands: Sequence[Any], dtype: Any, build: Any) -> Value | Weak:

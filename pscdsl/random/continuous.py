@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value
+from pscdsl.numpy.openness import as_dtype
 from pscdsl.numpy.shorthand import cast, wide
 from pscdsl.numpy_dtypes import finfo, to_numpy
 from pscdsl.primitives import elementwise as e
-from pscdsl.random.drawing import fitted, float_dtype, of_key, operand, shape_of
+from pscdsl.random.drawing import fitted, float_dtype, of_key, operand, shape_of, subkeys
 from pscdsl.random.uniform import interval, unit
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.dtypes import F64, DType
@@ -40,7 +41,7 @@ def _signed(key: Value, shape: Shape, dtype: DType) -> Value:
 
 
 def standard_normal(key: Value, shape: Shape, dtype: DType) -> Value:
-    """Normal numbers with mean 0 and variance 1."""
+    """Normal numbers with mean 0 and variance 1; complex ones with half of it in each part."""
     found = e.multiply(e.erf_inv(_signed(key, shape, wide(dtype))), math.sqrt(2))
     return cast(found, dtype)
 
@@ -60,8 +61,12 @@ def standard_exponential(key: Value, shape: Shape, dtype: DType) -> Value:
 @of_key("normal")
 def normal(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
     """Normal numbers with mean 0 and variance 1."""
-    kind = float_dtype("normal", dtype)
-    return standard_normal(key, shape_of("normal", here.facts, shape), kind)
+    found = as_dtype(dtype)
+    sizes = shape_of("normal", here.facts, shape)
+    if found is None or not found.is_complex:
+        return standard_normal(key, sizes, float_dtype("normal", dtype))
+    parts = [standard_normal(each, sizes, found.real) for each in subkeys(key, 2)]
+    return e.divide(e.make_complex(*parts), math.sqrt(2))  # type: ignore[no-any-return]
 
 
 @of_key("exponential")

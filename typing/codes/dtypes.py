@@ -94,6 +94,9 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
         """The cast."""
         if self.dtype is KEY:
             return "draw numbers from the key: `psc.random.uniform(key)`"
+        if self.dtype.is_float and ("j" in self.scalar or "weak c" in self.scalar):
+            cast = f"`.astype(psc.{self.dtype.complex})`"
+            return f"cast the array first, with {cast}; `psc.complex` takes two parts"
         if self.dtype.is_inexact:
             return None
         return "cast the array first, for instance with `.astype(psc.f32)`"
