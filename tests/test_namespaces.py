@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pkgutil
+
 import numpy as np
 
 import pscdsl as psc
+import pscdsl.numpy
 from pscdsl import f32
+from pscdsl.numpy.registry import register_all
 
 
 @psc.kernel
@@ -17,3 +21,9 @@ def test_the_explicit_namespace_means_the_same() -> None:
     x = np.arange(3, dtype=np.float32)
     np.testing.assert_allclose(np.asarray(shifted(x)), np.exp(x) - np.max(x), rtol=1e-6)
     assert psc.numpy.exp is np.exp
+
+
+def test_no_module_of_ours_hides_a_name_of_numpy() -> None:
+    register_all()
+    ours = [each.name for each in pkgutil.iter_modules(pscdsl.numpy.__path__)]
+    assert not [name for name in ours if hasattr(np, name)]

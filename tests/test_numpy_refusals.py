@@ -24,7 +24,7 @@ from tests.numpy_differential import meaning
 register_all()
 
 MODULES = (
-    "calculus convolution cumulative einsum elementwise exponentials factorisations fourier "
+    "calculus convolution cumulative einstein elementwise exponentials factorisations fourier "
     "frequencies histograms least_squares linear mapping moments norms polynomials products "
     "quantiles reductions searching sliding sorting statistics systems ufunc_methods"
 ).split()

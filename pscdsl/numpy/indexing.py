@@ -8,8 +8,8 @@ from typing import Any
 from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl.meanings import function
 from pscdsl.numpy.arguments import as_items, as_known_integer
-from pscdsl.numpy.indices import Along, At, New, Picked, Selection, require_elements, selection
 from pscdsl.numpy.openness import as_operand, lifted
+from pscdsl.numpy.selections import Along, At, New, Picked, Selection, require_elements, selection
 from pscdsl.numpy.shorthand import cast, joined, reshaped, reversed_along, transposed
 from pscdsl.numpy.sizes import as_count
 from pscdsl.primitives.dynamic_slicing import DynamicSlice

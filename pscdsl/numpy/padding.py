@@ -10,8 +10,8 @@ from pscdsl.narrowing import is_dict, is_known_array, is_sequence
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
-from pscdsl.numpy.indices import require_elements
 from pscdsl.numpy.repetition import taken
+from pscdsl.numpy.selections import require_elements
 from pscdsl.numpy.shorthand import at, iota, joined, largest, part, reversed_along, spread
 from pscdsl.numpy.sizes import as_count
 from pscdsl.primitives import elementwise as e

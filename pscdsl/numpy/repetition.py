@@ -11,7 +11,7 @@ from pscdsl.builder import Value, Weak
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
-from pscdsl.numpy.indices import require_elements
+from pscdsl.numpy.selections import require_elements
 from pscdsl.numpy.shorthand import filled, iota, raveled, reshaped, spread, transposed
 from pscdsl.numpy.sizes import as_count, as_shape
 from pscdsl.primitives import elementwise as e

@@ -12,9 +12,9 @@ from pscdsl.numpy.arguments import as_items, as_known_integer
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.indexing import read
-from pscdsl.numpy.indices import from_front, require_elements, selection
 from pscdsl.numpy.joining import concatenated
 from pscdsl.numpy.repetition import taken
+from pscdsl.numpy.selections import from_front, require_elements, selection
 from pscdsl.numpy.shorthand import cast, joined, moved, part, raveled, reshaped, transposed
 from pscdsl.numpy.sizes import as_size
 from pscdsl.numpy.slices import cut, place

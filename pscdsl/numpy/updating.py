@@ -17,7 +17,8 @@ from pscdsl.numpy.indexing import (
     result_shape,
     starts_of,
 )
-from pscdsl.numpy.indices import (
+from pscdsl.numpy.openness import as_operand, met
+from pscdsl.numpy.selections import (
     Along,
     At,
     Dots,
@@ -28,7 +29,6 @@ from pscdsl.numpy.indices import (
     require_elements,
     selection,
 )
-from pscdsl.numpy.openness import as_operand, met
 from pscdsl.numpy.shorthand import iota, reshaped, reversed_along, transposed, where
 from pscdsl.numpy.slices import Cut
 from pscdsl.primitives import elementwise as e

@@ -7,8 +7,8 @@ from typing import Any
 from pscdsl.builder import Builder, Value, Weak, broadcast_to
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.cumulative import cumsum
-from pscdsl.numpy.indices import require_elements
 from pscdsl.numpy.searching import places
+from pscdsl.numpy.selections import require_elements
 from pscdsl.numpy.shorthand import at, at_least, counting, part, reshaped
 from pscdsl.numpy.sizes import as_count
 from pscdsl.numpy.sorting import argmax
