@@ -28,7 +28,15 @@ from pscdsl.primitives.pointwise import ACCEPTS as ACCEPTS
 from pscdsl.primitives.pointwise import TABLE as TABLE
 from pscdsl.primitives.pointwise import BinaryRule, Emit, LinearIn, Rule, UnaryRule
 from pscdsl.primitives.pointwise import Elementwise as Elementwise
-from pscdsl.primitives.transcendental import emit_acos, emit_acosh, emit_power, emit_sqrt, odd
+from pscdsl.primitives.transcendental import (
+    emit_acos,
+    emit_acosh,
+    emit_atanh,
+    emit_log1p,
+    emit_power,
+    emit_sqrt,
+    odd,
+)
 from pscdsl.typing.dtypes import BOOL, DType
 
 if TYPE_CHECKING:
@@ -234,9 +242,7 @@ expm1: Elementwise = unary(
     "expm1", "inexact", np.expm1, "exponential_minus_one", 8, lambda t, y, x: t * (y + 1)
 )
 log: Elementwise = unary("log", "inexact", np.log, "log", 8, lambda t, y, x: t / x)
-log1p: Elementwise = unary(
-    "log1p", "inexact", np.log1p, "log_plus_one", 8, lambda t, y, x: t / (1 + x)
-)
+log1p: Elementwise = unary("log1p", "inexact", np.log1p, emit_log1p, 8, lambda t, y, x: t / (1 + x))
 logistic: Elementwise = unary(
     "logistic", "inexact", f.logistic, "logistic", 10, lambda t, y, x: t * (y * (1 - y))
 )
@@ -278,7 +284,7 @@ acosh: Elementwise = unary(
     lambda t, y, x: t * (rsqrt(x - 1) * rsqrt(x + 1)),
 )
 atanh: Elementwise = unary(
-    "atanh", "inexact", np.arctanh, odd("chlo.atanh"), 10, lambda t, y, x: t / ((1 - x) * (1 + x))
+    "atanh", "inexact", np.arctanh, emit_atanh, 10, lambda t, y, x: t / ((1 - x) * (1 + x))
 )
 
 # The error function and its inverse, as XLA has them: random numbers depend on its last bits.

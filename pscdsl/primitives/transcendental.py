@@ -2,7 +2,7 @@
 
 XLA takes no notice of the sign of a zero, so on the branch cuts of a complex function it gives the
 value of one side; here the function is computed in one quadrant and mirrored.  Its integer power
-reads six bits of the exponent.
+reads six bits of the exponent, and its logarithm near 1 ends its series early in f64.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pscdsl.primitive import H, Hlo, Types
+from pscdsl.primitives.formulas import logarithms
 from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dtypes import F64
 
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
@@ -71,6 +73,20 @@ def odd(name: str) -> Emit:
         )
 
     return emit
+
+
+def emit_log1p(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the logarithm of 1 and a number."""
+    if inputs[0].dtype is F64:
+        return logarithms.log1p.emit(hlo, operands, inputs, outputs)
+    return hlo.unary("log_plus_one", operands[0])
+
+
+def emit_atanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the area tangent."""
+    if inputs[0].dtype is F64:
+        return logarithms.atanh.emit(hlo, operands, inputs, outputs)
+    return odd("chlo.atanh")(hlo, operands, inputs, outputs)
 
 
 def emit_acos(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
