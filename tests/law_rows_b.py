@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -69,9 +70,9 @@ def _switches() -> Iterator[Row]:
         domain = (whole(index, index), anything, anything)
         yield Row(Switch(tuple(branches)), operands, {"n": 3}, domain)
     yield Row(Switch(tuple(branches[:1])), operands, {"n": 3}, (whole(4, 4), anything, anything))
-    for value in (False, True):
+    for value, few in product((False, True), (branches, branches[1:])):
         yield Row(
-            Switch(tuple(branches[1:])),
+            Switch(tuple(few)),
             array_types("bool, f32[n], f32"),
             {"n": 3},
             (_flag(value), anything, anything),

@@ -9,9 +9,8 @@ sizes as symbols.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,20 +20,18 @@ from pscdsl.interpreters.batching import batch_block
 from pscdsl.interpreters.cut import split_block
 from pscdsl.interpreters.jvp import Mask, has_tangent, jvp_block
 from pscdsl.interpreters.transpose import transpose_block
-from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
-from pscdsl.primitive import Primitive
+from pscdsl.ir import Block, Equation, Function, Var
 from pscdsl.primitives.control import CustomVjp, While
-from pscdsl.primitives.control.custom_derivatives import Rule
-from pscdsl.primitives.elementwise import Elementwise
 from pscdsl.primitives.stopping import StopGradient
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import name
-from pscdsl.typing.dtypes import C64, C128, F64, KEY, DType
+from pscdsl.typing.dtypes import KEY
 from pscdsl.verify import verify
 from tests.law_rows import NDArray, Row
 from tests.test_primitive_laws import COVERED, ROWS
+from tests.widening import Widening, wide
 
 STEP = 1e-6
 BATCH = 3
@@ -42,61 +39,9 @@ LARGEST = 4000
 """Rows with larger operands are run at smaller sizes."""
 
 
-def wide(dtype: DType) -> DType:
-    """The dtype of a kind in which differences are precise."""
-    return F64 if dtype.is_float else C128 if dtype is C64 else dtype
-
-
-def wide_primitive(primitive: Primitive) -> Primitive:
-    """The primitive with f64 for f32 in its fields, also in the programs it holds."""
-    if not is_dataclass(primitive) or isinstance(primitive, Elementwise):
-        return primitive
-    found = {each.name: getattr(primitive, each.name) for each in fields(primitive)}
-    return replace(primitive, **{name: _wide_part(value) for name, value in found.items()})
-
-
-def _wide_part(value: Any) -> Any:
-    if isinstance(value, DType):
-        return wide(value)
-    if isinstance(value, Block):
-        return wide_block(value)
-    if isinstance(value, Rule):
-        return Rule(lambda: wide_block(value.block))
-    if isinstance(value, Function):
-        return replace(value, body=wide_block(value.body))
-    if isinstance(value, tuple):
-        return tuple(map(_wide_part, value))  # pyright: ignore[reportUnknownArgumentType]
-    return value
-
-
-def wide_block(block: Block) -> Block:
-    """A block in f64."""
-    known: dict[Atom, Atom] = {}
-
-    def define(var: Var) -> Var:
-        known[var] = new = Var(var.type.with_dtype(wide(var.type.dtype)))
-        return new
-
-    def use(atom: Atom) -> Atom:
-        if isinstance(atom, Literal):
-            return Literal(atom.value, wide(atom.type.dtype))
-        return known[atom]
-
-    params = tuple(map(define, block.params))
-    equations = tuple(
-        Equation(
-            wide_primitive(each.primitive),
-            tuple(map(use, each.inputs)),
-            tuple(map(define, each.outputs)),
-        )
-        for each in block.equations
-    )
-    return Block(params, equations, tuple(map(use, block.results)))
-
-
 def in_f64(row: Row) -> Row | None:
     """The row in f64, at small sizes; None where there is no such row."""
-    primitive = wide_primitive(row.primitive)
+    primitive = Widening().primitive(row.primitive)
     operands = tuple(each.with_dtype(wide(each.dtype)) for each in row.operands)
     sizes = {key: min(size, 5) if size > 100 else size for key, size in row.sizes.items()}
     result = replace(row, primitive=primitive, operands=operands, sizes=sizes)

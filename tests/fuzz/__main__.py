@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.fuzz.campaign import Figures, trial
+from tests.fuzz.campaign import Figures, derivatives, trial
 
 
 def main() -> int:
@@ -28,6 +28,7 @@ def main() -> int:
     while time.monotonic() - start < 60 * given.minutes and seed < given.seed + given.trials:
         known = len(figures.problems)
         trial(seed, figures, given.mutants, 2, given.size)
+        derivatives(seed, figures, given.size)
         for number, problem in enumerate(figures.problems[known:], known):
             print(f"seed {problem.seed}, {problem.kind}: {problem.why}", flush=True)
             if given.folder is not None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from tests.fuzz.derived import of_equations, of_text
 from tests.fuzz.impurities import with_impurity
 from tests.fuzz.laws import Broken, Outcome, examine
 from tests.fuzz.mutants import KINDS, mutant
 from tests.fuzz.programs import Program, generate
+from tests.fuzz.smooth_programs import SmoothProgram
 
 PROGRAM = "a program"
 
@@ -77,6 +79,27 @@ def mutants_of(text: str, rng: random.Random, count: int) -> Iterator[tuple[str,
         impure = with_impurity(text, rng)
         if impure is not None:
             yield f"impure: {impure[0]}", impure[1]
+
+
+def derivatives(seed: int, figures: Figures, size: int = 6) -> None:
+    """The derivatives and batches of two programs, some of them compiled too."""
+    smooth, compiling = seed % 3 != 0, seed % 5 == 0
+    program = generate(random.Random(seed), size)
+    equations = str(SmoothProgram(seed).function())
+    cases: list[tuple[str, str, Callable[[], dict[str, int]]]] = [
+        ("derivatives", program.text, lambda: of_text(program, seed, smooth, compiling)),
+        ("derivatives of equations", equations, lambda: of_equations(seed, smooth, compiling)),
+    ]
+    for kind, text, run in cases:
+        outcome: Outcome | Broken
+        try:
+            tried = run()
+            outcome = Outcome("agrees" if tried else "not run", runs=bool(tried))
+        except Broken as broken:
+            outcome = broken
+        except Exception as error:
+            outcome = Broken(f"{type(error).__name__}: {error}")
+        figures.add(seed, kind, text, outcome)
 
 
 def trial(seed: int, figures: Figures, mutants: int = 8, runs: int = 2, size: int = 6) -> None:

@@ -137,9 +137,10 @@ class Switch(Control, name="switch"):
         self, index: Value, operands: Sequence[Value], batched: Mask, size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         """Each lane has an index of its own: all branches are run, and selected from."""
-        facts, count = index.builder.facts, len(self.branches)
-        rows = (True,) * len(self.branches[0].results)
-        found = [batch_block(facts, each, batched, size, rows)[0] for each in self.branches]
+        facts = index.builder.facts
+        branches = self.branches[:2] if index.dtype is BOOL else self.branches
+        count, rows = len(branches), (True,) * len(branches[0].results)
+        found = [batch_block(facts, each, batched, size, rows)[0] for each in branches]
         results = [replay(index.builder, each, operands) for each in found]
         if index.dtype is not BOOL:
             here = index.builder
