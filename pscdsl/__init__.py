@@ -55,6 +55,7 @@ from pscdsl.custom import UserPrimitive, primitive, register_translation_rule
 from pscdsl.custom_derivatives import custom_jvp, custom_vjp
 from pscdsl.directional import jvp, linear_transpose, linearize, vjp
 from pscdsl.errors import ArgumentError, CheckError
+from pscdsl.gradient_checks import check_grads
 from pscdsl.hlo import Hlo
 from pscdsl.kernel import Kernel, kernel
 from pscdsl.records import Record
@@ -97,6 +98,7 @@ __all__ = [
     "bool_",
     "c64",
     "c128",
+    "check_grads",
     "checkpoint",
     "complex",
     "cond",

@@ -80,6 +80,8 @@ ALLOWED: dict[str, set[str]] = {
     "call_sites": MIDDLE,
     "transformations": MIDDLE | {"call_sites", "custom", "custom_derivatives", "errors", "kernel"},
     "directional": MIDDLE | {"boundary", "errors", "kernel", "transformations"},
+    "derived_programs": MIDDLE,
+    "gradient_checks": MIDDLE | {"derived_programs", "directional", "errors", "transformations"},
     "errors": MIDDLE,
     "kernel": MIDDLE | {"boundary", "custom", "errors"},
     "entry": {"pytest_plugin", "typeguard_plugin"},

@@ -184,6 +184,24 @@ def test_a_finding_in_the_function_says_where_the_derivative_is_made() -> None:
     ]
 
 
+def test_findings_in_a_rule_are_told() -> None:
+    lines = """\
+@psc.custom_vjp
+def f(x: f32["n"]) -> f32:
+    return np.sum(x * x)
+
+
+def backward(saved, ct):
+    return np.ones(3) * saved * ct
+
+
+f.defvjp(lambda x: (np.sum(x * x), 2 * x), backward)
+made = psc.grad(f)"""
+    result, kernels = check(lines)
+    assert [(d.code, d.span.line) for d in result.diagnostics] == [("PSC300", FIRST + 6)]
+    assert kernels["made"].status == "error"
+
+
 def test_of_a_kernel_with_errors_nothing_is_said_twice() -> None:
     lines = (
         '@psc.kernel\ndef f(x: f32["n"]) -> f32:\n    return np.sum(x) + y\n\n\nmade = psc.grad(f)'

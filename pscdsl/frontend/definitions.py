@@ -250,6 +250,8 @@ class Definition:
             result = self._run(session, arguments)
         except Failure as failure:
             raise failure.at(self.head) from None
+        except Poisoned:
+            raise Failure(*session.findings) from None
         finally:
             self.steps += session.steps
             self.revealed.extend(program.revealed)

@@ -10,6 +10,7 @@ from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.frames import Session
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import of_values, strong
+from pscdsl.frontend.values import Poisoned
 from pscdsl.ir import Function, Var
 from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.signatures import Choice
@@ -43,8 +44,11 @@ def elaborate(
 
     arguments = given(instance.parameters)
     more = given(extra)
-    program.span = definition.closure.source.span(definition.closure.node)
-    result = run(here, arguments, more)
+    program.span = definition.span
+    try:
+        result = run(here, arguments, more)
+    except Poisoned:
+        raise Failure(*session.findings) from None
     errors = [each for each in session.findings if each.severity is Severity.ERROR]
     if errors:
         raise Failure(*errors)
