@@ -35,6 +35,12 @@ from pscdsl.verify import verify
 ANY = Assumptions()
 
 
+NO_SLOPE_IN_THE_FIRST = frozenset(("betainc", "betaincc", "gammainc", "gammaincc", "zeta"))
+"""Special functions without a derivative in their first operand: they say so."""
+FROM_BOTH = frozenset(("erfcx",))
+"""Functions of one operand whose derivative needs the operand and the result."""
+
+
 def program(primitive: Primitive, *types: ArrayType) -> Block:
     """A program of one equation."""
 
@@ -241,7 +247,12 @@ def test_tangents_have_the_dtype_and_shape_of_what_they_belong_to(dtype: DType) 
             types = (first, *[vector] * (primitive.arity - 1))
             block = program(primitive, *types)
             active = (True,) + (False,) * (primitive.arity - 1)
-            made, _ = jvp_block(ANY, block, active, (True,))
+            try:
+                made, _ = jvp_block(ANY, block, active, (True,))
+            except Failure as failure:
+                assert primitive.name in NO_SLOPE_IN_THE_FIRST, primitive
+                assert failure.diagnostics[0].code == "PSC901"  # noqa: PT017
+                continue
             assert made.results[1].type == block.results[0].type, primitive
             late = tuple(index >= primitive.arity for index in range(len(made.params)))
             linear = split_block(ANY, made, late, (False, True)).late
@@ -259,13 +270,16 @@ def test_conversions_to_a_wider_dtype_narrow_cotangents() -> None:
 
 
 def test_little_is_saved() -> None:
-    """Of functions of one operand one array, of others three at most."""
+    """Of functions of one operand one array, a few two, of others three at most."""
     vector = ArrayType(F32, (name("n"),))
     for primitive in e.TABLE.values():
         if not e.ACCEPTS[primitive.accepts](F32) or not primitive.result(F32).is_inexact:
             continue
+        if primitive.name in NO_SLOPE_IN_THE_FIRST:
+            continue
         parts = halves(program(primitive, *[vector] * primitive.arity))
-        assert len(parts.saved) <= 2 * primitive.arity - 1, primitive
+        most = 2 if primitive.name in FROM_BOTH else 2 * primitive.arity - 1
+        assert len(parts.saved) <= most, primitive
 
 
 def test_a_scalar_stays_one_over_a_batch() -> None:
