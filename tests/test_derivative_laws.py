@@ -6,6 +6,8 @@ and a batch with a loop; each also under the others.  Every program passes the v
 sizes as symbols.
 """
 
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

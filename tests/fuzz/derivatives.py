@@ -159,8 +159,8 @@ def magnitude(array: NDArray) -> float:
 
 def pairing(one: Sequence[NDArray], other: Sequence[NDArray]) -> float:
     """The real part of the sum of products: what cotangents do to tangents."""
-    parts: list[float] = [float(np.real(np.sum(a * b))) for a, b in zip(one, other, strict=True)]
-    return sum(parts)
+    products = [np.sum(a * b) for a, b in zip(one, other, strict=True)]
+    return float(sum(np.real(each) for each in products))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def finite(arrays: Sequence[NDArray]) -> bool:

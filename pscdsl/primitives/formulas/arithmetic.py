@@ -142,7 +142,7 @@ class OverArrays(Arithmetic):
         return np.power(self._number(x), self._number(y))
 
     def where(self, predicate: Number, x: Number, y: Number) -> Number:
-        return np.asarray(np.where(predicate, self._number(x), self._number(y)))
+        return np.asarray(np.where(predicate, self._number(x), self._number(y)))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
     def copysign(self, x: Number, y: Number) -> Number:
         return np.copysign(self._number(x), y)
