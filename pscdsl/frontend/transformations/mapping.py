@@ -11,15 +11,16 @@ from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.axes import axes_of
 from pscdsl.frontend.transformations.batched_signatures import batched_signature
-from pscdsl.frontend.transformations.traced import Argument, Transformed, trace
+from pscdsl.frontend.transformations.traced import Argument, Transformed, name_of, trace
 from pscdsl.frontend.values import Applicable
 from pscdsl.interpreters.batching import batch, repeated
+from pscdsl.lint.batched_branches import branches_run_by_all
 from pscdsl.narrowing import is_sequence
 from pscdsl.primitives.shaping import Transpose
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.control_batching import AxisMismatch, BatchSizesDiffer
 from pscdsl.typing.codes.shapes import disagreement
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.trees import Type, paths
 
@@ -69,6 +70,8 @@ def _run(
         x if axis is None else to_front(x, axis) for x, axis in zip(leaves, flags, strict=True)
     ]
     batched = [*[False] * len(traced.captured), *[axis is not None for axis in flags]]
+    asked = Label(here.program.span, f"`psc.vmap({name_of(function)})` makes the batch")
+    here.program.findings += branches_run_by_all(here.facts, traced.block, batched, asked)
     found, many = batch(here, traced.block, [*traced.captured, *moved], batched, size)
     outs = axes_of("out_axes", out_axes, traced.result)
     results = [
