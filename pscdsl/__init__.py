@@ -33,6 +33,7 @@ from pscdsl.arrays import (
     u64,
 )
 from pscdsl.control import (
+    associative_scan,
     avg_pool,
     complex,
     cond,
@@ -41,6 +42,7 @@ from pscdsl.control import (
     dynamic_update,
     fori_loop,
     map,
+    map_reduce,
     max_pool,
     reveal_type,
     scan,
@@ -93,6 +95,7 @@ __all__ = [
     "Static",
     "UInt",
     "UserPrimitive",
+    "associative_scan",
     "avg_pool",
     "bf16",
     "bool_",
@@ -124,6 +127,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "map",
+    "map_reduce",
     "max_pool",
     "numpy",
     "primitive",

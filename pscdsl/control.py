@@ -60,6 +60,30 @@ def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
     _only_in_kernels("map")
 
 
+def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, axis: int = 0) -> Y:
+    """All prefixes combined: `y[0] = x[0]` and `y[i] = fn(y[i-1], x[i])` along an axis of `elems`.
+
+    `fn` must be associative; rows are then combined in any grouping, in their order.  It is given
+    two rows (trees like `elems`, without the axis), and returns another one; in `jax.lax` it is
+    given arrays of many rows, and most functions of these work for rows too.  With `reverse`, from
+    the last row to the first: `y[i] = fn(y[i+1], x[i])`.
+    """
+    _only_in_kernels("associative_scan")
+
+
+def map_reduce(
+    map_fn: Callable[[X], Any], combine: Callable[[Any, Any], D], xs: X, init: Any = None
+) -> D:
+    """`map_fn(x)` for each x along the leading axis of `xs`, combined: a monoidal reduction.
+
+    `combine` must be associative; results are then combined in any grouping, in their order.  It
+    is given two results of `map_fn` and returns another one.  `init` comes before the first, and
+    is the result where there are no rows; without it there must be at least one.  The results of
+    all rows are never there at once if they are large.
+    """
+    _only_in_kernels("map_reduce")
+
+
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val: C) -> D:
     """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded)."""
     _only_in_kernels("fori_loop")

@@ -23,6 +23,11 @@ H: TypeAlias = Any
 class Hlo(Protocol):
     """The place in a StableHLO module where a rule appends its operations."""
 
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The numbers that names of sizes stand for in this module."""
+        ...
+
     def size(self, size: Size) -> int:
         """The number that a size stands for in this module."""
         ...

@@ -16,7 +16,7 @@ from typing import cast
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.primitive import Primitive
-from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl.primitives.creation import Constant
 from pscdsl.primitives.elementwise import Elementwise
 from pscdsl.typing.arrays import show_type
@@ -163,6 +163,12 @@ def _(primitive: Scan, names: FunctionNames) -> str:
     return f"scan[length={primitive.length}{shown}]"
 
 
+@heading.register(AssociativeScan)
+@heading.register(MapReduce)
+def _(primitive: AssociativeScan | MapReduce, names: FunctionNames) -> str:
+    return f"{primitive.label}[length={primitive.length}]"
+
+
 @heading.register
 def _(primitive: While, names: FunctionNames) -> str:
     return "while" if primitive.bound is None else f"while[bound={primitive.bound}]"
@@ -178,6 +184,17 @@ def groups(primitive: Primitive, inputs: Sequence[Atom]) -> list[tuple[str, Sequ
 def _(primitive: Scan, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
     _, carry, arrays = primitive.roles(inputs)
     return [("carry", carry), ("over", arrays)]
+
+
+@groups.register
+def _(primitive: AssociativeScan, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
+    return [("over", primitive.roles(inputs)[1])]
+
+
+@groups.register
+def _(primitive: MapReduce, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
+    _, _, initial, arrays = primitive.roles(inputs)
+    return [("init", initial), ("over", arrays)]
 
 
 @groups.register
@@ -205,6 +222,20 @@ def nested(primitive: Primitive, inputs: Sequence[Atom]) -> list[Nested]:
 @nested.register
 def _(primitive: Scan, inputs: Sequence[Atom]) -> list[Nested]:
     return [Nested("step", primitive.body, primitive.roles(inputs)[0])]
+
+
+@nested.register
+def _(primitive: AssociativeScan, inputs: Sequence[Atom]) -> list[Nested]:
+    return [Nested("combine", primitive.combine, primitive.roles(inputs)[0])]
+
+
+@nested.register
+def _(primitive: MapReduce, inputs: Sequence[Atom]) -> list[Nested]:
+    by_body, by_combine, _, _ = primitive.roles(inputs)
+    return [
+        Nested("map", primitive.body, by_body),
+        Nested("combine", primitive.combine, by_combine),
+    ]
 
 
 @nested.register

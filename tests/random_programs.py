@@ -12,7 +12,7 @@ from pscdsl.ir import Block, Function
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import NDArray
 from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
 from pscdsl.primitives.reductions import Reduce
 from pscdsl.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
@@ -72,7 +72,7 @@ class RandomProgram:
             self.source,
         ]
         if depth < 2:
-            steps += [self.scan, self.loop, self.switch]
+            steps += [self.scan, self.loop, self.switch, self.combined]
         if self.functions:
             steps.append(self.call)
         return self.rng.choice(steps)(program, pool, depth)
@@ -199,6 +199,50 @@ class RandomProgram:
             block, captured = here.finish([*held, *passed], [*following, *stacked])
         scan = Scan(block, len(captured), len(carry), length, self.rng.random() < 0.3)
         return program.current.bind(scan, [*captured, *carry, *arrays])
+
+    def combined(self, program: Program, pool: list[Value], depth: int) -> Sequence[Value]:
+        """Rows combined; by any function, as few rows are combined one after the other."""
+        length = self.rng.choice((N, 3))
+        arrays = [each for each in pool if each.shape[:1] == (length,)][:2]
+        if not arrays:
+            return self.scan(program, pool, depth)
+        reach = self.rng.sample(pool, min(len(pool), 2))
+        rows = [each.type.with_shape(each.shape[1:]) for each in arrays]
+        if self.rng.random() < 0.4:
+            block, held = self.combination(program, reach, rows, depth)
+            scan = AssociativeScan(block, len(held), length)
+            return program.current.bind(scan, [*held, *arrays])
+        with program.inside() as here:
+            passed = [here.parameter(each) for each in rows]
+            results = self.body(program, [*reach, *passed], 5, depth + 1)
+            body, captured = here.finish(passed, results)
+        block, held = self.combination(program, reach, body.out_types, depth)
+        start = []
+        if self.rng.random() < 0.5:
+            start = [self.pick(program, pool, each) for each in body.out_types]
+        counts = len(captured), len(held), len(start)
+        reduction = MapReduce(body, block, *counts, length)
+        return program.current.bind(reduction, [*captured, *held, *start, *arrays])
+
+    def combination(
+        self, program: Program, reach: Sequence[Value], rows: Sequence[ArrayType], depth: int
+    ) -> tuple[Block, tuple[Value, ...]]:
+        """A function of two rows that gives another one, and what it captures."""
+        with program.inside() as here:
+            params = [here.parameter(each) for each in (*rows, *rows)]
+            inner = [*reach, *params]
+            if self.rng.random() < 0.4:
+                pairs = zip(params, params[len(rows) :], strict=False)
+                results = [self.sum(x, y) for x, y in pairs]
+            else:
+                self.body(program, inner, 5, depth + 1)
+                results = [self.pick(program, inner, each) for each in rows]
+            return here.finish(params, results)
+
+    def sum(self, x: Value, y: Value) -> Value:
+        """Two values combined as sums are."""
+        result: Value = self.rng.choice(LOGIC if x.dtype is BOOL else BINARY[::2])(x, y)
+        return result
 
     def loop(self, program: Program, pool: list[Value], depth: int) -> Sequence[Value]:
         """A loop that counts to a small number."""

@@ -47,7 +47,8 @@ def test_programs_are_of_many_kinds() -> None:
     texts = [generate(random.Random(seed)).text for seed in range(400)]
     together = "\n".join(texts)
     for each in (
-        "psc.scan psc.map psc.cond psc.switch psc.fori_loop psc.while_loop psc.update psc.Static "
+        "psc.scan psc.map( psc.associative_scan psc.map_reduce psc.cond psc.switch psc.fori_loop "
+        "psc.while_loop psc.update psc.Static "
         "psc.Record NamedTuple): dataclass(frozen tuple[ lambda assert np.einsum np.where .astype "
         "for if *b Float Int UInt bf16 f16 f64 c64 c128 bool_ u8 i64 helper part0( += "
         "np.concatenate np.pad np.argsort .reshape .T np.cumsum"

@@ -14,7 +14,7 @@ from pscdsl.builder import Program, Value
 from pscdsl.ir import Block, Function
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl.primitives.creation import Constant
 from pscdsl.show import show, show_equation
 from pscdsl.transforms.simplify import simplify
@@ -83,6 +83,37 @@ def test_a_recurrent_network() -> None:
               f: f32[h] = tanh e
               -> f, f
           -> a
+        """
+    )
+
+
+def test_combinations_of_rows() -> None:
+    def body(w: Value, start: Value, xs: Value) -> Results:
+        one, by_one = inside(w, "row: f32[d]", lambda row: [row * w])
+        both, by_both = inside(w, "left: f32[d], right: f32[d]", lambda a, b: [a * w + b])
+        n = xs.shape[0]
+        counts = len(by_one), len(by_both)
+        total = MapReduce(one, both, *counts, 1, n).bind(*by_one, *by_both, start, xs)
+        return [*AssociativeScan(both, len(by_both), n).bind(*by_both, xs), *total]
+
+    params = "w: f32[d], start: f32[d], xs: f32[n d]"
+    assert show(program("f", "n d", params, body)) == text(
+        """
+        f[n d](w: f32[d], start: f32[d], xs: f32[n d]) -> (f32[n d], f32[d])
+          a: f32[d] = map_reduce[length=n] init(start) over(xs)
+            map(row: f32[d]) with w:
+              b: f32[d] = multiply row w
+              -> b
+            combine(left: f32[d], right: f32[d]) with w:
+              c: f32[d] = multiply left w
+              e: f32[d] = add c right
+              -> e
+          f: f32[n d] = associative_scan[length=n] over(xs)
+            combine(left: f32[d], right: f32[d]) with w:
+              c: f32[d] = multiply left w
+              e: f32[d] = add c right
+              -> e
+          -> f, a
         """
     )
 

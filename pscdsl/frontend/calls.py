@@ -249,6 +249,7 @@ INITIAL = {
     "psc.scan": (1, "init"),
     "psc.fori_loop": (3, "init_val"),
     "psc.while_loop": (2, "init_val"),
+    "psc.map_reduce": (3, "init"),
 }
 """Where a loop is given its initial carry."""
 
@@ -258,7 +259,10 @@ def with_initial(failure: Failure, frame: Frame, node: ast.Call) -> Failure:
     loops = {d.loop for d in failure.diagnostics if isinstance(d, CarryMismatch)}
     if len(loops) != 1:
         return failure
-    position, keyword = INITIAL[loops.pop()]
+    loop = loops.pop()
+    if loop not in INITIAL:
+        return failure
+    position, keyword = INITIAL[loop]
     given = [each.value for each in node.keywords if each.arg == keyword]
     found = given[0] if given else (node.args[position] if position < len(node.args) else None)
     if found is None:

@@ -15,7 +15,7 @@ from pscdsl.frontend.values import Applicable, Poisoned
 from pscdsl.ir import Block
 from pscdsl.typing.arrays import ArrayType, show_shape
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.control import CarryMismatch
+from pscdsl.typing.codes.control import COMBINING, CarryMismatch
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dtypes import DType, accepts_weak
 from pscdsl.typing.tree_differences import (
@@ -87,7 +87,9 @@ class Carry:
         """How the structure of a part differs."""
         rewrite = "return what the carry starts as, or start with what is returned"
         pair = isinstance(returned, TupleType) and len(returned.items) == 2
-        if pair and self.loop != "psc.scan" and same_structure(children(returned)[0][1], given):
+        if self.loop in COMBINING:
+            rewrite = "return one tree of the structure of each of the two that are combined"
+        elif pair and self.loop != "psc.scan" and same_structure(children(returned)[0][1], given):
             rewrite = "return the carry alone: only the body of `psc.scan` has a second result"
         return CarryMismatch(
             loop=self.loop,
@@ -106,10 +108,11 @@ class Carry:
         if why is None:
             return None
         rewrite = repair(facts, returned, given, "return it")
+        what = "combine rows" if self.loop in COMBINING else "start with a carry"
         if given.shape == returned.shape:
-            rewrite = f"start with a carry of dtype {returned.dtype}, or {rewrite}"
+            rewrite = f"{what} of dtype {returned.dtype}, or {rewrite}"
         elif given.rank != returned.rank:
-            start = f"start with a carry of shape [{show_shape(returned.shape)}]"
+            start = f"{what} of shape [{show_shape(returned.shape)}]"
             rewrite = f"{rewrite}, or {start}" if rewrite else start
         return CarryMismatch(
             loop=self.loop,
@@ -142,11 +145,14 @@ class TracedBody:
     carry: list[Value]
 
 
-def trace_carry(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run) -> TracedBody:
+def trace_carry(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool = False
+) -> TracedBody:
     """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
 
     Most bodies do with the default dtypes.  Where they do not, the body is elaborated once with a
-    carry that is weak itself, to see what it makes of it.
+    carry that is weak itself, to see what it makes of it.  With `pairs` the body is given another
+    one like the carry, as the last of its extra parameters.
     """
     program = here.program
     discovered = not any(isinstance(each, Weak) for each in carry.leaves)
@@ -154,7 +160,7 @@ def trace_carry(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Ru
         attempt = Attempt(program)
         traced: TracedBody | None = None
         try:
-            traced = _trace(here, carry, extra, run)
+            traced = _trace(here, carry, extra, run, pairs)
         except Poisoned:
             if discovered:
                 raise
@@ -166,7 +172,7 @@ def trace_carry(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Ru
         attempt.forget()
         if not discovered:
             discovered = True
-            _discover(here, carry, extra, run)
+            _discover(here, carry, extra, run, pairs)
     raise Failure(
         CarryMismatch(
             loop=carry.loop,
@@ -178,10 +184,13 @@ def trace_carry(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Ru
     )
 
 
-def _trace(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run) -> TracedBody | None:
+def _trace(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool
+) -> TracedBody | None:
     with inner_block(here) as inner:
         params = [inner.parameter(t) for t in carry.initial_types()]
-        more = [inner.parameter(t) for t in extra]
+        again = carry.initial_types() if pairs else []
+        more = [inner.parameter(t) for t in (*extra, *again)]
         next_carry, results = run(inner, unflatten(carry.tree, iter(params)), more)
         leaves, tree = flatten(inner, next_carry, f"the carry that `{carry.loop}` returns")
         settled = carry.settle(here.facts, leaves, tree)
@@ -191,13 +200,18 @@ def _trace(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run) ->
         return TracedBody(block, captured, settled)
 
 
-def _discover(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run) -> None:
-    """Note the dtypes that the body gives to the weak leaves of its carry."""
+def _discover(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool
+) -> None:
+    """Note the dtypes that the body gives to the weak leaves of its carry, or wants them in."""
     program = here.program
     attempt = Attempt(program)
+    wanted: dict[int, DType] = {}
     with inner_block(here) as inner:
-        params = [_open(inner, each) for each in carry.leaves]
-        more = [inner.parameter(t) for t in extra]
+        params = [_open(inner, each, wanted, at) for at, each in enumerate(carry.leaves)]
+        more: list[Any] = [inner.parameter(t) for t in extra]
+        if pairs:
+            more += [_open(inner, each, wanted, at) for at, each in enumerate(carry.leaves)]
         try:
             next_carry, _ = run(inner, unflatten(carry.tree, iter(params)), more)
             leaves, _ = flatten(inner, next_carry, "")
@@ -207,16 +221,26 @@ def _discover(here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run)
     if len(leaves) != len(carry.leaves):
         return  # the next round reports what is wrong
     for index, (start, found) in enumerate(zip(carry.leaves, leaves, strict=True)):
-        if isinstance(start, Weak) and accepts_weak(found.dtype, start.kind):
-            carry.dtypes[index] = found.dtype
+        dtype = wanted.get(index, found.dtype) if isinstance(found, Weak) else found.dtype
+        if isinstance(start, Weak) and accepts_weak(dtype, start.kind):
+            carry.dtypes[index] = dtype
 
 
-def _open(inner: Builder, leaf: Value | Weak) -> Value | Weak:
-    """A parameter for a leaf of the carry, weak where the leaf is."""
+def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: int) -> Value | Weak:
+    """A parameter for a leaf of the carry, weak where the leaf is.
+
+    What dtype a weak one is taken in, if not in its default, is noted.
+    """
     if isinstance(leaf, Value):
         return inner.parameter(leaf.type)
-    shape = leaf.shape
-    return Weak(inner, leaf.kind, shape, lambda dtype: inner.parameter(ArrayType(dtype, shape)))
+    default, shape = leaf.dtype, leaf.shape
+
+    def at(dtype: DType) -> Value:
+        if dtype is not default:
+            wanted[index] = dtype
+        return inner.parameter(ArrayType(dtype, shape))
+
+    return Weak(inner, leaf.kind, shape, at)
 
 
 def trace_counter(here: Builder, function: Applicable, carry: Carry, counter: DType) -> TracedBody:

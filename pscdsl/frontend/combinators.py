@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pscdsl.builder import Builder
+from pscdsl.frontend.associative import associative_scan, map_reduce
 from pscdsl.frontend.branches import cond, switch
 from pscdsl.frontend.loops import fori_loop, map_, scan, while_loop
 from pscdsl.frontend.pytrees import flatten
@@ -36,6 +37,8 @@ def scope(here: Builder, name: Any) -> Marker:
 def register() -> None:
     """Give the combinators their names."""
     combinators: dict[str, Callable[..., Any]] = {
+        "associative_scan": associative_scan,
+        "map_reduce": map_reduce,
         "scan": scan,
         "map": map_,
         "fori_loop": fori_loop,

@@ -56,8 +56,8 @@ _KNOWN_IN_PARTS = frozenset(
 )
 """Modules with names that have no meaning here."""
 PLANNED = frozenset(
-    "associative_scan checkpoint compile_all custom_jvp custom_vjp grad hessian jacfwd jacrev jvp "
-    "linearize load map_reduce stop_gradient value_and_grad vjp vmap".split()
+    "checkpoint compile_all custom_jvp custom_vjp grad hessian jacfwd jacrev jvp "
+    "linearize load stop_gradient value_and_grad vjp vmap".split()
 )
 """Names that the language will have."""
 _MARKERS = frozenset(

@@ -5,7 +5,7 @@ The early part returns, besides its results, what the late part needs of it: wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeVar
@@ -74,6 +74,42 @@ class Halves:
         return tuple([next(second) if is_late else next(first) for is_late in self.late_results])
 
 
+def cut_through(cut: Cut, block: Block, given: Mapping[Var, Value]) -> list[Value]:
+    """The results of a block, each of its equations in the part where it belongs.
+
+    Parameters that are not given are variables of the early part.
+    """
+    # What is computed early stays as it is: only what is given, or made anew, is in this table.
+    values: dict[Atom, Value] = dict(given.items())
+
+    def value(atom: Atom) -> Value:
+        return values[atom] if atom in values else Value(cut.early, atom)
+
+    programs = cut.early.program, cut.late.program
+    places = [program.span for program in programs]
+    for equation in block.equations:
+        if values.keys().isdisjoint(equation.inputs):
+            cut.early.equations.append(equation)
+            continue
+        for program in programs:
+            program.span = equation.span
+        operands = [value(atom) for atom in equation.inputs]
+        outputs: Sequence[Value]
+        if cut.late not in [each.builder for each in operands]:
+            outputs = append(cut.early, equation, operands)
+        elif type(equation.primitive).split is Primitive.split:  # its types are known
+            outputs = append(cut.late, equation, [cut.later(each) for each in operands])
+        else:
+            try:
+                outputs = equation.primitive.split(cut, operands)
+            except Failure as failure:
+                raise failure.at(equation.span) from None
+        values.update(zip(equation.outputs, outputs, strict=True))
+    for program, place in zip(programs, places, strict=True):
+        program.span = place
+    return [value(atom) for atom in block.results]
+
+
 def split_block(
     facts: Assumptions,
     block: Block,
@@ -88,35 +124,13 @@ def split_block(
     save, given by their places in the block.
     """
     cut = Cut(facts)
-    # What is computed early stays as it is: only what is late, or made anew, is in this table.
-    values: dict[Atom, Value] = {
+    later = {
         var: cut.late.parameter(var.type, var.hint)
         for var, lateness in zip(block.params, late, strict=True)
         if lateness
     }
-
-    def value(atom: Atom) -> Value:
-        return values[atom] if atom in values else Value(cut.early, atom)
-
-    own = [value(var) for var in block.params]
-    for equation in block.equations:
-        if values.keys().isdisjoint(equation.inputs):
-            cut.early.equations.append(equation)
-            continue
-        cut.early.program.span = cut.late.program.span = equation.span
-        operands = [value(atom) for atom in equation.inputs]
-        outputs: Sequence[Value]
-        if cut.late not in [each.builder for each in operands]:
-            outputs = append(cut.early, equation, operands)
-        elif type(equation.primitive).split is Primitive.split:  # its types are known
-            outputs = append(cut.late, equation, [cut.later(each) for each in operands])
-        else:
-            try:
-                outputs = equation.primitive.split(cut, operands)
-            except Failure as failure:
-                raise failure.at(equation.span) from None
-        values.update(zip(equation.outputs, outputs, strict=True))
-    results = [value(atom) for atom in block.results]
+    own = [later[var] if var in later else Value(cut.early, var) for var in block.params]
+    results = cut_through(cut, block, later)
     forced = late_results or (False,) * len(results)
     is_late = tuple([cut.is_late(v) or f for v, f in zip(results, forced, strict=True)])
     last = [cut.later(v) for v, lateness in zip(results, is_late, strict=True) if lateness]

@@ -4,6 +4,7 @@ numbers   integers as sums of unknowns, so that two can be told apart
 places    which part of which array of keys a variable is
 uses      what was done with a place, and whether two uses may meet in one key
 walk      a block from its first equation to its last, loops twice, branches side by side
+combinations   rows combined by a function, walked like a loop
 calls     what a called function does with its keys, as seen by its caller
 """
 

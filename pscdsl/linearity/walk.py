@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Final
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var, walk
+from pscdsl.linearity import combinations
 from pscdsl.linearity.calls import Seen, Summary
 from pscdsl.linearity.loops import Loop, Often
 from pscdsl.linearity.numbers import Number, Numbers
 from pscdsl.linearity.places import Fork, Place, Root, When
 from pscdsl.linearity.uses import Ledger, Use
-from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.elementwise import Elementwise, Select
 from pscdsl.primitives.indexing import Gather, Scatter
@@ -120,6 +121,10 @@ class Walk:
             self._scan(primitive, equation)
         elif isinstance(primitive, While):
             self._while(primitive, equation)
+        elif isinstance(primitive, AssociativeScan):
+            combinations.prefixes(self, primitive, equation)
+        elif isinstance(primitive, MapReduce):
+            combinations.total(self, primitive, equation)
         elif isinstance(primitive, Switch):
             self._switch(primitive, equation)
         elif isinstance(primitive, Call):

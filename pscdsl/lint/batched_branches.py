@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pscdsl.ir import Block, Equation, Function
 from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl.primitives.control.custom_derivatives import Ruled
 from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.elementwise import Elementwise
@@ -97,6 +97,11 @@ class _Rows:
                 return self._scan(facts, scan, flags)
             case While() as loop:
                 return self._while(facts, loop, flags)
+            case AssociativeScan() as prefixes:
+                captured, rows = prefixes.roles(flags)
+                return self._combined(facts, prefixes.combine, captured, rows)
+            case MapReduce() as reduction:
+                return self._reduced(facts, reduction, flags)
             case Call(function=function):
                 key = (function, flags)
                 if key not in self._called:
@@ -138,6 +143,24 @@ class _Rows:
                 return tuple(carry)
             carry = after
 
+    def _reduced(self, facts: Assumptions, reduction: MapReduce, flags: Flags) -> Flags:
+        by_body, by_combine, initial, arrays = reduction.roles(flags)
+        found = self.block(facts, reduction.body, (*by_body, *arrays))
+        first = initial or [False] * len(found)
+        rows = [a or b for a, b in zip(found, first, strict=True)]
+        return self._combined(facts, reduction.combine, by_combine, rows)
+
+    def _combined(
+        self, facts: Assumptions, combine: Block, captured: Sequence[bool], rows: Sequence[bool]
+    ) -> Flags:
+        rows = tuple(rows)
+        while True:
+            found = self.block(facts, combine, (*captured, *rows, *rows))
+            after = tuple([a or b for a, b in zip(rows, found, strict=True)])
+            if after == rows:
+                return rows
+            rows = after
+
 
 @dataclass(frozen=True)
 class _Weight:
@@ -160,7 +183,7 @@ def _weight(facts: Assumptions, block: Block) -> _Weight:
 
 def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
     match equation.primitive:
-        case Scan() | While():
+        case Scan() | While() | AssociativeScan() | MapReduce():
             return _Weight(float("inf"), "a loop")
         case Sort() | TopK():
             return _Weight(float("inf"), "a sort")

@@ -11,13 +11,22 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
+from pscdsl.lint.combinations import Combinations
 from pscdsl.lint.loops import Loops, Ranges
 from pscdsl.lint.ranges import Order, Range, free, single, unknown
 from pscdsl.lint.refinement import Constraints, Refinement
 from pscdsl.lint.rules_of_arithmetic import ELEMENTWISE, clamp
 from pscdsl.lint.rules_of_structure import STRUCTURE, sorted_ranges, top_places
 from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import Call, Control, Scan, Switch, While
+from pscdsl.primitives.control import (
+    AssociativeScan,
+    Call,
+    Control,
+    MapReduce,
+    Scan,
+    Switch,
+    While,
+)
 from pscdsl.primitives.reductions import ArgReduce
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims
@@ -53,6 +62,7 @@ class Intervals:
         self._counting: dict[Block, list[Equation]] = {}
         self.refinement = Refinement(self.definitions, self.ranges)
         self._loops = Loops(self.block, self.refinement)
+        self._combinations = Combinations(self._loops)
         params = [free(v.type.dtype, v) if counts(v.type) else None for v in function.body.params]
         self.results = self.block(function.body, Order(function.facts), params)
 
@@ -100,6 +110,11 @@ class Intervals:
                     return [self._select(at, order)]
                 case Scan(counted=False):
                     return self._loops.scan(at, primitive, order, self._operands(at))
+                case AssociativeScan():
+                    given = self._operands(at)
+                    return self._combinations.prefixes(at, primitive, order, given)
+                case MapReduce():
+                    return self._combinations.total(at, primitive, order, self._operands(at))
                 case While():
                     return self._loops.repeat(at, primitive, order, self._operands(at))
                 case Switch():

@@ -35,7 +35,7 @@ class Loops:
     """Runs the bodies of one function's loops."""
 
     def __init__(self, run: Run, refinement: Refinement) -> None:
-        self._run = run
+        self.run = run
         self._refinement = refinement
         self._work = 0
 
@@ -46,20 +46,20 @@ class Loops:
         inside = order
         if not order.at_most(1, length):
             inside = Order(order.facts.assume(Fact("<=", 1, length)))
-        rows = [_row(each, at) for each in arrays]
+        rows = [row_of(each, at) for each in arrays]
         dtypes = [var.type.dtype for var in at.outputs]
         bounded: dict[int, tuple[Range, Range]] = {}
         if any(each is not None for each in init):
             start = [each and unknown(d) for each, d in zip(init, dtypes, strict=False)]
-            self._run(body, inside, [*captured, *start, *rows])
+            self.run(body, inside, [*captured, *start, *rows])
             bounded = self._accumulated(at, primitive, inside, init)
 
         def step(carry: Ranges) -> Ranges:
-            return self._run(body, inside, [*captured, *carry, *rows])
+            return self.run(body, inside, [*captured, *carry, *rows])
 
         fixed = {position: during for position, (during, _) in bounded.items()}
-        carry, results = self._settled(inside, body, init, fixed, dtypes, step)
-        ended = _unreached(carry)  # what was reached need not be so in the last step
+        carry, results = self.settled(inside, body, init, fixed, dtypes, step)
+        ended = unreached(carry)  # what was reached need not be so in the last step
         final = [bounded[k][1] if k in bounded else ended[k] for k in range(count)]
         stacks = [_stacked(each, at) for each in results[count:]]
         return [*(each and _left(each, at) for each in final), *stacks]
@@ -81,8 +81,8 @@ class Loops:
             added = self._added(param, result)
             if added is None:
                 continue
-            low = _scaled(order, added.low, length - 1, largest=False)
-            high = _scaled(order, added.high, length - 1, largest=True)
+            low = scaled(order, added.low, length - 1, largest=False)
+            high = scaled(order, added.high, length - 1, largest=True)
             if low is None or high is None:
                 continue
             dtype = param.type.dtype
@@ -136,23 +136,23 @@ class Loops:
     def repeat(self, at: Equation, primitive: While, order: Order, operands: Ranges) -> Ranges:
         """The results of a loop that ends when its condition fails."""
         by_cond, by_body, init = primitive.roles(operands)
-        by_cond, by_body, init = (_unreached(each) for each in (by_cond, by_body, init))
+        by_cond, by_body, init = (unreached(each) for each in (by_cond, by_body, init))
         cond, body = primitive.cond, primitive.body
         dtypes = [var.type.dtype for var in at.outputs]
         tested = cond.params[primitive.cond_captured :]
 
         def where(carry: Ranges, holds: bool) -> Ranges:
-            self._run(cond, order, [*by_cond, *carry])
+            self.run(cond, order, [*by_cond, *carry])
             known = self._refinement.constraints(order, cond.results[0], holds)
             return [known.get(var, old) for var, old in zip(tested, carry, strict=True)]
 
         def step(carry: Ranges) -> Ranges:
-            return _unreached(self._run(body, order, [*by_body, *where(carry, True)]))
+            return unreached(self.run(body, order, [*by_body, *where(carry, True)]))
 
-        carry, _ = self._settled(order, body, init, {}, dtypes, step)
+        carry, _ = self.settled(order, body, init, {}, dtypes, step)
         return where(carry, False)
 
-    def _settled(
+    def settled(
         self,
         order: Order,
         body: Block,
@@ -217,7 +217,7 @@ def _inside(order: Order, inner: Range | None, outer: Range | None) -> bool:
     return order.at_most(outer.low, inner.low) and order.at_most(inner.high, outer.high)
 
 
-def _scaled(order: Order, bound: Size, steps: Size, largest: bool) -> Size | None:
+def scaled(order: Order, bound: Size, steps: Size, largest: bool) -> Size | None:
     """The extreme of what is added in 0 to `steps` steps; None if the sign is not known."""
     if order.at_most(0, bound):
         return bound * steps if largest else 0
@@ -226,11 +226,12 @@ def _scaled(order: Order, bound: Size, steps: Size, largest: bool) -> Size | Non
     return None
 
 
-def _unreached(ranges: Ranges) -> Ranges:
+def unreached(ranges: Ranges) -> Ranges:
+    """The same bounds, as what may never be reached."""
     return [each and each.unreached() for each in ranges]
 
 
-def _row(given: Range | None, loop: Equation) -> Range | None:
+def row_of(given: Range | None, loop: Equation) -> Range | None:
     """The range of an array's slice in every step."""
     if given is None or not any(isinstance(x, int) for x in given.along):
         return given

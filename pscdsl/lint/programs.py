@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.primitive import Primitive
-from pscdsl.primitives.control import Call, Scan, Switch, While
+from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl.primitives.elementwise import Convert, Elementwise
 from pscdsl.primitives.shaping import Broadcast, Reshape
 
@@ -49,6 +49,12 @@ class Program:
         match primitive:
             case Scan():
                 self._capture(primitive.body, operands[: primitive.captured])
+            case AssociativeScan():
+                self._capture(primitive.combine, operands[: primitive.captured])
+            case MapReduce():
+                by_body, by_combine, _, _ = primitive.roles(operands)
+                self._capture(primitive.body, by_body)
+                self._capture(primitive.combine, by_combine)
             case While():
                 by_cond, by_body, _ = primitive.roles(operands)
                 self._capture(primitive.cond, by_cond)

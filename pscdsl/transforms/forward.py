@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pscdsl.ir import Atom, Block, Equation, Literal, Var
-from pscdsl.primitives.control import Scan, Switch, While
+from pscdsl.primitives.control import AssociativeScan, MapReduce, Scan, Switch, While
 from pscdsl.primitives.shaping import Broadcast
 from pscdsl.transforms.nesting import is_plain
 from pscdsl.transforms.straight import Scope, Straight, identity_of
@@ -29,6 +29,10 @@ class Forward(Straight):
             self.while_loop(primitive, scope.use(equation.inputs), equation, scope)
         elif isinstance(primitive, Switch):
             self.switch(primitive, scope.use(equation.inputs), equation, scope)
+        elif isinstance(primitive, AssociativeScan):
+            self.associative_scan(primitive, scope.use(equation.inputs), equation, scope)
+        elif isinstance(primitive, MapReduce):
+            self.map_reduce(primitive, scope.use(equation.inputs), equation, scope)
         else:
             super().equation(equation, scope)
 
@@ -165,6 +169,47 @@ class Forward(Straight):
         outputs = tuple([equation.outputs[i] for i in moving])
         if outputs:
             self.add(loop, given, outputs, equation, scope)
+
+    def associative_scan(
+        self, scan: AssociativeScan, inputs: tuple[Atom, ...], equation: Equation, scope: Scope
+    ) -> None:
+        """Add prefixes, whose combination forgets the captures that are known."""
+        captured, arrays = scan.roles(inputs)
+        combine, held = self.partly(scan.combine, captured, scope)
+        if combine is not scan.combine:
+            scan = replace(scan, combine=combine, captured=len(held))
+        self.add(scan, (*held, *arrays), equation.outputs, equation, scope)
+
+    def map_reduce(
+        self, reduction: MapReduce, inputs: tuple[Atom, ...], equation: Equation, scope: Scope
+    ) -> None:
+        """Add combined results, whose blocks forget the captures that are known."""
+        by_body, by_combine, initial, arrays = reduction.roles(inputs)
+        body, held = self.partly(reduction.body, by_body, scope)
+        combine, own = self.partly(reduction.combine, by_combine, scope)
+        if body is not reduction.body or combine is not reduction.combine:
+            reduction = replace(
+                reduction,
+                body=body,
+                combine=combine,
+                body_captured=len(held),
+                combine_captured=len(own),
+            )
+        given = (*held, *own, *initial, *arrays)
+        self.add(reduction, given, equation.outputs, equation, scope)
+
+    def partly(
+        self, block: Block, captured: Sequence[Atom], scope: Scope
+    ) -> tuple[Block, list[Atom]]:
+        """A block without the captures that are known, and those that are left."""
+        count = len(captured)
+        inner = Scope({})
+        kept = self.bind(block.params[:count], captured, inner, scope)
+        if len(kept) == count:
+            return self.block(block), list(captured)
+        params = (*[block.params[i] for i in kept], *block.params[count:])
+        new = self.specialised(Block(params, block.equations, block.results), inner)
+        return new, [captured[i] for i in kept]
 
     def switch(
         self, switch: Switch, inputs: tuple[Atom, ...], equation: Equation, scope: Scope

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
-from pscdsl.primitives.control import Scan, Switch, While
+from pscdsl.primitives.control import AssociativeScan, MapReduce, Scan, Switch, While
 from pscdsl.transforms.nesting import is_plain, rebuilt
 
 T = TypeVar("T")
@@ -54,6 +54,10 @@ class Pruner:
             return self.while_loop(primitive, equation, used)
         if isinstance(primitive, Switch):
             return self.switch(primitive, equation, used)
+        if isinstance(primitive, AssociativeScan):
+            return self.associative_scan(primitive, equation, used)
+        if isinstance(primitive, MapReduce):
+            return self.map_reduce(primitive, equation, used)
         new = rebuilt(primitive, self.block, _same)
         if new is primitive:
             return equation
@@ -112,6 +116,75 @@ class Pruner:
             _where(equation.outputs, live),
             equation.span,
         )
+
+    def associative_scan(
+        self, scan: AssociativeScan, equation: Equation, used: Collection[Atom]
+    ) -> Equation:
+        """Prefixes of what is used, and of what that is combined with."""
+        wanted = [var in used for var in equation.outputs]
+        combine, wanted, takes = self.combination(scan.combine, scan.captured, wanted)
+        if combine is scan.combine:
+            return equation
+        captured, arrays = scan.roles(equation.inputs)
+        return Equation(
+            replace(scan, combine=combine, captured=sum(takes)),
+            (*_where(captured, takes), *_where(arrays, wanted)),
+            _where(equation.outputs, wanted),
+            equation.span,
+        )
+
+    def map_reduce(
+        self, reduction: MapReduce, equation: Equation, used: Collection[Atom]
+    ) -> Equation:
+        """Results that are used, and what these are combined with, of what is needed for them."""
+        by_body, by_combine, initial, arrays = reduction.roles(equation.inputs)
+        wanted = [var in used for var in equation.outputs]
+        combine, wanted, takes = self.combination(reduction.combine, len(by_combine), wanted)
+        old = reduction.body
+        body, needed = self.pruned(old, _where(old.results, wanted))
+        kept = [var in needed for var in old.params]
+        if combine is reduction.combine and body is old and all(kept):
+            return equation
+        held, rows = kept[: len(by_body)], kept[len(by_body) :]
+        first = _where(initial, wanted) if initial else ()
+        operands = _where(by_body, held), _where(by_combine, takes), first, _where(arrays, rows)
+        return Equation(
+            replace(
+                reduction,
+                body=Block(_where(old.params, kept), body.equations, body.results),
+                combine=combine,
+                body_captured=sum(held),
+                combine_captured=sum(takes),
+                initial=len(first),
+            ),
+            tuple([atom for group in operands for atom in group]),
+            _where(equation.outputs, wanted),
+            equation.span,
+        )
+
+    def combination(
+        self, combine: Block, captured: int, wanted: Sequence[bool]
+    ) -> tuple[Block, list[bool], list[bool]]:
+        """A combination of rows of which some parts are wanted: it, the parts and captures needed.
+
+        It is the same one if nothing goes.
+        """
+        flags, count = list(wanted), len(combine.results)
+        held, pair = combine.params[:captured], combine.params[captured:]
+        while True:
+            new, needed = self.pruned(combine, _where(combine.results, flags))
+            found = [
+                flag or pair[place] in needed or pair[count + place] in needed
+                for place, flag in enumerate(flags)
+            ]
+            if found == flags:
+                break
+            flags = found
+        takes = [var in needed for var in held]
+        if new is combine and all(takes):
+            return combine, flags, takes
+        params = (*_where(held, takes), *_where(pair, flags * 2))
+        return Block(params, new.equations, new.results), flags, takes
 
     def switch(self, switch: Switch, equation: Equation, used: Collection[Atom]) -> Equation:
         """A choice without the results that are not used and the operands that no branch takes."""

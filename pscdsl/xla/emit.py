@@ -129,6 +129,11 @@ class Emitter(Operations):
         self._sizes = sizes
         self._types: dict[int, tuple[ArrayType, Any]] = {}
 
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The numbers that names of sizes stand for."""
+        return self._sizes
+
     def size(self, size: Size) -> int:
         """The number a size stands for."""
         return size if type(size) is int else evaluate(size, self._sizes)

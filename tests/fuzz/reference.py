@@ -94,6 +94,32 @@ def map_(f: Any, xs: Any) -> Any:
     return _stacked([f(_row(xs, index)) for index in range(_length(xs))])
 
 
+def associative_scan(fn: Any, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """A Python loop over rows."""
+
+    def front(x: Any) -> Any:
+        return np.moveaxis(x, axis, 0)
+
+    def back(y: Any) -> Any:
+        return np.moveaxis(y, 0, axis)
+
+    xs = mapped(front, elems)
+    order = range(_length(xs))[::-1] if reverse else range(_length(xs))
+    rows: list[Any] = []
+    for index in order:
+        x = _row(xs, index)
+        rows.append(fn(rows[-1], x) if rows else x)
+    return mapped(back, _stacked(rows[::-1] if reverse else rows))
+
+
+def map_reduce(map_fn: Any, combine: Any, xs: Any, init: Any = None) -> Any:
+    """A Python loop over rows."""
+    for index in range(_length(xs)):
+        value = map_fn(_row(xs, index))
+        init = value if init is None else combine(init, value)
+    return init
+
+
 def fori_loop(lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
     """A Python loop over numbers."""
     for index in range(int(lower), int(upper)):
@@ -178,6 +204,8 @@ class Package(types.ModuleType):
             kernel=identity,
             scan=scan,
             map=map_,
+            associative_scan=associative_scan,
+            map_reduce=map_reduce,
             fori_loop=fori_loop,
             while_loop=while_loop,
             cond=cond,

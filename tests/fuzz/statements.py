@@ -236,6 +236,30 @@ def mapped(g: Body) -> None:
     g.bind(replace(result, text=text, shape=(x.shape[0], *result.shape)))
 
 
+def combined(g: Body) -> None:
+    """`psc.associative_scan` or `psc.map_reduce`."""
+    need(g.depth < 2)
+    rows = [v for v in g.arrays() if v.ndim >= 1 and not v.is_batched and v.dtype not in COMPLEX]
+    rows = [v for v in rows if v.dtype != "bool_"]
+    need(bool(rows))
+    x, combine = g.choice(rows), g.choice(["np.maximum", "lambda a, b: np.minimum(b, a)"])
+    if g.chance(0.5):
+        axis = f", axis={g.randrange(-x.ndim, x.ndim)}" if g.chance(0.5) else ""
+        reverse = ", reverse=True" if g.chance(0.3) else ""
+        g.bind(replace(x, text=f"psc.associative_scan({combine}, {x.text}{reverse}{axis})"))
+        return
+    inner = g.nested()
+    name = g.name()
+    inner.values.append(replace(x, shape=x.shape[1:], text=name))
+    inner.steps(g.randrange(2))
+    result = inner.like(x.dtype, x.shape[1:])
+    function = g.closure([name], inner, result.text)
+    start = g.within(x.dtype, x.shape[1:]) if g.chance(0.4) else result
+    text = f"psc.map_reduce({function}, {combine}, {x.text}"
+    text += ")" if start is result else f", init={start.text})"
+    g.bind(replace(union([start, result]), text=text))
+
+
 def counted(g: Body) -> None:
     """`psc.fori_loop`."""
     need(g.depth < 2)
@@ -381,6 +405,7 @@ STATEMENTS: tuple[tuple[int, Statement], ...] = (
     (3, conditional),
     (3, scanned),
     (2, mapped),
+    (2, combined),
     (2, counted),
     (2, repeated),
     (3, static_loop),

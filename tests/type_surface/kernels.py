@@ -181,7 +181,11 @@ def control(x: f32["n"], m: f32["k n"], flag: bool_) -> tuple[f32["n"], f32, f32
     g = psc.map(lambda r: r @ x, m)
     h = psc.switch(0, [lambda v: v, lambda v: v + 1], d)
     total, count = psc.fori_loop(0, 4, lambda i, s: (s[0] + x[i], s[1] + i), (x, np.int32(0)))
-    return a + b + c + e + f + h + total, d.sum() * count.astype(f32), rows, g.reshape(-1)
+    k, last = psc.associative_scan(lambda a, b: (a[0] + b[0], b[1]), (x, x), reverse=True, axis=-1)
+    m1, most = psc.map_reduce(lambda r: (r, 1), lambda a, b: (np.maximum(a[0], b[0]), a[1]), m)
+    y = psc.map_reduce(np.exp, np.add, m, init=np.zeros(x.shape[0]))
+    z = a + b + c + e + f + h + total + k + last + m1 * most.astype(f32) + y
+    return z, d.sum() * count.astype(f32), rows, g.reshape(-1)
 
 
 @psc.kernel

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pscdsl.typing.diagnostics import Diagnostic
+
+COMBINING: Final = frozenset({"psc.associative_scan", "psc.map_reduce"})
+"""What gives rows that were combined to the same function again."""
 
 
 class CarryMismatch(Diagnostic, code="PSC504"):
     """The carry that a loop's body returns differs from the one it is given.
 
     What one step returns is what the next one gets, so both have the same structure, shapes and
-    dtypes.  Python numbers in the initial carry take the dtype that the body needs.
+    dtypes.  So do rows and what `psc.associative_scan` and `psc.map_reduce` combine them to.
+    Python numbers in the initial carry take the dtype that the body needs.
 
     ## Example
 
@@ -51,6 +57,10 @@ class CarryMismatch(Diagnostic, code="PSC504"):
 
     def message(self) -> str:
         """The leaf and both types."""
+        if self.loop in COMBINING:
+            part = f"part {self.path} of " if self.path else ""
+            what = f"{part}what `{self.loop}` combines"
+            return f"{what} is {self.given}, but {self.returned} is returned"
         part = f"carry{self.path}" if self.path else "carry"
         return f"{part} of `{self.loop}` is {self.given}, but the body returns {self.returned}"
 

@@ -85,7 +85,7 @@ class Scan(Control, name="scan"):
         length = hlo.size(self.length)
         if length == 0:
             return (*carry, *stacks)
-        counter = ArrayType(I32 if length <= I32.range[1] else I64)
+        counter = counter_type(length)
         limit = hlo.full(length, counter)
         if self.counted:
             limit = hlo.binary("minimum", hlo.convert(captured[0], counter), limit)
@@ -100,11 +100,11 @@ class Scan(Control, name="scan"):
                 index = hlo.binary("subtract", last, step)
             zero = hlo.full(0, counter)
             slices = [
-                _pick(hlo, x, index, zero, each) for x, each in zip(arrays, taken, strict=True)
+                pick(hlo, x, index, zero, each) for x, each in zip(arrays, taken, strict=True)
             ]
             results = hlo.block(self.body, [*captured, *state[: self.carried], *slices])
             stacked = [
-                _put(hlo, stack, result, index, zero, each)
+                put(hlo, stack, result, index, zero, each)
                 for stack, result, each in zip(
                     state[self.carried :], results[self.carried :], given, strict=True
                 )
@@ -151,7 +151,12 @@ class Scan(Control, name="scan"):
         return batch(self, operands, batched, size)
 
 
-def _pick(hlo: Hlo, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
+def counter_type(length: int) -> ArrayType:
+    """The type of a counter of so many steps."""
+    return ArrayType(I32 if length <= I32.range[1] else I64)
+
+
+def pick(hlo: Hlo, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
     """The slice of an array at an index of its leading axis."""
     stored = hlo.type_of(x).shape  # a key has one more axis than its type says
     (row,) = hlo.op(
@@ -163,7 +168,7 @@ def _pick(hlo: Hlo, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A00
     return hlo.reshape(row, type)
 
 
-def _put(hlo: Hlo, stack: H, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
+def put(hlo: Hlo, stack: H, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
     """The array with a slice replaced at an index of its leading axis."""
     stored = hlo.type_of(stack)
     row = hlo.reshape(x, type.with_shape((1, *type.shape)))

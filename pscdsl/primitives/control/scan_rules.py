@@ -160,16 +160,15 @@ class Saving:
                 elif index >= second:
                     sources.append(("array", index - second))
                 else:
-                    sources.append(("result", len(results)))
-                    results.append(early.params[index])
+                    place = _stacked_at(results, len(self.carry), early.params[index])
+                    sources.append(("result", place))
                 continue
             atom = early.results[index]
             if isinstance(atom, Var) and atom in invariant:
                 sources.append(("hoisted", len(self.hoisted)))
                 self.hoisted.append(atom)
             elif index < len(self.carry):  # the next carry is returned, but not stacked
-                sources.append(("result", len(results)))
-                results.append(atom)
+                sources.append(("result", _stacked_at(results, len(self.carry), atom)))
             else:
                 sources.append(("result", index))
         return Block(early.params, early.equations, tuple(results)), sources
@@ -255,6 +254,13 @@ class Saving:
         held = [*[v for _, v in fixed], *captured]
         scan = Scan(block, len(held), len(carry), length, reverse, steps is not None)
         return here.bind(scan, [*held, *carry, *[v for _, v in rows], *arrays])
+
+
+def _stacked_at(results: list[Atom], first: int, atom: Atom) -> int:
+    """Where an atom is among the results that are stacked, added if need be."""
+    if atom not in results[first:]:
+        results.append(atom)
+    return results.index(atom, first)
 
 
 def _invariant(block: Block, captured: int) -> set[Atom]:
@@ -358,16 +364,16 @@ def batch(
         repeated(x, size) if becomes and not is_batched else x
         for x, becomes, is_batched in zip(carry, carry_many, scan.roles(batched)[1], strict=True)
     ]
-    rows = [_swapped(x) if each else x for x, each in zip(arrays, arrays_many, strict=True)]
+    rows = [swapped(x) if each else x for x, each in zip(arrays, arrays_many, strict=True)]
     found = here.bind(replace(scan, body=block), [*captured, *starts, *rows])
     results = [
-        _swapped(x) if is_batched and place >= count else x
+        swapped(x) if is_batched and place >= count else x
         for place, (x, is_batched) in enumerate(zip(found, kept, strict=True))
     ]
     return results, kept
 
 
-def _swapped(x: Value) -> Value:
+def swapped(x: Value) -> Value:
     """An array with its first two axes exchanged."""
     return Transpose((1, 0, *range(2, x.ndim)))(x)
 
