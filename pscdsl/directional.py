@@ -10,11 +10,12 @@ import numpy as np
 
 from pscdsl import boundary
 from pscdsl.errors import ArgumentError, CheckError
+from pscdsl.executables import Executables
 from pscdsl.frontend.transformations import modes
 from pscdsl.frontend.transformations.modes import LinearFunction, tangent_tree
 from pscdsl.frontend.transformations.programs import elaborate
 from pscdsl.ir import Function
-from pscdsl.kernel import Kernel, emitted
+from pscdsl.kernel import Kernel
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.transformations import as_kernel
 from pscdsl.transforms.simplify import simplify
@@ -29,17 +30,11 @@ class Compiled:
 
     def __init__(self, function: Function) -> None:
         self.function = simplify(function)
-        self._executables: dict[tuple[tuple[str, int], ...], Any] = {}
+        self._executables = Executables()
 
     def __call__(self, sizes: Mapping[str, int], arrays: Sequence[Any]) -> Any:
         """Run on arrays, one for each leaf of the parameters; the result as a tree."""
-        from pscdsl.xla.compile import compile_module
-
-        key = tuple((name, sizes[name]) for name in self.function.dims)
-        found = self._executables.get(key)
-        if found is None:
-            found = compile_module(emitted(self.function, dict(key)))
-            self._executables[key] = found
+        found = self._executables.get(self.function, Choice(), sizes)
         tree = self.function.result
         assert tree is not None
         return boundary.result(tree, iter(found.run(arrays)))

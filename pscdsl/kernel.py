@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from pscdsl import boundary
-from pscdsl.custom import Custom
 from pscdsl.errors import ArgumentError, CheckError
+from pscdsl.executables import CacheInfo, Executables, emitted
 from pscdsl.frontend.check import check_definition, load_definition
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.loaded import definition_of
 from pscdsl.frontend.values import Poisoned
-from pscdsl.ir import Function, walk
+from pscdsl.ir import Function
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
@@ -41,7 +41,7 @@ class Kernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R] | None, definition: Definition | None = None):
         self._function = function
         self._definition = definition
-        self._executables: dict[tuple[Choice, tuple[tuple[str, int], ...]], Executable] = {}
+        self._executables = Executables()
         self._simplified: dict[Choice, Function] = {}
         if function is not None:
             functools.update_wrapper(self, function)
@@ -196,21 +196,12 @@ class Kernel(Generic[P, R]):
                 )
 
     def executable(self, choice: Choice, sizes: Mapping[str, int]) -> Executable:
-        """The compiled program for a choice and sizes, made once."""
-        from pscdsl.xla.compile import compile_module
+        """The compiled program for a choice and sizes, made once, or found on disk."""
+        return self._executables.get(self.optimised(choice), choice, sizes)
 
-        program = self.optimised(choice)
-        numbers = {name: sizes[name] for name in program.dims}
-        key = (choice, tuple(numbers.items()))
-        found = self._executables.get(key)
-        if found is None:
-            module = emitted(program, numbers)
-            try:
-                found = compile_module(module)
-            except Exception as error:
-                raise _rejected(program, error) from error
-            self._executables[key] = found
-        return found
+    def cache_info(self) -> CacheInfo:
+        """How often this kernel was compiled, or found on disk, and what that took."""
+        return self._executables.info
 
     # Calls.
 
@@ -346,26 +337,6 @@ class Kernel(Generic[P, R]):
 @functools.lru_cache(maxsize=4096)
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
-
-
-def emitted(program: Function, sizes: Mapping[str, int]) -> Any:
-    """The module of a program at these sizes; CheckError where a rule is missing."""
-    from pscdsl.xla.emit import lower_module
-
-    try:
-        return lower_module(program, sizes)
-    except Failure as failure:
-        raise CheckError(failure.at(program.span).diagnostics) from None
-
-
-def _rejected(program: Function, error: Exception) -> Exception:
-    """What to say of a module that XLA refuses: whose mistake it is."""
-    custom = [each.primitive for each in walk(program.body) if isinstance(each.primitive, Custom)]
-    if custom:
-        names = ", ".join(sorted({f"`{each.label}`" for each in custom}))
-        return ValueError(f"XLA refuses the program; is the translation of {names} right? {error}")
-    name = program.name
-    return RuntimeError(f"internal error: XLA refuses the checked `{name}`; please report: {error}")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what was printed into the golden files and snapshot blocks",
     )
+
+
+os.environ["PSCDSL_CACHE"] = "off"  # here, and in the processes that tests start
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import pscdsl
+from pscdsl.caching.writing import replace
 from pscdsl.checking.data import Unreadable
 from pscdsl.checking.reads import Reads
 from pscdsl.checking.recorded import plain, read, read_result
@@ -69,7 +69,7 @@ class Store:
         with contextlib.suppress(OSError, ValueError):
             if not self._written:
                 self._prepare()
-            _replace(self._entry(path), data)
+            replace(self._entry(path), data)
 
     def _entry(self, path: str) -> Path:
         name = blake2b(os.fsencode(path), digest_size=16, key=self.conditions.encode()[:64])
@@ -79,7 +79,7 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         ignore = self.folder.parent / ".gitignore"
         if not ignore.exists():
-            _replace(ignore, _IGNORED.encode())
+            replace(ignore, _IGNORED.encode())
         self._written = True
 
     def close(self) -> None:
@@ -112,19 +112,6 @@ def _surplus(entries: list[tuple[float, int, str]]) -> Iterator[str]:
         total += size
         if index >= _MOST_ENTRIES or total > _MOST_BYTES:
             yield path
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file at once: whoever reads it finds the old content or the new."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _sealed(content: Any) -> bytes:

@@ -13,8 +13,9 @@ import numpy as np
 from pscdsl.xla import boot, trees
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.boot import ArrayImpl, Aval
-from pscdsl.xla.client import client, copied, devices, put, sharding
-from pscdsl.xla.compile import Executable, compile_options, transfer
+from pscdsl.xla.cache import from_text
+from pscdsl.xla.client import copied, put, sharding
+from pscdsl.xla.compile import Executable, transfer
 
 
 class FastPath(NamedTuple):
@@ -141,8 +142,7 @@ def trial() -> bool:
         "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     )
     aval = Aval((2,), np.dtype(np.float32))
-    loaded = client().compile_and_load(text, devices(), compile_options(None, {}))
-    program = Executable(loaded, [aval], [aval])
+    program = from_text(text, [aval], [aval])
     misses: list[object] = []
 
     def miss(x: Any) -> tuple[Any, FastPath | None, bool]:

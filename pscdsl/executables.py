@@ -1,0 +1,124 @@
+"""The compiled programs of one kernel, and what is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from pscdsl.custom import Custom
+from pscdsl.errors import CheckError
+from pscdsl.ir import Function, walk
+from pscdsl.recompilation import Reasons, Variant
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.signatures import Choice
+
+if TYPE_CHECKING:
+    from pscdsl.xla.cache import Answer
+    from pscdsl.xla.compile import Executable
+    from pscdsl.xla.keys import Request
+
+Key: TypeAlias = tuple[Choice, tuple[tuple[str, int], ...]]
+
+
+class CacheInfo(NamedTuple):
+    """How the compiled programs of a kernel came about."""
+
+    hits: int
+    """Look-ups that found their program in this process; a call whose kind of arguments was seen
+    before makes none."""
+    misses: int
+    """Programs that were compiled."""
+    entries: int
+    """Programs that are there now."""
+    disk_hits: int
+    """Programs that were found on disk."""
+    compile_seconds: float
+    """What the misses took, together."""
+
+
+@dataclass
+class _Counts:
+    hits: int = 0
+    misses: int = 0
+    disk_hits: int = 0
+    seconds: float = 0.0
+
+
+class Executables:
+    """The compiled programs of a kernel by choice and sizes, each made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[Key, Executable] = {}
+        self._locks: dict[Key, RLock] = {}
+        self._lock = RLock()
+        self._counts = _Counts()
+        self._reasons = Reasons()
+
+    @property
+    def info(self) -> CacheInfo:
+        """What has happened so far."""
+        counts = self._counts
+        return CacheInfo(
+            counts.hits, counts.misses, len(self._made), counts.disk_hits, counts.seconds
+        )
+
+    def get(self, program: Function, choice: Choice, sizes: Mapping[str, int]) -> Executable:
+        """The compiled program at these sizes; several threads may ask."""
+        numbers = {name: sizes[name] for name in program.dims}
+        key = (choice, tuple(numbers.items()))
+        with self._lock:
+            lock = self._locks.setdefault(key, RLock())
+        with lock:
+            found = self._made.get(key)
+            if found is None:
+                found = self._made[key] = self._make(program, choice, numbers)
+            else:
+                self._counts.hits += 1
+        return found
+
+    def _make(self, program: Function, choice: Choice, sizes: dict[str, int]) -> Executable:
+        from pscdsl.xla import cache
+        from pscdsl.xla.keys import Request
+
+        try:
+            answer = cache.obtain(Request(program, sizes), cache.opened(), _module)
+        except cache.Refused as refusal:
+            raise _rejected(program, refusal) from refusal.__cause__
+        with self._lock:
+            self._count(answer)
+            variant = Variant(program, choice, sizes)
+            self._reasons.tell(variant, answer.source, answer.seconds)
+        return answer.executable
+
+    def _count(self, answer: Answer) -> None:
+        if answer.source == "disk":
+            self._counts.disk_hits += 1
+        else:
+            self._counts.misses += 1
+            self._counts.seconds += answer.seconds
+
+
+def emitted(program: Function, sizes: Mapping[str, int]) -> Any:
+    """The module of a program at these sizes; CheckError where a rule is missing."""
+    from pscdsl.xla.emit import lower_module
+
+    try:
+        return lower_module(program, sizes)
+    except Failure as failure:
+        raise CheckError(failure.at(program.span).diagnostics) from None
+
+
+def _module(request: Request) -> Any:
+    return emitted(request.program, request.sizes)
+
+
+def _rejected(program: Function, error: object) -> Exception:
+    """What to say of a module that XLA refuses: whose mistake it is."""
+    custom = [each.primitive for each in walk(program.body) if isinstance(each.primitive, Custom)]
+    if custom:
+        names = ", ".join(sorted({f"`{each.label}`" for each in custom}))
+        return ValueError(f"XLA refuses the program; is the translation of {names} right? {error}")
+    name = program.name
+    return RuntimeError(f"internal error: XLA refuses the checked `{name}`; please report: {error}")

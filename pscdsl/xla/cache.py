@@ -1,0 +1,158 @@
+"""Compiled programs on disk, so that a process finds what another one has compiled.
+
+An executable is kept under the module it was compiled from: StableHLO without locations.  A second
+entry leads there from the typed program and its sizes, so that a program that is known needs no
+module.  `keys` says what the keys are made of.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from pscdsl.caching import places
+from pscdsl.caching.store import Store
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import evaluate
+from pscdsl.typing.dtypes import KEY
+from pscdsl.xla import conditions
+from pscdsl.xla.boot import Aval
+from pscdsl.xla.client import client, devices
+from pscdsl.xla.compile import (
+    Executable,
+    compile_module,
+    compile_options,
+    load_executable,
+    signature,
+)
+from pscdsl.xla.emit import lower_module
+from pscdsl.xla.keys import Request, module_key, program_key, text_key
+
+Source: TypeAlias = Literal["compiled", "disk"]
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+class Refused(Exception):
+    """XLA does not compile a module; the cause is its own exception."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An executable, where it came from, and how many seconds that took."""
+
+    executable: Executable
+    source: Source
+    seconds: float
+    kept: bool = True
+    """Whether it is on disk now."""
+
+
+def opened() -> Store | None:
+    """The store that the environment names; None if nothing is to be kept."""
+    folder = places.folder()
+    if folder is None or conditions.dumps():
+        return None
+    return Store(folder, places.limit())
+
+
+def obtain(
+    request: Request, store: Store | None, emit: Callable[[Request], Any] | None = None
+) -> Answer:
+    """The executable, from disk if it is there; else compiled, and kept if it can be.
+
+    `emit` makes the module in place of `emitted`.
+    """
+    started = time.perf_counter()
+
+    def answer(found: Executable, source: Source, *, kept: bool) -> Answer:
+        return Answer(found, source, time.perf_counter() - started, kept)
+
+    if store is None:
+        return answer(_compiled((emit or emitted)(request), request), "compiled", kept=False)
+    short = program_key(request)
+    found = _led(store, short, request)
+    if found is not None:
+        return answer(found, "disk", kept=True)
+    module = (emit or emitted)(request)
+    key = module_key(module, request)
+    if key is None:
+        return answer(_compiled(module, request), "compiled", kept=False)
+    found = _load(store, key, *signature(module))
+    source: Source = "compiled" if found is None else "disk"
+    if found is None:
+        found = _compiled(module, request)
+    kept = source == "disk" or _keep(store, key, found)
+    if kept and short is not None:
+        store.put(short, key.encode())
+    return answer(found, source, kept=kept)
+
+
+def emitted(request: Request) -> Any:
+    """The module of a request."""
+    return lower_module(request.program, request.sizes, donate=request.donate)
+
+
+def _compiled(module: Any, request: Request) -> Executable:
+    try:
+        return compile_module(module, loop_bytes=request.loop_bytes)
+    except Exception as error:
+        raise Refused(str(error)) from error
+
+
+def from_text(text: str, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:
+    """The executable of a small module of our own, given as text."""
+    options = compile_options(None, {})
+    store = opened()
+    key = text_key(text, options)
+    found = None if store is None else _load(store, key, inputs, outputs)
+    if found is None:
+        loaded = client().compile_and_load(text, devices(), options)
+        found = Executable(loaded, inputs, outputs)
+        if store is not None:
+            _keep(store, key, found)
+    return found
+
+
+def _led(store: Store, short: str | None, request: Request) -> Executable | None:
+    """The executable to which the program's own key leads."""
+    key = None if short is None else store.get(short)
+    if key is None:
+        return None
+    body = request.program.body
+    inputs, outputs = (
+        [_aval(each, request.sizes) for each in types] for types in (body.in_types, body.out_types)
+    )
+    return _load(store, key.decode("ascii", "replace"), inputs, outputs)
+
+
+def _load(
+    store: Store, key: str, inputs: Sequence[Aval], outputs: Sequence[Aval]
+) -> Executable | None:
+    code = store.get(key)
+    if code is None:
+        return None
+    try:
+        return load_executable(code, inputs, outputs)
+    except Exception as error:  # whatever jaxlib makes of code that it cannot use
+        log.info("compiled code cannot be loaded, and is removed: %s", error)
+        store.remove(key)
+        return None
+
+
+def _keep(store: Store, key: str, executable: Executable) -> bool:
+    try:
+        code = executable.serialize()
+    except Exception as error:  # a backend that cannot
+        log.debug("compiled code cannot be written down: %s", error)
+        return False
+    return store.put(key, code)
+
+
+def _aval(given: ArrayType, sizes: Mapping[str, int]) -> Aval:
+    shape = tuple([evaluate(size, sizes) for size in given.shape])
+    return Aval((*shape, 2) if given.dtype is KEY else shape, to_numpy(given.dtype))

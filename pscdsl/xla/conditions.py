@@ -1,0 +1,104 @@
+"""What compiled code depends on besides its program: this machine, jaxlib, ourselves, the settings.
+
+Code that was compiled under other conditions must never be loaded: it may use instructions that
+this processor lacks, and nothing below would notice.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import jaxlib
+
+from pscdsl.xla import boot
+from pscdsl.xla.client import client, device
+
+_VARIABLES: Final = ("XLA_FLAGS", "PJRT_NPROC")
+"""The environment variables that XLA's compiler reads."""
+_EMITTING: Final = ("primitives", "typing", "xla")
+"""The folders of ours that decide what is emitted for a typed program, with the files beside."""
+
+
+@boot.once
+def backend() -> tuple[str, ...]:
+    """The compiler, its settings and the device."""
+    here = client()
+    return (
+        f"jaxlib {_version()}",
+        f"{here.platform} {here.platform_version} {device().device_kind}",
+        f"{platform.system()} {platform.machine()} {sys.byteorder}",
+        f"topology {_topology()}",
+        f"processors {_processors()}",
+        *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
+        f"flags {_flags_in_a_file()}",
+    )
+
+
+@boot.once
+def emission() -> str:
+    """What stands for our own translation to StableHLO: the content of the files it is made of."""
+    folder = Path(__file__).parent.parent
+    made = blake2b(digest_size=32)
+    for path in _sources(folder):
+        content = path.read_bytes()
+        made.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
+        made.update(content)
+    return made.hexdigest()
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder.glob("*.py"))
+    for name in _EMITTING:
+        for place, _, files in sorted(os.walk(folder / name)):
+            yield from (Path(place, file) for file in sorted(files) if file.endswith(".py"))
+
+
+def dumps() -> bool:
+    """Whether the compiler was asked to write down what it does: then it has to do it."""
+    return "xla_dump" in os.environ.get("XLA_FLAGS", "") + _flags_in_a_file()
+
+
+def _version() -> str:
+    library: Any = jaxlib
+    return f"{library.__version__} {getattr(boot.xla, '_version', '')}"
+
+
+def _topology() -> str:
+    """The processor's features among other things, as the compiler sees them."""
+    found = boot.jax.get_topology_for_devices([device()])
+    if hasattr(found, "fingerprint"):
+        return str(found.fingerprint())
+    return blake2b(found.serialize() + _features(), digest_size=32).hexdigest()  # before 0.10
+
+
+def _features() -> bytes:
+    """The processor's features, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_bytes().splitlines()
+    except OSError:
+        return platform.processor().encode()
+    return b"\n".join(sorted({each for each in lines if each.startswith((b"flags", b"Features"))}))
+
+
+def _processors() -> int:
+    """How many processors work is shared out over, which is decided at compilation."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _flags_in_a_file() -> str:
+    """XLA's flags if they are in a file that the variable names."""
+    named = os.environ.get("XLA_FLAGS", "").strip()
+    if not named or named.startswith("-"):
+        return ""
+    try:
+        return Path(named).read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,99 @@
+"""Under which names executables are kept on disk.
+
+The key of a module holds its bytecode without locations, the compile options, and the conditions
+under which the compiler runs (`conditions.backend`).  The key of a program holds its fingerprint,
+the numbers that its sizes are, which parameters are donated, the options, the conditions, and the
+content of the files that make modules of programs (`conditions.emission`).  A key that differs
+without need costs time; one that does not differ where it must gives wrong results.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+
+from pscdsl.fingerprint import NoFingerprint, fingerprint
+from pscdsl.ir import Function
+from pscdsl.xla import boot, conditions, lapack
+from pscdsl.xla import context as c
+from pscdsl.xla.compile import LOOP_BYTES, compile_options
+from pscdsl.xla.emit import module_bytecode
+
+_VERSION: Final = "pscdsl executables 1"
+"""Of the form of the entries; to be raised when they change."""
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A program that is wanted at certain sizes."""
+
+    program: Function
+    sizes: Mapping[str, int]
+    donate: Sequence[int] = ()
+    """The parameters whose memory may be reused."""
+    loop_bytes: int | None = LOOP_BYTES
+    """See `compile_module`."""
+
+
+def program_key(request: Request) -> str | None:
+    """The key of a program, without its module; None if its content cannot be written down."""
+    try:
+        content = fingerprint(request.program)
+    except NoFingerprint as reason:
+        log.debug("`%s` is looked up by its module: it holds %s", request.program.name, reason)
+        return None
+    sizes = ",".join(f"{name}={request.sizes[name]}" for name in request.program.dims)
+    return _digest("program", *_conditions(request), conditions.emission(), content, sizes)
+
+
+def module_key(module: Any, request: Request) -> str | None:
+    """The key of a module; None if it calls what another process may not have."""
+    foreign = sorted({each for each in _routines(module) if not each.startswith(lapack.PREFIX)})
+    if foreign:
+        log.debug("`%s` is not kept: it calls %s", request.program.name, ", ".join(foreign))
+        return None
+    return _digest("module", *_conditions(request), _without_places(module))
+
+
+def text_key(text: str, options: Any) -> str:
+    """The key of a module that is given as text."""
+    return _digest("text", *conditions.backend(), options.SerializeAsString(), text)
+
+
+def _conditions(request: Request) -> tuple[str | bytes, ...]:
+    options = compile_options(request.loop_bytes, {}).SerializeAsString()
+    return (*conditions.backend(), options, repr(sorted(request.donate)))
+
+
+def _digest(*parts: str | bytes) -> str:
+    made = blake2b(_VERSION.encode(), digest_size=32)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
+        made.update(len(data).to_bytes(8, "little") + data)
+    return made.hexdigest()
+
+
+def _routines(module: Any) -> list[str]:
+    """The targets of a module's custom calls: LAPACK's, or a user's, or Python functions."""
+    found: list[str] = []
+
+    def visit(operation: Any) -> Any:
+        if operation.name.endswith(".custom_call"):
+            found.append(operation.attributes["call_target_name"].value)
+        return c.mlir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def _without_places(module: Any) -> bytes:
+    passes = boot.untyped("mlir.passmanager").PassManager
+    with c.context():
+        copy = module.operation.clone()
+        passes.parse("builtin.module(strip-debuginfo)").run(copy)
+        return module_bytecode(copy)
