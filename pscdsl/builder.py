@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pscdsl import numpy_dtypes
-from pscdsl.ir import Atom, Block, Equation, Literal, Scalar, Var
+from pscdsl.ir import Atom, Block, Equation, Literal, Origin, Scalar, Var
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Constant, SizeValue
 from pscdsl.primitives.shaping import Broadcast
@@ -46,6 +46,8 @@ class Program:
         """Lines and types that `reveal_type` was asked for."""
         self.names: dict[Var, str] = {}
         """What the code called variables first."""
+        self.origins: dict[Equation, Origin] = {}
+        """What derivatives and batches were made of, by their first equations."""
         self.return_span: Span | None = None
         """The place of what the function returns."""
         self.session: object = None

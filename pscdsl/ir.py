@@ -11,7 +11,7 @@ once built; variables are compared by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -100,6 +100,21 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Origin:
+    """What some equations in a row are a derivative or a batch of, as the source has it.
+
+    A derivative computes again, a batch computes what it then drops: which random key is used how
+    often is said by the source alone.  None as the block: it was all computed before.
+    """
+
+    count: int
+    """How many equations there are."""
+    block: Block | None
+    inputs: tuple[Atom, ...] = ()
+    outputs: tuple[Atom, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Function:
     """A named program; `dims` are its size parameters, `facts` what a caller must establish."""
 
@@ -112,6 +127,8 @@ class Function:
     result: Type | None = None
     """The tree type of the result; its leaves, in order, are the body's results."""
     span: Span = field(default=NOWHERE)
+    origins: Mapping[Equation, Origin] = field(default_factory=dict[Equation, Origin])
+    """The derivatives and batches in the body that use keys, by the first equation of each."""
 
     def __str__(self) -> str:
         from pscdsl.show import show

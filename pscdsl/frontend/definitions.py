@@ -287,6 +287,7 @@ class Definition:
             tuple(declared),
             tree,
             self.span,
+            program.origins,
         )
         reused = reused_keys(function, program.names, program.span)
         if reused:

@@ -14,7 +14,7 @@ from pscdsl.typing.spans import Span
 
 SPLIT = "`key, sub = psc.random.split(key)` gives two keys in the place of one"
 LOOP = (
-    "split it outside and give a key to each step, `psc.map(f, psc.random.split(key, n))`, "
+    "split it outside and give a key to each step or row, `psc.map(f, psc.random.split(key, n))`, "
     "or carry it, and split it in each step"
 )
 FOLD = "fold in integers that differ for sure, such as the counter of a loop, or fold twice"

@@ -2,7 +2,8 @@
 
 Nested blocks are walked in place, with their parameters bound to what they are given.  A loop's
 body is walked at least twice: a key that is from outside, or is carried on after it was consumed,
-is then met again.  Branches are walked side by side.
+is then met again.  Branches are walked side by side.  In place of a derivative or a batch, what it
+was made of is walked: it may draw the same numbers again, or such that no row uses.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var, walk
+from pscdsl.ir import Atom, Block, Equation, Function, Literal, Origin, Var, walk
 from pscdsl.linearity import combinations
 from pscdsl.linearity.calls import Seen, Summary
 from pscdsl.linearity.loops import Loop, Often
@@ -19,6 +20,8 @@ from pscdsl.linearity.numbers import Number, Numbers
 from pscdsl.linearity.places import Fork, Place, Root, When
 from pscdsl.linearity.uses import Ledger, Use
 from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl.primitives.control.custom_derivatives import Ruled
+from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.elementwise import Elementwise, Select
 from pscdsl.primitives.indexing import Gather, Scatter
@@ -39,7 +42,7 @@ def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused,
     if not concerns_keys(function.body):
         return ()
     ledger = Ledger(function.facts)
-    here = Walk(ledger, names)
+    here = Walk(ledger, names, function.origins)
     for place in here.function(function):
         if place is not None:
             ledger.returned(place, end)
@@ -50,7 +53,7 @@ def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused,
 def summary(function: Function) -> Summary:
     """What a function does with its keys."""
     ledger = Ledger(function.facts)
-    here = Walk(ledger, {})
+    here = Walk(ledger, {}, function.origins)
     results = here.function(function)
     params = tuple(here.places.get(var) for var in function.body.params)
     numbers = tuple(here.numbers.of(var) for var in function.body.params)
@@ -68,9 +71,10 @@ def concerns_keys(block: Block) -> bool:
 class Walk:
     """One run through a function."""
 
-    def __init__(self, ledger: Ledger, names: Names) -> None:
+    def __init__(self, ledger: Ledger, names: Names, origins: Mapping[Equation, Origin]) -> None:
         self.ledger = ledger
         self.names = names
+        self.origins = origins
         self.places: dict[Var, Place] = {}
         self.numbers = Numbers(ledger.facts)
         self.when: When = ()
@@ -86,8 +90,18 @@ class Walk:
 
     def block(self, block: Block) -> tuple[Place | None, ...]:
         """A block whose parameters are bound."""
+        passed = 0
         for equation in block.equations:
-            self.equation(equation)
+            if passed:
+                passed -= 1
+                continue
+            origin = self.origins.get(equation)
+            if origin is None:
+                self.equation(equation)
+                continue
+            passed = origin.count - 1
+            if origin.block is not None:
+                self._inline(origin.block, origin.inputs, origin.outputs)
         return tuple(self.place(atom) for atom in block.results)
 
     def place(self, atom: Atom) -> Place | None:
@@ -129,6 +143,12 @@ class Walk:
             self._switch(primitive, equation)
         elif isinstance(primitive, Call):
             self._call(primitive, equation)
+        elif isinstance(primitive, Checkpoint):
+            self._inline(primitive.body, equation.inputs, equation.outputs)
+        elif isinstance(primitive, Ruled):
+            first, last = primitive.captured[0], sum(primitive.captured)
+            given = (*equation.inputs[:first], *equation.inputs[last:])
+            self._inline(primitive.body, given, equation.outputs)
         else:
             self.numbers.follow(equation)
             self._plain(equation)
@@ -269,6 +289,20 @@ class Walk:
             self.enter(held, by_body)
             loop.results.append(self.block(primitive.body))
         loop.leave(equation.outputs, carry)
+
+    def _inline(self, block: Block, given: Sequence[Atom], outputs: Sequence[Atom]) -> None:
+        """A block that is run once, where it stands."""
+        self.enter(block.params, given)
+        places = self.block(block)
+        for atom, result, place in zip(outputs, block.results, places, strict=True):
+            if isinstance(atom, Literal) or atom in self.places:
+                continue
+            if place is not None and atom.type == result.type:
+                self.bind(atom, place)
+            elif place is not None:
+                self.new(atom, sources=[(place, ())])
+            elif atom.type.dtype.is_integer:
+                self.numbers.known[atom] = self.numbers.of(result)
 
     def _call(self, primitive: Call, equation: Equation) -> None:
         if not concerns_keys(primitive.function.body):

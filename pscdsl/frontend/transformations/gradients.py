@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pscdsl.builder import Builder
+from pscdsl.builder import Builder, Value
 from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.transformations.options import Options, transformed
+from pscdsl.frontend.transformations.origins import made_of
 from pscdsl.frontend.transformations.result_specs import (
     gradient_signature,
     value_and_gradient_signature,
@@ -39,9 +40,12 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
         raise Failure(NotAScalar(transformation=options.called, function=function, found=found))
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
     # What is returned besides is not differentiated: only the first result has a cotangent.
-    results, linear = linearize(here, traced.block, traced.operands, active, 1)
-    one = here.literal(1.0, results[0].dtype)
-    cotangents = iter(linear.backward(here, [one]))
+    results: list[Value] = []
+    with made_of(here, traced.block, traced.operands, results):
+        values, linear = linearize(here, traced.block, traced.operands, active, 1)
+        results += values
+        one = here.literal(1.0, results[0].dtype)
+        cotangents = iter(linear.backward(here, [one]))
     gradient = options.selected(
         where, {at: unflatten(each.tree, cotangents) for at, each in traced.varying.items()}
     )

@@ -10,6 +10,7 @@ from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.forward_mode import require_forward
 from pscdsl.frontend.transformations.options import Options, transformed
+from pscdsl.frontend.transformations.origins import made_of
 from pscdsl.frontend.transformations.result_specs import jacobian_signature
 from pscdsl.frontend.transformations.traced import Traced, Transformed
 from pscdsl.interpreters.batching import batch, repeated
@@ -50,16 +51,19 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
     count = sum(1 for _ in leaves(traced.result))
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
     ahead = _by_inputs if options.name == "jacfwd" else _by_outputs
-    results, rows = ahead(here, traced, active, count)
+    results: list[Value] = []
+    with made_of(here, traced.block, traced.operands, results):
+        found, rows = ahead(here, traced, active, count)
+        results += found
 
     def of_inputs(output: int) -> Any:
-        found: dict[int, Any] = {}
+        derivatives: dict[int, Any] = {}
         first = 0
         for at, each in traced.varying.items():
             size = len(each.leaves)
-            found[at] = unflatten(each.tree, iter(rows[output][first : first + size]))
+            derivatives[at] = unflatten(each.tree, iter(rows[output][first : first + size]))
             first += size
-        return options.selected(where, found)
+        return options.selected(where, derivatives)
 
     numbers = iter(range(count))
     jacobian = _tree_of(traced.result, lambda: of_inputs(next(numbers)))

@@ -11,6 +11,7 @@ from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.axes import axes_of
 from pscdsl.frontend.transformations.batched_signatures import batched_signature
+from pscdsl.frontend.transformations.origins import made_of, over_rows
 from pscdsl.frontend.transformations.traced import Argument, Transformed, name_of, trace
 from pscdsl.frontend.values import Applicable
 from pscdsl.interpreters.batching import batch, repeated
@@ -72,15 +73,20 @@ def _run(
     batched = [*[False] * len(traced.captured), *[axis is not None for axis in flags]]
     asked = Label(here.program.span, f"`psc.vmap({name_of(function)})` makes the batch")
     here.program.findings += branches_run_by_all(here.facts, traced.block, batched, asked)
-    found, many = batch(here, traced.block, [*traced.captured, *moved], batched, size)
+    operands = [*traced.captured, *moved]
+    found: list[Value] = []
+    rows_block, order = over_rows(here, traced.block, batched, size)
+    with made_of(here, rows_block, [operands[at] for at in order], found):
+        results, many = batch(here, traced.block, operands, batched, size)
+        found += results
     outs = axes_of("out_axes", out_axes, traced.result)
-    results = [
+    placed = [
         _placed(x, is_batched, axis, size, place)
         for x, is_batched, axis, (place, _) in zip(
             found, many, outs, paths(traced.result, "result"), strict=True
         )
     ]
-    return unflatten(traced.result, iter(results))
+    return unflatten(traced.result, iter(placed))
 
 
 class _Named:

@@ -11,6 +11,7 @@ from pscdsl.frontend.pytrees import unflatten
 from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.fitting import at_place, fitted
 from pscdsl.frontend.transformations.forward_mode import require_forward
+from pscdsl.frontend.transformations.origins import made_of
 from pscdsl.frontend.transformations.traced import Traced, Transformed, name_of, trace
 from pscdsl.frontend.values import Applicable, describe
 from pscdsl.interpreters.jvp import has_tangent, jvp
@@ -87,7 +88,10 @@ def jvp_(
         given = iter(directions(inner, "psc.jvp", "the tangents", moves, wanted))
         moving = [next(given) if has else None for has in _moving(traced)]
         first = len(inner.program.current.equations)
-        results, found = jvp(inner, traced.block, traced.operands, moving)
+        results: list[Value] = []
+        with made_of(inner, traced.block, traced.operands, results):
+            primal, found = jvp(inner, traced.block, traced.operands, moving)
+            results += primal
         require_forward(inner.program.current.equations[first:])
         count = sum(1 for _ in leaves(traced.result))
         out = [
@@ -153,11 +157,13 @@ class LinearFunction:
                     BadBody(combinator=self.name, needs=needs, found=describe(tuple(args)))
                 )
             given = directions(here, self.name, "the cotangent", args[0], self.outputs)
-            back = self.linear.backward(here, given)
+            with made_of(here, None, (), []):
+                back = self.linear.backward(here, given)
             return unflatten(tangent_tree(self.inputs), iter(back))
         given = directions(here, self.name, "the tangents", tuple(args), self.inputs)
         require_forward(self.linear.block.equations)
-        forth = self.linear.forward(here, given)
+        with made_of(here, None, (), []):
+            forth = self.linear.forward(here, given)
         return unflatten(tangent_tree(self.outputs), iter(forth))
 
 
@@ -171,7 +177,10 @@ def _linearized(here: Builder, name: str, fun: Any, primals: Sequence[Any], has_
         traced = trace(inner, called, function, args, {}, places, has_aux=has_aux)
         count = sum(1 for _ in leaves(traced.result))
         active = tuple(_moving(traced))
-        results, linear = linearize(inner, traced.block, traced.operands, active, count)
+        results: list[Value] = []
+        with made_of(inner, traced.block, traced.operands, results):
+            found, linear = linearize(inner, traced.block, traced.operands, active, count)
+            results += found
         value = unflatten(traced.result, iter(results[:count]))
         made = LinearFunction(
             f"{called}({name_of(function)})",

@@ -142,6 +142,7 @@ def _second(
         env = Environment(here, early.params, operands)
         env.values.update(zip(kept, rest, strict=False))
         for equation in equations:
+            here.program.span = equation.span
             outputs = append(here, equation, env.all(equation.inputs))
             env.values.update(zip(equation.outputs, outputs, strict=True))
         given = [
