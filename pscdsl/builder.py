@@ -50,6 +50,8 @@ class Program:
         """What derivatives and batches were made of, by their first equations."""
         self.return_span: Span | None = None
         """The place of what the function returns."""
+        self.transformed = 0
+        """How many transformed functions have been called so far."""
         self.session: object = None
         """Whatever the front end keeps for this program."""
         self.current = Builder(self, None)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pscdsl.ir import Block, Function
+from pscdsl.ir import Block, Function, walk
 from pscdsl.transforms.forward import Forward
 from pscdsl.transforms.nesting import callees
 from pscdsl.transforms.prune import Pruner
+from pscdsl.typing.dtypes import KEY
 
 ROUNDS = 4
 """How often the passes are repeated at most; the second time rarely finds anything."""
@@ -45,3 +46,15 @@ def simplify_block(block: Block, functions: dict[Function, Function] | None = No
         if block is before or all(each.primitive.blocks() == () for each in block.equations):
             break  # only where loops or choices have changed can there be more to find
     return block
+
+
+def tidied(block: Block) -> Block:
+    """A block that a transformation has made, before another one takes it.
+
+    Tangents of what is computed twice, or for nothing, would be so too: without this, programs of
+    derivatives of derivatives are several times as large.  What uses random keys stays as it is,
+    so that a key that is used twice is found.
+    """
+    if any(atom.type.dtype is KEY for each in walk(block) for atom in each.inputs):
+        return block
+    return simplify_block(block)

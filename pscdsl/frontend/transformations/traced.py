@@ -12,6 +12,7 @@ from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import Attempt, of_values, strong
 from pscdsl.frontend.values import Applicable, Poison, Poisoned
 from pscdsl.ir import Block
+from pscdsl.transforms.simplify import tidied
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
@@ -48,6 +49,7 @@ class Transformed:
         """The same; `says` is what findings that are elsewhere say of this place, if anything."""
         program = here.program
         place = program.span
+        program.transformed += 1
         try:
             return self.run(here, args, kwargs)
         except Failure as failure:
@@ -133,6 +135,7 @@ def trace(
             for i, x in enumerate(leaves)
         ]
         arguments[at] = Argument(values, of_values(tree, values))
+    before = here.program.transformed
     with inner_block(here) as inner:
         own: list[Value] = []
         given = list(args)
@@ -154,6 +157,8 @@ def trace(
         outputs, tree = flatten(inner, result, f"the result of the function given to `{name}`")
         values = strong(outputs)
         block, captured = inner.finish(own, [*values, *more])
+    if here.program.transformed > before:
+        block = tidied(block)
     return Traced(block, captured, arguments, of_values(tree, values), aux_tree)
 
 
