@@ -86,6 +86,8 @@ class Files:
         self._digests: dict[str, str] = {}
         self._all: tuple[str, ...] | None = None
         self._answers: dict[str, str] = {}
+        self._imports: dict[str, tuple[str, ...]] = {}
+        self._words_of: dict[str, frozenset[str]] = {}
 
     def changed(self, contents: Mapping[str, bytes]) -> Files:
         """The same files with other contents in some; nothing is written."""
@@ -93,6 +95,8 @@ class Files:
         other.finder = self.finder
         other._data = {**self._data, **contents}
         other._sources = {k: v for k, v in self._sources.items() if k not in contents}
+        other._imports = {k: v for k, v in self._imports.items() if k not in contents}
+        other._words_of = {k: v for k, v in self._words_of.items() if k not in contents}
         return other
 
     def data(self, path: str) -> bytes:
@@ -156,7 +160,11 @@ class Files:
         """The files in which each word occurs."""
         found: dict[str, list[str]] = {}
         for path in self.all():
-            for word in set(WORD.findall(self._raw(path).decode(errors="replace"))):
+            words = self._words_of.get(path)
+            if words is None:
+                words = frozenset(WORD.findall(self._raw(path).decode(errors="replace")))
+                self._words_of[path] = words
+            for word in words:
                 found.setdefault(word, []).append(path)
         return found
 
@@ -192,14 +200,20 @@ class Files:
     def all(self) -> tuple[str, ...]:
         """The files given and those that they import, directly or not, as far as can be told.
 
-        What is imported is read off the text: a file that is not needed is never parsed.
+        What is imported is read off the text: a file that is not needed is never parsed.  What the
+        implementation of the language imports does not matter, because it writes to no program.
         """
         if self._all is None:
             found = dict.fromkeys(self.given)
             waiting = list(self.given)
             while waiting and len(found) < _MOST_FILES:
                 path = waiting.pop()
-                for other in self._imported(path):
+                if is_language(path):
+                    continue
+                imported = self._imports.get(path)
+                if imported is None:
+                    imported = self._imports[path] = tuple(dict.fromkeys(self._imported(path)))
+                for other in imported:
                     if other not in found:
                         found[other] = None
                         waiting.append(other)
