@@ -28,6 +28,11 @@ class Hlo(Protocol):
         """The numbers that names of sizes stand for in this module."""
         ...
 
+    @property
+    def in_loop(self) -> bool:
+        """Whether this is done in every step of a loop."""
+        ...
+
     def size(self, size: Size) -> int:
         """The number that a size stands for in this module."""
         ...

@@ -158,7 +158,11 @@ def _(primitive: Call, names: FunctionNames) -> str:
 
 @heading.register
 def _(primitive: Scan, names: FunctionNames) -> str:
-    flags = ("reverse", primitive.reverse), ("counted", primitive.counted)
+    flags = (
+        ("reverse", primitive.reverse),
+        ("counted", primitive.counted),
+        ("unordered sums", primitive.unordered_sums),
+    )
     shown = "".join(f", {flag}" for flag, is_set in flags if is_set)
     return f"scan[length={primitive.length}{shown}]"
 

@@ -38,6 +38,9 @@ Axes: TypeAlias = tuple[int, ...]
 Pair: TypeAlias = tuple[Axes, Axes]
 """Axes of the first operand, and of the second."""
 
+FEW_TERMS = 32
+"""Sums of so many terms XLA unrolls where it would else loop over them slowly."""
+
 
 @dataclass(frozen=True)
 class DotGeneral(Bilinear, name="dot_general"):
@@ -95,6 +98,13 @@ class DotGeneral(Bilinear, name="dot_general"):
         (output,) = outputs
         wide = output.with_dtype(accumulator(output.dtype))
         operands = widened(hlo, operands, inputs, wide.dtype)
+        if hlo.in_loop and unfit_first(hlo, self, inputs):
+            # Without the barrier XLA would fold the transpose into the contraction.
+            dot, order = self.with_factor(0, inputs[0].rank)
+            turned = inputs[0].with_shape(tuple([inputs[0].shape[axis] for axis in order]))
+            (x,) = Transpose(order).lower(hlo, operands[:1], inputs[:1], (turned,))
+            (x,) = hlo.op("optimization_barrier", (x,), (hlo.type_of(x),))
+            return dot.lower(hlo, (x, operands[1]), (turned, inputs[1]), outputs)
         axes = (*self.batched, *self.contract)
         numbers = hlo.parse_attribute(
             "#stablehlo.dot<lhs_batching_dimensions = {}, rhs_batching_dimensions = {}, "
@@ -105,6 +115,19 @@ class DotGeneral(Bilinear, name="dot_general"):
         attributes = {"dot_dimension_numbers": numbers, "precision_config": precision(hlo)}
         (result,) = hlo.op("dot_general", operands, (wide,), attributes)
         return (hlo.convert(result, output),)
+
+    def with_factor(self, place: int, rank: int) -> tuple[DotGeneral, Axes]:
+        """The contraction with a factor turned so that it is summed over its last (first) axes.
+
+        That is how XLA multiplies fastest on the CPU.  The order in which the factor's axes have
+        to be is the second result.
+        """
+        summed = self.contract[place]
+        kept = without(range(rank), summed)
+        order = (*summed, *kept) if place else (*kept, *summed)
+        contract = list(self.contract)
+        contract[place] = tuple([order.index(axis) for axis in summed])
+        return DotGeneral((contract[0], contract[1]), self.batched, self.result), order
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
         dot, swapped, order = _pulled(self.contract, self.batched, place, operand.rank, other.ndim)
@@ -187,6 +210,25 @@ def _pulled(
         dot = DotGeneral((gone, their_kept), (shared, their))
     order = orders[swapped]
     return dot, bool(swapped), None if _is_sorted(order) else inverted(order)
+
+
+def is_long(hlo: Hlo, dot: DotGeneral, inputs: Types) -> bool:
+    """Whether a contraction is a product of matrices with more than a few terms in each sum."""
+    left, right = inputs
+    count = len(dot.contract[0])
+    if dot.batched[0] or left.rank == count or right.rank == count:
+        return False
+    return prod(hlo.shape(tuple([left.shape[axis] for axis in dot.contract[0]]))) > FEW_TERMS
+
+
+def unfit_first(hlo: Hlo, dot: DotGeneral, inputs: Types) -> bool:
+    """Whether XLA multiplies element by element, in a loop that becomes one native function.
+
+    It does if sums of many terms are not over the last axes of the first factor: 64x64 by 64x16
+    takes 58 us, 3.6 if the factor is turned before.
+    """
+    rank, count = inputs[0].rank, len(dot.contract[0])
+    return dot.contract[0] != tuple(range(rank - count, rank)) and is_long(hlo, dot, inputs)
 
 
 def _is_sorted(axes: Sequence[int]) -> bool:

@@ -68,15 +68,21 @@ class Forward(Straight):
         )
         outputs = [equation.outputs[i] for i in moving]
         wanted = list(body.results[: len(moving)])
+        stacked: dict[Atom, Var] = {}
         for result, var in zip(
             body.results[len(moving) :], equation.outputs[scan.carried :], strict=True
         ):
             known = not scan.counted and self.stack(
                 result, from_outside, passed_on, var, equation, scope
             )
-            if not known:
-                outputs.append(var)
-                wanted.append(result)
+            if known:
+                continue
+            if result in stacked:
+                scope.names[var] = stacked[result]
+                continue
+            stacked[result] = var
+            outputs.append(var)
+            wanted.append(result)
         if len(wanted) < len(body.results):
             body = Block(body.params, body.equations, tuple(wanted))
         if body is not scan.body:

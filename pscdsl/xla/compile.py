@@ -15,7 +15,7 @@ from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put, sharding
 from pscdsl.xla.emit import module_bytecode
 
-LOOP_BYTES = 1 << 16
+LOOP_BYTES = 1 << 17
 """See `compile_module`."""
 
 

@@ -1,6 +1,7 @@
 """From the typed program to StableHLO, with numbers in place of sizes.
 
-One private function of the module for each (function, sizes) that is called, however often.
+One private function of the module for each (function, sizes) that is called, however often; it
+may be another one in loops, where some operations are better done in another way.
 Emission is hot: operations are made in their generic form with result types given, and types,
 attributes and places are remembered (`context`).
 """
@@ -20,7 +21,7 @@ from pscdsl.xla import context as c
 from pscdsl.xla.operations import Operations
 
 H: TypeAlias = Any
-Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...]]
+Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool]
 Callee: TypeAlias = tuple[Any, list[Any]]
 
 
@@ -55,15 +56,15 @@ class ModuleEmitter:
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
-        self._due: list[tuple[Function, dict[str, int], Any]] = []
+        self._due: list[tuple[Function, Emitter, Any]] = []
         self._end = c.mlir.InsertionPoint(self.module.body)
 
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
         """The whole module."""
         self._declare(function, sizes, "main", "public", donate)
         while self._due:
-            callee, env, entry = self._due.pop()
-            Emitter(self, env).fill(callee, entry)
+            callee, emitter, entry = self._due.pop()
+            emitter.fill(callee, entry)
         return self.module
 
     def place(self, span: Span) -> Any:
@@ -73,9 +74,9 @@ class ModuleEmitter:
             found = self._places[id(span)] = c.place(span)
         return found
 
-    def callee(self, function: Function, sizes: dict[str, int]) -> Callee:
+    def callee(self, function: Function, sizes: dict[str, int], in_loop: bool) -> Callee:
         """The symbol of a function at certain sizes, and its result types."""
-        key = (function, tuple(sorted(sizes.items())))
+        key = (function, tuple(sorted(sizes.items())), in_loop)
         found = self._callees.get(key)
         if found is None:
             base = re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function"
@@ -84,7 +85,7 @@ class ModuleEmitter:
                 count += 1
                 name = f"{base}_{count}"
             self._names.add(name)
-            results = self._declare(function, sizes, name, "private")
+            results = self._declare(function, sizes, name, "private", in_loop=in_loop)
             symbol = c.mlir.FlatSymbolRefAttr.get(name, c.context())
             found = self._callees[key] = (symbol, results)
         return found
@@ -96,8 +97,9 @@ class ModuleEmitter:
         name: str,
         visibility: str,
         donate: Sequence[int] = (),
+        in_loop: bool = False,
     ) -> list[Any]:
-        here = Emitter(self, sizes)
+        here = Emitter(self, sizes, in_loop)
         params = [here.tensor(each) for each in function.body.in_types]
         results = [here.tensor(each) for each in function.body.out_types]
         attributes = {
@@ -116,15 +118,15 @@ class ModuleEmitter:
             "func.func", attributes=attributes, regions=1, loc=place, ip=self._end
         )
         entry = operation.regions[0].blocks.append(*params, arg_locs=[place] * len(params))
-        self._due.append((function, sizes, entry))
+        self._due.append((function, here, entry))
         return results
 
 
 class Emitter(Operations):
     """What the translation rules of primitives get: one function being emitted at given sizes."""
 
-    def __init__(self, module: ModuleEmitter, sizes: dict[str, int]) -> None:
-        super().__init__()
+    def __init__(self, module: ModuleEmitter, sizes: dict[str, int], in_loop: bool) -> None:
+        super().__init__(in_loop)
         self._module = module
         self._sizes = sizes
         self._types: dict[int, tuple[ArrayType, Any]] = {}
@@ -184,5 +186,5 @@ class Emitter(Operations):
     ) -> tuple[H, ...]:
         """The results of another function, called at these sizes."""
         env = {name: self.size(size) for name, size in dict(sizes).items()}
-        symbol, results = self._module.callee(function, env)
+        symbol, results = self._module.callee(function, env, self.in_loop)
         return self.op("func.call", operands, results, {"callee": symbol})

@@ -38,7 +38,9 @@ class Operations:
     _ip: Any
     _place: Any
 
-    def __init__(self) -> None:
+    def __init__(self, in_loop: bool = False) -> None:
+        self.in_loop = in_loop
+        """Whether operations are appended to the body of a loop."""
         self._create: Any = c.mlir.Operation.create
         self._fulls: dict[tuple[Any, Any], Any] = {}
 
@@ -279,7 +281,11 @@ class Operations:
         """Repeat the body while the condition holds."""
         types = [x.type for x in inits]
         regions = (Region(types, lambda arguments: (cond(arguments),)), Region(types, body))
-        return self.op("while", inits, types, None, regions)
+        outer, self.in_loop = self.in_loop, True
+        try:
+            return self.op("while", inits, types, None, regions)
+        finally:
+            self.in_loop = outer
 
     def case(
         self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]

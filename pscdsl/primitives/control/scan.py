@@ -13,6 +13,8 @@ from pscdsl.ir import Block
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.control.base import Control, block_cost
+from pscdsl.primitives.control.loop_factors import with_turned_factors
+from pscdsl.primitives.control.scan_sums import afterwards
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
@@ -30,7 +32,8 @@ class Scan(Control, name="scan"):
     array and gives the next carry and what is to be stacked.  Results: the last carry, the stacks.
     `reverse` starts at the end; stacks keep the order of the arrays.  If it is `counted`, the
     first captured operand, an i32, is how many steps are taken, at most `length`: those with the
-    first slices, whichever the direction; the rest of the stacks is zero.
+    first slices, whichever the direction; the rest of the stacks is zero.  With `unordered_sums`
+    a carry to which steps only add may be summed up in any order.
     """
 
     body: Block
@@ -39,6 +42,7 @@ class Scan(Control, name="scan"):
     length: Size
     reverse: bool = False
     counted: bool = False
+    unordered_sums: bool = False
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         captured, carry, arrays = self.roles(operands)
@@ -80,7 +84,12 @@ class Scan(Control, name="scan"):
         return (*carry, *stacks)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        if self.unordered_sums and not self.counted:  # not all rows of a counted loop are there
+            without = afterwards(self, hlo)
+            if without is not None:
+                return without.lower(hlo, operands, self)
         captured, carry, arrays = self.roles(operands)
+        block, captured = with_turned_factors(hlo, self.body, captured)
         stacks = [hlo.full(0, each) for each in outputs[self.carried :]]
         length = hlo.size(self.length)
         if length == 0:
@@ -102,7 +111,7 @@ class Scan(Control, name="scan"):
             slices = [
                 pick(hlo, x, index, zero, each) for x, each in zip(arrays, taken, strict=True)
             ]
-            results = hlo.block(self.body, [*captured, *state[: self.carried], *slices])
+            results = hlo.block(block, [*captured, *state[: self.carried], *slices])
             stacked = [
                 put(hlo, stack, result, index, zero, each)
                 for stack, result, each in zip(

@@ -313,6 +313,7 @@ def transpose(
         captured=len(known),
         carried=len(sums) + count,
         reverse=not scan.reverse,
+        unordered_sums=True,
     )
     first = [zeros(here, each) for each in sums if isinstance(each, ArrayType)]
     results = iter(here.bind(backward, [*known, *first, *starts, *slices, *stacks]))

@@ -10,6 +10,7 @@ from pscdsl.interpreters.cut import Cut
 from pscdsl.ir import Block
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.control.base import Control, block_cost
+from pscdsl.primitives.control.loop_factors import with_turned_factors
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control_derivatives import UnboundedReverse
@@ -58,10 +59,11 @@ class While(Control, name="while"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         by_cond, by_body, carry = self.roles(operands)
+        body, held = with_turned_factors(hlo, self.body, by_body)
         return hlo.while_loop(
             carry,
             lambda now: hlo.block(self.cond, [*by_cond, *now])[0],
-            lambda now: hlo.block(self.body, [*by_body, *now]),
+            lambda now: hlo.block(body, [*held, *now]),
         )
 
     def cost(self, inputs: Types, outputs: Types) -> Size:

@@ -1,0 +1,51 @@
+"""Matrices that a loop multiplies with in every step, turned once before it.
+
+XLA's fast products on the CPU sum over the last axis of the first factor and the first axis of the
+second; others take up to twice as long, or are not fast at all (see `unfit_first`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pscdsl.ir import Block, Equation, Var
+from pscdsl.primitive import H, Hlo
+from pscdsl.primitives.contractions import Axes, DotGeneral, is_long
+from pscdsl.primitives.shaping import Transpose
+
+
+def with_turned_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[Block, list[H]]:
+    """A loop's body whose first parameters it captures, given these: the same, with more of them.
+
+    Those that were there keep their places.
+    """
+    first = len(captured)
+    values = dict(zip(block.params, captured, strict=False))
+    turned: dict[tuple[Var, Axes], tuple[Var, H]] = {}
+    equations = list(block.equations)
+    for at, each in enumerate(block.equations):
+        dot = each.primitive
+        if not isinstance(dot, DotGeneral):
+            continue
+        if not is_long(hlo, dot, tuple([atom.type for atom in each.inputs])):
+            continue
+        factors = list(each.inputs)
+        for place, factor in enumerate(each.inputs):
+            if not isinstance(factor, Var) or factor not in values:
+                continue
+            new, order = dot.with_factor(place, factor.type.rank)
+            if order == tuple(range(len(order))):
+                continue
+            dot = new
+            if (factor, order) not in turned:
+                shape = tuple([factor.type.shape[axis] for axis in order])
+                var = Var(factor.type.with_shape(shape), factor.hint)
+                given = [values[factor]], (factor.type,), (var.type,)
+                turned[factor, order] = var, Transpose(order).lower(hlo, *given)[0]
+            factors[place] = turned[factor, order][0]
+        equations[at] = Equation(dot, tuple(factors), each.outputs, each.span)
+    if not turned:
+        return block, list(captured)
+    params = (*block.params[:first], *[var for var, _ in turned.values()], *block.params[first:])
+    more = [value for _, value in turned.values()]
+    return Block(params, tuple(equations), block.results), [*captured, *more]
