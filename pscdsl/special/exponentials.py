@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from pscdsl.builder import Value, broadcast_to
@@ -10,6 +11,7 @@ from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.reductions import extremum, reduced_shape, require_elements, total
 from pscdsl.numpy.shorthand import cast, filled, reshaped, where, wide
 from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.control.own_tangents import Values, with_own_tangents
 from pscdsl.primitives.stopping import StopGradient
 from pscdsl.special.declaring import floating, of_special
 
@@ -38,15 +40,18 @@ def logsumexp(
     axes = normalize_axes(axis, x.ndim, f"pscdsl.special.{name}")
     require_elements(x, axes, f"pscdsl.special.{name}")
     largest, shift = _shift(x, axes)
-    inner = _above_one(x, largest, shift, axes) if weights is None else None
-    if inner is not None:
-        sign = filled(inner, 1.0)
-        logarithm = _logarithm(e.log1p, inner, -1.0, largest)
+    if weights is None:
+        result = _log_of_sum(x, largest, shift, axes)
+        sign = filled(result, 1.0)
+        result = where(e.is_finite(largest), e.add(result, shift), largest)
     else:
         sums = total(e.multiply(weights, e.exp(e.subtract(x, shift))), axes, keepdims=True)
         sign = e.sign(sums)
-        logarithm = _logarithm(e.log, e.absolute(sums) if return_sign else sums, 0.0, largest)
-    result = where(e.equal(largest, -math.inf), largest, e.add(logarithm, shift))
+        # The logarithm of a sum of nothing, which is not used, does not spoil derivatives.
+        nothing = e.equal(largest, -math.inf)
+        sums = where(nothing, filled(sums, 1.0), sums)
+        result = e.add(e.log(e.absolute(sums) if return_sign else sums), shift)
+        result = where(nothing, largest, result)
     shape = reduced_shape(x.shape, axes, keepdims)
     result = cast(reshaped(result, shape), dtype)
     return (result, cast(reshaped(sign, shape), dtype)) if return_sign else result
@@ -57,8 +62,19 @@ def softmax(x: Value, axis: Axes = None) -> Value:
     """`exp(x) / sum(exp(x))`: positive numbers that sum to 1."""
     wider, axes = _prepared("softmax", x, axis)
     _, shift = _shift(wider, axes)
-    terms = e.exp(e.subtract(wider, shift))
-    return cast(e.divide(terms, total(terms, axes, keepdims=True)), floating("softmax", x).dtype)
+
+    def value(size: Value) -> Value:
+        terms = e.exp(size)
+        return e.divide(terms, total(terms, axes, keepdims=True))  # type: ignore[no-any-return]
+
+    def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
+        shares = ruled(*given)
+        moves = e.multiply(shares, tangents[0])
+        return shares, e.subtract(moves, e.multiply(shares, total(moves, axes, keepdims=True)))
+
+    ruled = partial(with_own_tangents, "softmax", value, rule)
+    shares = ruled(e.subtract(wider, shift))
+    return cast(shares, floating("softmax", x).dtype)
 
 
 @of_special("log_softmax", together="x")
@@ -66,8 +82,7 @@ def log_softmax(x: Value, axis: Axes = None) -> Value:
     """`log(softmax(x))`, also where that is 0, or so near 1 that its logarithm would be 0."""
     wider, axes = _prepared("log_softmax", x, axis)
     largest, shift = _shift(wider, axes)
-    inner = _above_one(wider, largest, shift, axes)
-    logarithm = e.subtract(e.subtract(wider, shift), e.log1p(inner))
+    logarithm = e.subtract(e.subtract(wider, shift), _log_of_sum(wider, largest, shift, axes))
     return cast(logarithm, floating("log_softmax", x).dtype)
 
 
@@ -90,17 +105,24 @@ def _shift(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:
     return largest, where(e.is_finite(largest), largest, filled(largest, 0.0))
 
 
-def _above_one(x: Value, largest: Value, shift: Value, axes: tuple[int, ...]) -> Value:
-    """By how much the sum of exponentials is above one of its largest: exact if it is small."""
-    size = e.subtract(x, shift)
-    top = e.equal(x, largest)
-    others = total(where(top, e.expm1(size), e.exp(size)), axes, keepdims=True)
-    count = total(cast(top, x.dtype), axes, keepdims=True)
-    return e.add(others, e.subtract(count, 1))  # type: ignore[no-any-return]
+def _log_of_sum(x: Value, largest: Value, shift: Value, axes: tuple[int, ...]) -> Value:
+    """The logarithm of the sum of `exp(x - shift)`: exact also if it is small.
 
+    Its tangent is the mean of those of `x`, weighted with the terms.
+    """
 
-def _logarithm(function: Any, x: Value, zero: float, largest: Value) -> Value:
-    """A logarithm of sums; those of nothing, which are not used, do not spoil derivatives."""
-    nothing = e.equal(largest, -math.inf)
-    result: Value = function(where(nothing, filled(x, zero + 1), x))
-    return result
+    def value(size: Value, top: Value) -> Value:
+        terms = e.exp(size)
+        others = total(where(top, filled(terms, 0.0), terms), axes, keepdims=True)
+        count = total(cast(top, terms.dtype), axes, keepdims=True)
+        return e.log1p(e.add(others, e.subtract(count, 1)))  # type: ignore[no-any-return]
+
+    def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
+        terms = e.exp(given[0])
+        sums = total(terms, axes, keepdims=True)
+        sums = where(e.equal(sums, 0), filled(sums, 1.0), sums)  # of nothing but -inf
+        moves = total(e.multiply(terms, tangents[0]), axes, keepdims=True)
+        return ruled(*given), e.divide(moves, sums)
+
+    ruled = partial(with_own_tangents, "logsumexp", value, rule)
+    return ruled(e.subtract(x, shift), e.equal(x, largest))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -41,13 +41,3 @@ def compare(
     ratios = sorted(a / b for a, b in zip(mine, other, strict=True))
     low, median, high = statistics.quantiles(ratios, n=4)
     return Ratio(statistics.median(mine), statistics.median(other), low, median, high)
-
-
-def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows as aligned text."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (head, *rows)
-    ]
-    return "\n".join([title, *lines, ""])

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 import pscdsl
-from tests.benchmarks.measure import table
+from tests.benchmarks.report import table
 from tests.benchmarks.synthetic.generate import write
 from tests.benchmarks.synthetic.measure import Run, run
 

@@ -1,16 +1,16 @@
-"""The same programs for us and for jax: kernels, jax functions, and arguments of a given size."""
+"""Forward programs of several kinds: networks, a hidden Markov model, fractals, random numbers."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import pscdsl as psc
 from pscdsl import Key, f32, i32
+from pscdsl.kernel import Kernel
+from tests.benchmarks.workload import Workload, normal
 
 
 @psc.kernel
@@ -120,16 +120,14 @@ def uniform(key: Key, like: f32["n"]) -> f32["n"]:
 
 
 @psc.kernel
-def normal(key: Key, like: f32["n"]) -> f32["n"]:
+def gaussian(key: Key, like: f32["n"]) -> f32["n"]:
     """Normal random numbers."""
     return psc.random.normal(key, like.shape)
 
 
-def jax_programs() -> dict[str, Callable[..., Any]]:
-    """The same functions for jax; only imported when they are measured."""
-    jnp: Any = importlib.import_module("jax.numpy")
-    lax: Any = importlib.import_module("jax.lax")
-    random: Any = importlib.import_module("jax.random")
+def jax_programs(jax: Any) -> dict[str, Callable[..., Any]]:
+    """The same functions for jax."""
+    jnp, lax, random = jax.numpy, jax.lax, jax.random
 
     def mlp_jax(w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, x: Any) -> Any:
         a = jnp.maximum(x @ w1 + b1, 0)
@@ -201,7 +199,7 @@ def jax_programs() -> dict[str, Callable[..., Any]]:
     def uniform_jax(key: Any, like: Any) -> Any:
         return random.uniform(random.wrap_key_data(key), like.shape)
 
-    def normal_jax(key: Any, like: Any) -> Any:
+    def gaussian_jax(key: Any, like: Any) -> Any:
         return random.normal(random.wrap_key_data(key), like.shape)
 
     return {
@@ -212,84 +210,68 @@ def jax_programs() -> dict[str, Callable[..., Any]]:
         "mandelbrot": mandelbrot_jax,
         "chain": chain_jax,
         "uniform": uniform_jax,
-        "normal": normal_jax,
+        "gaussian": gaussian_jax,
     }
 
 
-@dataclass(frozen=True)
-class Workload:
-    """A kernel and its arguments at a scale."""
-
-    name: str
-    kernel: Any
-    arguments: Callable[[int], tuple[Any, ...]]
-    scale: int
-
-
-def _normal(*shape: int) -> Any:
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32) * 0.3
-
-
-WORKLOADS = (
-    Workload(
-        "mlp",
+_ARGUMENTS: dict[str, tuple[Kernel[Any, Any], int, Callable[[int], tuple[Any, ...]]]] = {
+    "mlp": (
         mlp,
-        lambda n: (
-            _normal(64, 128),
-            _normal(128),
-            _normal(128, 128),
-            _normal(128),
-            _normal(128, 10),
-            _normal(n, 64),
-        ),
         256,
-    ),
-    Workload(
-        "rnn",
-        rnn,
-        lambda n: (_normal(32, 32) * 0.3, _normal(32, 8), _normal(32), _normal(n, 8), _normal(32)),
-        1000,
-    ),
-    Workload(
-        "attention",
-        attention,
         lambda n: (
-            *(_normal(64, 64) for _ in range(4)),
-            _normal(64),
-            _normal(64, 256),
-            _normal(256, 64),
-            _normal(n, 64),
+            normal(64, 128),
+            normal(128),
+            normal(128, 128),
+            normal(128),
+            normal(128, 10),
+            normal(n, 64),
         ),
-        128,
     ),
-    Workload(
-        "hmm",
-        hmm,
+    "rnn": (
+        rnn,
+        1000,
+        lambda n: (normal(32, 32) * 0.3, normal(32, 8), normal(32), normal(n, 8), normal(32)),
+    ),
+    "attention": (
+        attention,
+        128,
         lambda n: (
-            _normal(6),
-            _normal(6, 6),
-            _normal(6, 12),
+            *(normal(64, 64) for _ in range(4)),
+            normal(64),
+            normal(64, 256),
+            normal(256, 64),
+            normal(n, 64),
+        ),
+    ),
+    "hmm": (
+        hmm,
+        500,
+        lambda n: (
+            normal(6),
+            normal(6, 6),
+            normal(6, 12),
             np.random.default_rng(n).integers(0, 12, n).astype(np.int32),
         ),
-        500,
     ),
-    Workload(
-        "mandelbrot",
+    "mandelbrot": (
         mandelbrot,
+        200,
         lambda n: (
             np.linspace(-2, 0.5, n, dtype=np.float32),
             np.linspace(-1, 1, n, dtype=np.float32),
         ),
-        200,
     ),
-    Workload("chain", chain, lambda n: (_normal(n),), 100_000),
-    *(
-        Workload(
-            work.name,
-            work,
-            lambda n: (psc.random.key(n), np.zeros(n, np.float32)),
-            1_000_000,
-        )
-        for work in (uniform, normal)
-    ),
+    "chain": (chain, 100_000, lambda n: (normal(n),)),
+    "uniform": (uniform, 1_000_000, lambda n: (psc.random.key(n), np.zeros(n, np.float32))),
+    "gaussian": (gaussian, 1_000_000, lambda n: (psc.random.key(n), np.zeros(n, np.float32))),
+}
+
+
+def _theirs(name: str) -> Callable[[Any], Callable[..., Any]]:
+    return lambda jax: jax_programs(jax)[name]
+
+
+WORKLOADS = tuple(
+    Workload(name, kernel, arguments, scale, _theirs(name), tolerance=2e-3)
+    for name, (kernel, scale, arguments) in _ARGUMENTS.items()
 )

@@ -1,0 +1,120 @@
+"""One workload beside the others, in this process."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pscdsl import Record
+from pscdsl.xla import boot
+from pscdsl.xla.client import client, put
+from tests.benchmarks.measure import Ratio, compare, seconds
+from tests.benchmarks.workload import Workload, children, leaves, plain
+
+ROUNDS = 31
+LEAST = 0.02
+"""How many seconds each turn takes at least, so that the clock and the first call do not count."""
+
+
+@dataclass(frozen=True)
+class Alongside:
+    """What was measured in one process."""
+
+    ratios: dict[str, Ratio]
+    """Our time and theirs, by their names."""
+    bytes: int
+    """Of our temporaries and results."""
+    their_bytes: int
+    """Of jax.jit's."""
+
+
+def measure(work: Workload) -> Alongside:
+    """Our time beside each of the others'; a ValueError if results differ."""
+    jax: Any = importlib.import_module("jax")
+    jax.config.update("jax_enable_x64", work.double)
+    share_client(jax)
+    arguments = work.arguments(work.scale)
+    numbers = plain(arguments)
+    jitted = jax.jit(work.jax(jax))
+    there = jax.tree.map(jax.numpy.asarray, numbers)
+    rivals: dict[str, Callable[[], Any]] = {
+        "jax.jit": lambda: jax.block_until_ready(jitted(*there))
+    }
+    for name, make in work.others.items():
+        rivals[name] = _called(make(), numbers)
+    here = on_device(arguments)
+    ours = _blocking(work.kernel, here)
+    for rival in rivals.values():
+        check_equal(work, ours(), rival())
+    if work.derived is not None:
+        rivals["forward"] = _blocking(work.derived.forward, here)
+    ratios = {name: _beside(ours, rival) for name, rival in rivals.items()}
+    memory = compiled(work.kernel, arguments).memory()
+    theirs = jitted.lower(*there).compile().memory_analysis()
+    return Alongside(
+        ratios,
+        memory["temporaries"] + memory["results"],
+        theirs.temp_size_in_bytes + theirs.output_size_in_bytes,
+    )
+
+
+def compiled(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+    """The executable that a call with these arguments runs."""
+    _, types = kernel.arguments(arguments, {})
+    fit, sizes = kernel.matched(types)
+    return kernel.executable(fit.choice, sizes)
+
+
+def on_device(tree: Any) -> Any:
+    """The same tree of arrays on the device."""
+    parts = children(tree)
+    if parts is None:
+        return put(tree)
+    placed = [on_device(each) for each in parts]
+    return type(tree)(*placed) if isinstance(tree, Record) else tuple(placed)
+
+
+def share_client(jax: Any) -> None:
+    """Run our programs on jax's client: a second one's threads would disturb both.
+
+    A RuntimeError if ours exists already.
+    """
+    theirs = jax.devices()[0].client
+    boot.boot()
+    boot.xla.make_cpu_client = lambda: theirs
+    if client() is not theirs:
+        raise RuntimeError("a client was made before the benchmark could share jax's")
+
+
+def _blocking(kernel: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+    def run() -> Any:
+        found = kernel(*arguments)
+        for each in leaves(found):
+            each.block_until_ready()
+        return found
+
+    return run
+
+
+def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
+    return lambda: function(*arguments)
+
+
+def check_equal(work: Workload, ours: Any, theirs: Any) -> None:
+    """Raise if results differ by more than the workload admits."""
+    mine, other = leaves(ours), leaves(theirs)
+    if len(mine) != len(other):
+        raise ValueError(f"{work.name}: {len(mine)} results, the others have {len(other)}")
+    for x, y in zip(map(np.asarray, mine), map(np.asarray, other), strict=True):
+        most = float(np.max(np.abs(y), initial=1e-30))
+        np.testing.assert_allclose(x, y, rtol=0, atol=work.tolerance * most, err_msg=work.name)
+
+
+def _beside(ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ratio:
+    longest = max(seconds(ours), seconds(theirs))
+    rounds = ROUNDS if longest < 0.1 else max(5, int(3 / longest))
+    return compare(ours, theirs, min(rounds, ROUNDS), max(1, int(LEAST / longest)))

@@ -1,0 +1,17 @@
+"""The workloads, by what they are about: one module for each subject."""
+
+from __future__ import annotations
+
+from tests.benchmarks.workload import Workload
+from tests.benchmarks.workloads import derivatives, programs
+
+SUBJECTS: dict[str, tuple[Workload, ...]] = {
+    "programs": programs.WORKLOADS,
+    "derivatives": derivatives.WORKLOADS,
+}
+"""All workloads, by subject."""
+
+WORKLOADS: dict[str, Workload] = {
+    work.name: work for subject in SUBJECTS.values() for work in subject
+}
+"""All workloads, by name."""
