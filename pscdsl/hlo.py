@@ -14,6 +14,7 @@ from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
+    from pscdsl.forms import Form
     from pscdsl.ir import Block, Function
 
 H: TypeAlias = Any
@@ -31,6 +32,10 @@ class Hlo(Protocol):
     @property
     def in_loop(self) -> bool:
         """Whether this is done in every step of a loop."""
+        ...
+
+    def uses(self, form: Form) -> bool:
+        """Whether a form may be used here; see `pscdsl.forms`."""
         ...
 
     def size(self, size: Size) -> int:

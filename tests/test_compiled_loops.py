@@ -83,8 +83,11 @@ def each(
 
 @psc.kernel
 def curvature(p: Weights, xs: f64["t d"], h0: f64["h"]) -> Weights:
-    gradient = psc.grad(vectors)
-    return psc.jvp(lambda q: gradient(q, xs, h0), (p,), (p,))[1]
+    def gradient(p: Any) -> Any:
+        return psc.grad(vectors)(p, xs, h0)
+
+    found: Weights = psc.jvp(gradient, (p,), (p,))[1]
+    return found
 
 
 CASES: dict[str, tuple[Kernel[Any, Any], tuple[int, ...], tuple[int, ...]]] = {

@@ -18,6 +18,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl.caching.store import SUFFIX, Store
+from pscdsl.forms import VARIABLE
 from pscdsl.kernel import Kernel
 from pscdsl.typing.signatures import Choice
 from pscdsl.xla import boot, cache, conditions
@@ -120,6 +121,9 @@ def test_all_that_matters_changes_the_keys(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(conditions, "backend", partial(tuple, changed))
         found.append(keys(base))
     monkeypatch.setattr(conditions, "backend", lambda: parts)
+    with monkeypatch.context() as setting:
+        setting.setenv(VARIABLE, "turned_factors")
+        found.append(keys(base))
     for at in (0, 1):
         kinds = [pair[at] for pair in found]
         assert None not in kinds

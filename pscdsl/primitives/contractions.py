@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pscdsl.forms import form
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.elementwise import Convert
@@ -38,6 +39,11 @@ Axes: TypeAlias = tuple[int, ...]
 Pair: TypeAlias = tuple[Axes, Axes]
 """Axes of the first operand, and of the second."""
 
+TURNED_FACTORS = form(
+    "turned_factors",
+    "In loops a matrix is turned so that XLA multiplies it fast, before the loop if possible: "
+    "0.06 of the time for 64x64 by 64x16 summed over the first axis of both.",
+)
 FEW_TERMS = 32
 """Sums of so many terms XLA unrolls where it would else loop over them slowly."""
 
@@ -98,7 +104,7 @@ class DotGeneral(Bilinear, name="dot_general"):
         (output,) = outputs
         wide = output.with_dtype(accumulator(output.dtype))
         operands = widened(hlo, operands, inputs, wide.dtype)
-        if hlo.in_loop and unfit_first(hlo, self, inputs):
+        if hlo.in_loop and hlo.uses(TURNED_FACTORS) and unfit_first(hlo, self, inputs):
             # Without the barrier XLA would fold the transpose into the contraction.
             dot, order = self.with_factor(0, inputs[0].rank)
             turned = inputs[0].with_shape(tuple([inputs[0].shape[axis] for axis in order]))

@@ -21,7 +21,7 @@ from pscdsl.xla.client import client, device
 
 _VARIABLES: Final = ("XLA_FLAGS", "PJRT_NPROC")
 """The environment variables that XLA's compiler reads."""
-_EMITTING: Final = ("primitives", "typing", "xla")
+_EMITTING: Final = ("interpreters", "primitives", "typing", "xla")
 """The folders of ours that decide what is emitted for a typed program, with the files beside."""
 
 

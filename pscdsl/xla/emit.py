@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from pscdsl.forms import Form, switched_off
 from pscdsl.ir import Block, Function
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
@@ -52,6 +53,7 @@ class ModuleEmitter:
 
     def __init__(self) -> None:
         c.context()
+        self.without = switched_off()
         self.module = c.mlir.Module.create(c.unknown())
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
@@ -135,6 +137,10 @@ class Emitter(Operations):
     def sizes(self) -> Mapping[str, int]:
         """The numbers that names of sizes stand for."""
         return self._sizes
+
+    def uses(self, form: Form) -> bool:
+        """Whether a form may be used here."""
+        return form.name not in self._module.without
 
     def size(self, size: Size) -> int:
         """The number a size stands for."""

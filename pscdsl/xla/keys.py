@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from pscdsl.fingerprint import NoFingerprint, fingerprint
+from pscdsl.forms import switched_off
 from pscdsl.ir import Function
 from pscdsl.xla import boot, conditions, lapack
 from pscdsl.xla import context as c
@@ -67,7 +68,8 @@ def text_key(text: str, options: Any) -> str:
 
 def _conditions(request: Request) -> tuple[str | bytes, ...]:
     options = compile_options(request.loop_bytes, {}).SerializeAsString()
-    return (*conditions.backend(), options, repr(sorted(request.donate)))
+    forms = ",".join(sorted(switched_off()))
+    return (*conditions.backend(), options, repr(sorted(request.donate)), f"without {forms}")
 
 
 def _digest(*parts: str | bytes) -> str:

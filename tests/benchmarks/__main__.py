@@ -1,6 +1,7 @@
 """Measure ourselves beside jax and others: making programs, running them, and checking.
 
-`python -m tests.benchmarks [MEASUREMENT | SUBJECT | WORKLOAD ...] [--json FILE] [--processes N]`
+`python -m tests.benchmarks [MEASUREMENT | SUBJECT | WORKLOAD ...] [--json FILE]
+[--processes N] [--without FORM,...]`
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pscdsl.forms import VARIABLE
 from tests.benchmarks import building, report
 from tests.benchmarks.alongside import Alongside, measure
 from tests.benchmarks.checking import checking
@@ -100,11 +103,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("names", nargs="*", help="measurements, subjects or workloads; all if none")
     parser.add_argument("--json", type=Path, help="where to write what was measured")
     parser.add_argument("--processes", type=int, default=PROCESSES, help="for each workload")
+    parser.add_argument("--without", metavar="FORM,...", help="forms that are switched off")
     parser.add_argument("--apart", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.apart:
         print(json.dumps(asdict(measure(WORKLOADS[options.names[0]]))))
         return
+    if options.without:
+        os.environ[VARIABLE] = options.without  # also in the processes that this starts
     known = {"checking", *BUILDING, *SUBJECTS, *WORKLOADS}
     if unknown := set(options.names) - known:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pscdsl.ir import Block, Equation, Var
 from pscdsl.primitive import H, Hlo
-from pscdsl.primitives.contractions import Axes, DotGeneral, is_long
+from pscdsl.primitives.contractions import TURNED_FACTORS, Axes, DotGeneral, is_long
 from pscdsl.primitives.shaping import Transpose
 
 
@@ -19,6 +19,8 @@ def with_turned_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[
 
     Those that were there keep their places.
     """
+    if not hlo.uses(TURNED_FACTORS):
+        return block, list(captured)
     first = len(captured)
     values = dict(zip(block.params, captured, strict=False))
     turned: dict[tuple[Var, Axes], tuple[Var, H]] = {}

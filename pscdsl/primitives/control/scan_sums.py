@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from pscdsl.forms import form
 from pscdsl.interpreters.saving import needed
 from pscdsl.ir import Atom, Block, Equation, Literal, Var
 from pscdsl.primitive import H, Hlo
@@ -25,6 +26,11 @@ from pscdsl.typing.arrays import ArrayType
 if TYPE_CHECKING:
     from pscdsl.primitives.control.scan import Scan
 
+SUMS_AFTERWARDS = form(
+    "sums_afterwards",
+    "A loop that runs backwards stacks the factors of the products that its steps add up, and one "
+    "product is made after it: 0.6 to 0.8 of the time of a recurrent network's gradient.",
+)
 LEAST_STEP = 256
 """How many multiplications a step's product has at least, for its sum to be made afterwards."""
 LEAST_ALL = 1 << 15
@@ -91,6 +97,8 @@ class Afterwards:
 
 def afterwards(scan: Scan, hlo: Hlo) -> Afterwards | None:
     """The sums of a loop that are better made after it; None if there are none."""
+    if not hlo.uses(SUMS_AFTERWARDS):
+        return None
     scan = replace(scan, body=inlined(scan.body))
     finder = _Finder(scan, hlo)
     body, count = scan.body, scan.carried
