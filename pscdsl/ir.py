@@ -104,7 +104,8 @@ class Origin:
     """What some equations in a row are a derivative or a batch of, as the source has it.
 
     A derivative computes again, a batch computes what it then drops: which random key is used how
-    often is said by the source alone.  None as the block: it was all computed before.
+    often is said by the source alone, and warnings are about it alone.  None as the block: it was
+    all computed before.
     """
 
     count: int
@@ -128,7 +129,7 @@ class Function:
     """The tree type of the result; its leaves, in order, are the body's results."""
     span: Span = field(default=NOWHERE)
     origins: Mapping[Equation, Origin] = field(default_factory=dict[Equation, Origin])
-    """The derivatives and batches in the body that use keys, by the first equation of each."""
+    """The derivatives and batches in the body, by the first equation of each."""
 
     def __str__(self) -> str:
         from pscdsl.show import show

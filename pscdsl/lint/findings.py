@@ -10,6 +10,7 @@ from pscdsl.lint.programs import Program
 from pscdsl.lint.rounding import check_bounds, check_equality
 from pscdsl.lint.stable_forms import check_forms
 from pscdsl.lint.wording import SourceText, Wording
+from pscdsl.lint.written import as_written
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.spans import Span
 
@@ -26,7 +27,7 @@ CHECKS = (
 
 def warnings(function: Function, source: SourceText, *, declared: bool) -> list[Diagnostic]:
     """Warnings about a function, each kind once a place; `declared` if its result type is."""
-    program, wording = Program(function), Wording(source)
+    program, wording = Program(as_written(function)), Wording(source)
     found: dict[tuple[str, Span], Diagnostic] = {}
     for check in CHECKS if declared else (*CHECKS, check_doubles):
         for each in check(program, wording):

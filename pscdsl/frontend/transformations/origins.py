@@ -1,4 +1,4 @@
-"""What derivatives and batches were made of, noted for those who ask how often keys are used."""
+"""What derivatives and batches were made of, for warnings and for how often keys are used."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 from pscdsl.builder import Builder, Value
 from pscdsl.ir import Block, Equation, Origin, Var
-from pscdsl.linearity.walk import concerns_keys
-from pscdsl.primitives.control import Scan
+from pscdsl.primitives.control.scan import Rows
 from pscdsl.typing.dims import Size
 
 
@@ -25,7 +24,7 @@ def made_of(
     inputs = tuple(map(current.atom, operands))
     yield
     count = len(current.equations) - first
-    if not count or (block is not None and not concerns_keys(block)):
+    if not count:
         return
     outputs = tuple(map(current.atom, results))
     here.program.origins[current.equations[first]] = Origin(count, block, inputs, outputs)
@@ -44,6 +43,6 @@ def over_rows(
         row = block.params[at]
         given.append(Var(row.type.with_shape((size, *row.type.shape)), row.hint))
     results = tuple([Var(t.with_shape((size, *t.shape))) for t in block.out_types])
-    scan = Scan(body, len(held), 0, size)
-    equation = Equation(scan, tuple(given), results, here.program.span)
+    loop = Rows(body, len(held), 0, size)
+    equation = Equation(loop, tuple(given), results, here.program.span)
     return Block(tuple(given), (equation,), results), order

@@ -183,3 +183,8 @@ def put(hlo: Hlo, stack: H, x: H, index: H, zero: H, type: ArrayType) -> H:  # n
     row = hlo.reshape(x, type.with_shape((1, *type.shape)))
     starts = (index, *(zero for _ in stored.shape[1:]))
     return hlo.op("dynamic_update_slice", (stack, row, *starts), (stored,))[0]
+
+
+@dataclass(frozen=True)
+class Rows(Scan):
+    """What a batch was made of: a loop over its rows, which nobody runs (see `ir.Origin`)."""
