@@ -21,6 +21,7 @@ from pscdsl.interpreters.jvp import has_tangent
 from pscdsl.ir import Block
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.transformations import as_kernel
+from pscdsl.typing.codes.control_rules import NoForwardMode
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import KEY
 
@@ -85,7 +86,13 @@ def check_grads(
         ]
         _Check(kernel.name, point.sizes, wanted, chosen).run(subject, values, order)
     except Failure as failure:
-        raise CheckError(failure.diagnostics) from None
+        besides = 'or check reverse mode alone: `modes="rev"`'
+        raise CheckError(
+            tuple(
+                d.replaced(besides=besides) if isinstance(d, NoForwardMode) else d
+                for d in failure.diagnostics
+            )
+        ) from None
 
 
 def _modes(modes: Mode | Sequence[Mode]) -> tuple[Mode, ...]:

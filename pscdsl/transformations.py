@@ -109,7 +109,13 @@ def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
             of_rules = functools.partial(_ruled_kernel, function, plain, name)
             return _Kernels.of(function).get("kernel", of_rules)  # pyright: ignore[reportUnknownArgumentType]
     kind = type(function).__name__  # pyright: ignore[reportUnknownArgumentType]
-    raise TypeError(f"psc.{name} takes a kernel, or a function with typed parameters, not a {kind}")
+    problem = f"psc.{name} takes a kernel, or a function with typed parameters, not a {kind}"
+    if isinstance(function, functools.partial):
+        problem += (
+            "; write a typed function that calls it with those arguments, "
+            f"or give them to what psc.{name} makes"
+        )
+    raise TypeError(problem)
 
 
 def _ruled_kernel(function: Any, plain: Any, name: str) -> Kernel[..., Any]:

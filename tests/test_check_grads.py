@@ -266,3 +266,8 @@ def test_what_cannot_be_checked() -> None:
         psc.check_grads(wave, (X,))
     with pytest.raises(TypeError, match="takes a kernel"):
         psc.check_grads(np.sum, (X,))
+
+
+def test_forward_mode_of_a_rule_for_reverse_mode_says_what_can_be_checked() -> None:
+    with pytest.raises(psc.CheckError, match='check reverse mode alone: `modes="rev"`'):
+        psc.check_grads(cube, (np.linspace(0.5, 1.5, 3),))

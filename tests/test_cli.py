@@ -87,6 +87,31 @@ forces = psc.vmap(psc.grad(energy), in_axes=(0, None))
 """
 
 
+FACTORY = f"""{HEADER}
+def factory(k):
+    @psc.kernel
+    def inner(x: f32["n"]) -> f32["n"]:
+        return x * k
+
+    return inner
+
+
+@psc.kernel
+def double(x: f32["n"]) -> f32["n"]:
+    return 2 * x
+"""
+
+
+def test_a_file_is_printed_though_a_kernel_in_it_is_not_checked(
+    write: Write, capsys: Capture
+) -> None:
+    path = write(FACTORY)
+    assert main(["ir", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("double[n](x: f32[n]) -> f32[n]")
+    assert "factory.inner is not checked" in err
+
+
 def test_kernels_that_transformations_make_are_kernels(write: Write, capsys: Capture) -> None:
     path = write(MADE)
     assert main(["check", "--no-cache", "--show-types", str(path)]) == 0

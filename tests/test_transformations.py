@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import NamedTuple
 
@@ -113,7 +114,7 @@ def test_preconditions_are_kept() -> None:
 
 
 def test_integers_have_no_tangents() -> None:
-    with pytest.raises(psc.CheckError, match=r"PSC511(.|\n)*`\.steps`, which is i32"):
+    with pytest.raises(psc.CheckError, match=r"PSC511(.|\n)*`\.steps`: it is i32"):
         psc.grad(counted_loss)(Counted(np.ones(2), np.int32(3)), np.ones(2))
     found = psc.grad(counted_loss, argnums=1)(Counted(np.ones(2), np.int32(3)), np.ones(2))
     np.testing.assert_allclose(found, [3, 3])
@@ -232,3 +233,30 @@ def test_a_long_chain_of_cheap_equations_is_no_problem() -> None:
     by_x, by_a = evaluate(gradient.ir(), {"n": 2}, [x, a])
     np.testing.assert_allclose(by_x, a**1500, rtol=1e-10)
     np.testing.assert_allclose(by_a, 1500 * x * a**1499, rtol=1e-10)
+
+
+@psc.kernel
+def multiple(k: psc.Static[int], x: f64["n"]) -> f64["n"]:
+    return k * x
+
+
+def test_a_static_argument_is_the_same_for_all_rows() -> None:
+    x = np.arange(6.0).reshape(3, 2)
+    assert np.array_equal(psc.vmap(multiple, in_axes=(None, 0))(3, x), 3 * x)
+    with pytest.raises(psc.CheckError, match="axis 0 of argument 0, but it is i32"):
+        psc.vmap(multiple)(3, x)
+    with pytest.raises(psc.CheckError, match="in_axes has 1 item, but there are 2 arguments"):
+        psc.vmap(multiple, in_axes=(None,))(3, x)
+
+
+def test_a_partial_function_is_no_kernel() -> None:
+    with pytest.raises(TypeError, match="not a partial; write a typed function that calls it"):
+        psc.grad(functools.partial(multiple, 3))(np.ones(2))
+
+
+def test_pulling_back_through_a_loop_without_a_bound_says_who_asks() -> None:
+    def looped(x: f64) -> f64:
+        return psc.while_loop(lambda x: x < 3, lambda x: x * 2, x)
+
+    with pytest.raises(psc.CheckError, match=r"`psc\.vjp\(looped\)` asks for"):
+        psc.vjp(looped, np.float64(1))

@@ -45,6 +45,17 @@ class AxisMismatch(Diagnostic, code="PSC515"):
         """What is given, and what it meets."""
         return f"`psc.vmap`: {self.given}, but {self.why}"
 
+    def help(self) -> str | None:
+        """What they may be."""
+        if self.given.startswith("out_axes"):
+            return "`out_axes` is one axis for all results, or a tree of axes like the result's"
+        if self.given.startswith("axis_size"):
+            return None
+        return (
+            "`in_axes` is one axis for all arguments, or a tuple with one for each: an axis, a "
+            "tree of axes, or None for what is the same for all rows"
+        )
+
 
 class BatchSizesDiffer(Diagnostic, code="PSC516"):
     """The axes that `psc.vmap` maps over differ in size.

@@ -169,7 +169,8 @@ class NoTangent(Diagnostic, code="PSC511"):
     def message(self) -> str:
         """Which leaf."""
         return (
-            f"`{self.transformation}` in {self.argument}, which is {self.type}: it has no tangent"
+            f"`{self.transformation}` cannot differentiate {self.argument}: "
+            f"it is {self.type}, which has no tangent"
         )
 
     def help(self) -> str | None:
@@ -260,9 +261,12 @@ class BadArgnums(Diagnostic, code="PSC514"):
     transformation: str
     argnums: str
     count: int
+    why: str = ""
 
     def message(self) -> str:
         """What is given and what there is."""
+        if self.why:
+            return f"`{self.transformation}` has argnums={self.argnums}: {self.why}"
         plural = "" if self.count == 1 else "s"
         return (
             f"`{self.transformation}` has argnums={self.argnums}, "
@@ -411,4 +415,7 @@ class NotLinear(Diagnostic, code="PSC522"):
 
     def help(self) -> str | None:
         """What a rule may do."""
-        return "a derivative may add tangents and multiply them with what depends on no tangent"
+        return (
+            "a derivative, and a function given to `psc.linear_transpose`, may add tangents and "
+            "multiply them with what depends on none"
+        )

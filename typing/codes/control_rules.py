@@ -271,6 +271,7 @@ class NoForwardMode(Diagnostic, code="PSC520"):
     """
 
     function: str
+    besides: str = ""
 
     def message(self) -> str:
         """Which function."""
@@ -280,4 +281,5 @@ class NoForwardMode(Diagnostic, code="PSC520"):
 
     def help(self) -> str | None:
         """What serves both."""
-        return "give it a rule by `psc.custom_jvp`, which serves both modes"
+        both = "give it a rule by `psc.custom_jvp`, which serves both modes"
+        return f"{both}; {self.besides}" if self.besides else both

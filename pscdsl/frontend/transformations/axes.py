@@ -17,13 +17,13 @@ def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
         return [axes] * sum(1 for _ in leaves(tree))
     if isinstance(tree, ArrayType):
-        why = f"{name} is {describe(axes)} where the array is {tree}: an integer or None is wanted"
-        raise Failure(AxisMismatch(given=name, why=why))
+        given = f"{name} is {describe(axes)} for {tree}"
+        raise Failure(AxisMismatch(given=given, why="the axis of an array is an integer, or None"))
     parts = parts_of(axes)
     own = children(tree)
     if parts is None or len(parts) != len(own):
-        why = f"{name} is {describe(axes)} for {tree}"
-        raise Failure(AxisMismatch(given=name, why=why))
+        why = f"it goes with {tree}, which has {len(own)} parts"
+        raise Failure(AxisMismatch(given=f"{name} is {describe(axes)}", why=why))
     found: list[int | None] = []
     for part, (_, inner) in zip(parts, own, strict=True):
         found.extend(axes_of(name, part, inner))

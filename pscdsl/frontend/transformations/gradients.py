@@ -41,7 +41,7 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
     # What is returned besides is not differentiated: only the first result has a cotangent.
     results: list[Value] = []
-    with made_of(here, traced.block, traced.operands, results):
+    with made_of(here, traced.source, traced.operands, results):
         values, linear = linearize(here, traced.block, traced.operands, active, 1)
         results += values
         one = here.literal(1.0, results[0].dtype)

@@ -52,7 +52,7 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
     ahead = _by_inputs if options.name == "jacfwd" else _by_outputs
     results: list[Value] = []
-    with made_of(here, traced.block, traced.operands, results):
+    with made_of(here, traced.source, traced.operands, results):
         found, rows = ahead(here, traced, active, count)
         results += found
 

@@ -13,7 +13,7 @@ from pscdsl.frontend.transformations.axes import axes_of
 from pscdsl.frontend.transformations.batched_signatures import batched_signature
 from pscdsl.frontend.transformations.origins import made_of, over_rows
 from pscdsl.frontend.transformations.traced import Argument, Transformed, name_of, trace
-from pscdsl.frontend.values import Applicable
+from pscdsl.frontend.values import Applicable, describe
 from pscdsl.interpreters.batching import batch, repeated
 from pscdsl.lint.batched_branches import branches_run_by_all
 from pscdsl.narrowing import is_sequence
@@ -53,7 +53,7 @@ def _run(
     given = _argument_axes(in_axes, count) + [0] * len(named)
 
     def rows(at: int, argument: Argument) -> list[ArrayType]:
-        axes[at] = axes_of("in_axes", given[at], argument.tree)
+        axes[at] = axes_of(f"in_axes of argument {at}", given[at], argument.tree)
         return [
             _row(leaf, axis, place)
             for leaf, axis, place in zip(
@@ -75,7 +75,7 @@ def _run(
     here.program.findings += branches_run_by_all(here.facts, traced.block, batched, asked)
     operands = [*traced.captured, *moved]
     found: list[Value] = []
-    rows_block, order = over_rows(here, traced.block, batched, size)
+    rows_block, order = over_rows(here, traced.source, batched, size)
     with made_of(here, rows_block, [operands[at] for at in order], found):
         results, many = batch(here, traced.block, operands, batched, size)
         found += results
@@ -109,10 +109,17 @@ def _argument_axes(in_axes: Any, count: int) -> list[Any]:
     if is_sequence(in_axes):
         items: list[Any] = list(in_axes)
         if len(items) != count:
-            given = f"in_axes has {len(items)} items"
-            raise Failure(AxisMismatch(given=given, why=f"there are {count} arguments"))
+            given = f"in_axes has {_counted(len(items), 'item')}"
+            why = f"{_counted(count, 'argument')} given by position"
+            raise Failure(
+                AxisMismatch(given=given, why=f"there {'is' if count == 1 else 'are'} {why}")
+            )
         return items
     return [in_axes] * count
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _places(at: int, tree: Type) -> list[str]:
@@ -136,7 +143,12 @@ def _size(
     sizes: list[Size] = [
         leaf.shape[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None
     ]
-    if isinstance(axis_size, int | Dim):
+    if axis_size is not None:
+        if isinstance(axis_size, bool) or not isinstance(axis_size, int | Dim):
+            given = f"axis_size is {describe(axis_size)}"
+            raise Failure(
+                AxisMismatch(given=given, why="it is a size that is known while checking")
+            )
         sizes.append(axis_size)
     if not sizes:
         raise Failure(AxisMismatch(given="no axis is mapped", why="`in_axes` has only None"))
@@ -168,7 +180,9 @@ def _placed(x: Value, is_batched: bool, axis: int | None, size: Size, place: str
         return x
     batch_ = x if is_batched else repeated(x, size)
     if not -batch_.ndim <= axis < batch_.ndim:
-        why = f"{place} of a row is {x.type}"
+        row = batch_.type.with_shape(batch_.shape[1:])
+        many = _counted(batch_.ndim, "axis").replace("axiss", "axes")
+        why = f"{place} of a row is {row}: with the batch it has {many}"
         raise Failure(AxisMismatch(given=f"out_axes is {axis}", why=why))
     axis %= batch_.ndim
     if not axis:

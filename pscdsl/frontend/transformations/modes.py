@@ -12,7 +12,7 @@ from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.fitting import at_place, fitted
 from pscdsl.frontend.transformations.forward_mode import require_forward
 from pscdsl.frontend.transformations.origins import made_of
-from pscdsl.frontend.transformations.traced import Traced, Transformed, name_of, trace
+from pscdsl.frontend.transformations.traced import Traced, Transformed, asked_for, name_of, trace
 from pscdsl.frontend.values import Applicable, describe
 from pscdsl.interpreters.jvp import has_tangent, jvp
 from pscdsl.interpreters.replay import closed, zeros
@@ -89,7 +89,7 @@ def jvp_(
         moving = [next(given) if has else None for has in _moving(traced)]
         first = len(inner.program.current.equations)
         results: list[Value] = []
-        with made_of(inner, traced.block, traced.operands, results):
+        with made_of(inner, traced.source, traced.operands, results):
             primal, found = jvp(inner, traced.block, traced.operands, moving)
             results += primal
         require_forward(inner.program.current.equations[first:])
@@ -137,7 +137,10 @@ class LinearFunction:
         def build(here: Builder, params: list[Value]) -> list[Value]:
             again = replace(linear, saved=tuple(params[:count]))
             run = again.backward if self.backward else again.forward
-            return run(here, params[count:])
+            try:
+                return run(here, params[count:])
+            except Failure as failure:
+                raise asked_for(failure, self.name, base.span, "") from None
 
         if not self.backward:
             require_forward(linear.block.equations)
@@ -157,8 +160,14 @@ class LinearFunction:
                     BadBody(combinator=self.name, needs=needs, found=describe(tuple(args)))
                 )
             given = directions(here, self.name, "the cotangent", args[0], self.outputs)
-            with made_of(here, None, (), []):
-                back = self.linear.backward(here, given)
+            place = here.program.span
+            try:
+                with made_of(here, None, (), []):
+                    back = self.linear.backward(here, given)
+            except Failure as failure:
+                raise asked_for(failure, self.name, place, "is run backwards here") from None
+            finally:
+                here.program.span = place
             return unflatten(tangent_tree(self.inputs), iter(back))
         given = directions(here, self.name, "the tangents", tuple(args), self.inputs)
         require_forward(self.linear.block.equations)
@@ -178,7 +187,7 @@ def _linearized(here: Builder, name: str, fun: Any, primals: Sequence[Any], has_
         count = sum(1 for _ in leaves(traced.result))
         active = tuple(_moving(traced))
         results: list[Value] = []
-        with made_of(inner, traced.block, traced.operands, results):
+        with made_of(inner, traced.source, traced.operands, results):
             found, linear = linearize(inner, traced.block, traced.operands, active, count)
             results += found
         value = unflatten(traced.result, iter(results[:count]))

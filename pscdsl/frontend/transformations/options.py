@@ -10,7 +10,7 @@ from typing import Any
 from pscdsl.builder import Builder
 from pscdsl.frontend.tracing import applicable
 from pscdsl.frontend.transformations.traced import Traced, Transformed, trace
-from pscdsl.frontend.values import Applicable
+from pscdsl.frontend.values import Applicable, describe
 from pscdsl.interpreters.jvp import has_tangent
 from pscdsl.narrowing import is_sequence
 from pscdsl.typing.codes.control_derivatives import BadArgnums, NoTangent
@@ -62,15 +62,23 @@ class Options:
         items = list(argnums) if is_sequence(argnums) else [argnums]
         found: list[int] = []
         for each in items:
-            if not isinstance(each, int) or isinstance(each, bool) or not -count <= each < count:
+            if isinstance(each, bool) or not isinstance(each, int):
+                raise Failure(
+                    self._bad_argnums(count, f"{describe(each)} is no place of an argument")
+                )
+            if not -count <= each < count:
                 raise Failure(self._bad_argnums(count))
+            if each % count in found:
+                why = f"argument {each % count} is named twice"
+                raise Failure(self._bad_argnums(count, why))
             found.append(each % count)
-        if len(set(found)) != len(found) or not found:
-            raise Failure(self._bad_argnums(count))
+        if not found:
+            raise Failure(self._bad_argnums(count, "it names no argument"))
         return found
 
-    def _bad_argnums(self, count: int) -> BadArgnums:
-        return BadArgnums(transformation=self.called, argnums=str(self.argnums), count=count)
+    def _bad_argnums(self, count: int, why: str = "") -> BadArgnums:
+        argnums = describe(self.argnums)
+        return BadArgnums(transformation=self.called, argnums=argnums, count=count, why=why)
 
 
 Run = Callable[[Options, Builder, Sequence[Any], Mapping[str, Any]], Any]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +24,7 @@ from pscdsl.narrowing import is_tuple
 from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule
 from pscdsl.typing.codes.control_rules import OwnRuleMismatch, RuleMissing
 from pscdsl.typing.codes.language import NoSuchAttribute
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.trees import TupleType, Type, leaves
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class RuledFunction:
     ) -> list[Value]:
         """Elaborate the rule for tangents; what it captures."""
         trees = [each.tree for each in traced.varying.values()]
-        with inner_block(here) as inner:
+        with inner_block(here) as inner, _blaming(rule):
             primals = [inner.parameter(x.type) for x in traced.leaves]
             tangents = [inner.parameter(x.type) for x in traced.leaves if has_tangent(x.type)]
             first, second = iter(primals), iter(tangents)
@@ -211,7 +212,7 @@ class RuledFunction:
         self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
     ) -> tuple[Type, list[Value]]:
         """Elaborate the first rule of a vjp; what it saves, and what it captures."""
-        with inner_block(here) as inner:
+        with inner_block(here) as inner, _blaming(rule):
             primals = [inner.parameter(x.type) for x in traced.leaves]
             remaining = iter(primals)
             full = list(args)
@@ -237,7 +238,7 @@ class RuledFunction:
         """Elaborate the second rule of a vjp; what it captures."""
         wanted = TupleType(tuple(tangent_tree(each.tree) for each in traced.varying.values()))
         received = tangent_tree(traced.result)
-        with inner_block(here) as inner:
+        with inner_block(here) as inner, _blaming(rule):
             params = [inner.parameter(each) for each in leaves(saved)]
             cotangents = [inner.parameter(each) for each in leaves(received)]
             kept = unflatten(saved, iter(params))
@@ -274,6 +275,26 @@ class RuledFunction:
             )
 
         return fitted(here, found, wanted, f"what the rule of `{self.name}` returns", mismatch)
+
+
+@contextmanager
+def _blaming(rule: Applicable) -> Generator[None]:
+    """Findings about what a rule gives show the rule, too."""
+    try:
+        yield
+    except Failure as failure:
+        if not isinstance(rule, Closure):
+            raise
+        place = rule.source.span(rule.node)
+        if place.line != place.end_line:  # a `def`: its first line says which
+            place = place.head(len("def"))
+        label = Label(place, "the rule")
+        raise Failure(
+            *[
+                d.labelled(label) if isinstance(d, OwnRuleMismatch) else d
+                for d in failure.diagnostics
+            ]
+        ) from None
 
 
 def register_rules(module: StaticModule, ruled: RuledFunction) -> None:

@@ -10,14 +10,16 @@ from pscdsl.builder import Builder, Value, Weak
 from pscdsl.frontend.frames import inner_block, require_program
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import Attempt, of_values, strong
-from pscdsl.frontend.values import Applicable, Poison, Poisoned
+from pscdsl.frontend.values import Applicable, Poison, Poisoned, describe
 from pscdsl.ir import Block
+from pscdsl.narrowing import is_tuple
 from pscdsl.transforms.simplify import tidied
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.codes.control import BadBody
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import Signature
-from pscdsl.typing.spans import NOWHERE
+from pscdsl.typing.spans import NOWHERE, Span
 from pscdsl.typing.trees import Type
 
 
@@ -53,16 +55,20 @@ class Transformed:
         try:
             return self.run(here, args, kwargs)
         except Failure as failure:
-            asked = [
-                d.replaced(asked=str(self)) if getattr(d, "asked", None) == "" else d
-                for d in failure.diagnostics
-            ]
-            if not says:
-                raise Failure(*asked) from None
-            label = Label(place, f"`{self}` {says}")
-            raise Failure(*[_labelled(d, label) for d in asked]) from None
+            raise asked_for(failure, str(self), place, says) from None
         finally:
             program.span = place
+
+
+def asked_for(failure: Failure, by: str, place: Span, says: str) -> Failure:
+    """The same findings with what asked for the derivative; `says` is what it does at a place."""
+    asked = [
+        d.replaced(asked=by) if getattr(d, "asked", None) == "" else d for d in failure.diagnostics
+    ]
+    if not says:
+        return Failure(*asked)
+    label = Label(place, f"`{by}` {says}")
+    return Failure(*[_labelled(d, label) for d in asked])
 
 
 def _labelled(finding: Diagnostic, label: Label) -> Diagnostic:
@@ -95,6 +101,8 @@ class Traced:
     """A function as a block of what it captures and of the leaves of its varying arguments."""
 
     block: Block
+    source: Block
+    """The same as it was elaborated."""
     captured: tuple[Value, ...]
     varying: dict[int, Argument]
     result: Type
@@ -120,12 +128,15 @@ def trace(
     kwargs: Mapping[str, Any],
     varying: Sequence[int],
     types: Callable[[int, Argument], list[ArrayType]] | None = None,
-    has_aux: bool = False,
+    has_aux: Any = False,
 ) -> Traced:
     """Elaborate a function of which the arguments at some places vary, the others are as given.
 
     `types` says which types the leaves of an argument have inside, if not their own.
     """
+    if not isinstance(has_aux, bool):
+        needs = "True or False as `has_aux`"
+        raise Failure(BadBody(combinator=name, needs=needs, found=describe(has_aux)))
     found = {at: flatten(here, args[at], f"argument {at} of `{name}`") for at in varying}
     dtypes = _weak_dtypes(here, function, args, kwargs, found)
     arguments: dict[int, Argument] = {}
@@ -157,16 +168,11 @@ def trace(
         outputs, tree = flatten(inner, result, f"the result of the function given to `{name}`")
         values = strong(outputs)
         block, captured = inner.finish(own, [*values, *more])
-    if here.program.transformed > before:
-        block = tidied(block)
-    return Traced(block, captured, arguments, of_values(tree, values), aux_tree)
+    tidy = tidied(block) if here.program.transformed > before else block
+    return Traced(tidy, block, captured, arguments, of_values(tree, values), aux_tree)
 
 
 def _pair(name: str, result: Any) -> tuple[Any, Any]:
-    from pscdsl.frontend.values import describe
-    from pscdsl.narrowing import is_tuple
-    from pscdsl.typing.codes.control import BadBody
-
     if not is_tuple(result) or len(result) != 2:
         needs = "a function that returns a pair (value, aux), for `has_aux=True`"
         raise Failure(BadBody(combinator=name, needs=needs, found=describe(result)))
