@@ -32,6 +32,7 @@ from pscdsl.arrays import (
     u32,
     u64,
 )
+from pscdsl.compile_all import compile_all, stand_in
 from pscdsl.control import (
     associative_scan,
     avg_pool,
@@ -103,6 +104,7 @@ __all__ = [
     "c128",
     "check_grads",
     "checkpoint",
+    "compile_all",
     "complex",
     "cond",
     "conv",
@@ -138,6 +140,7 @@ __all__ = [
     "scan",
     "scope",
     "special",
+    "stand_in",
     "stop_gradient",
     "switch",
     "top_k",

@@ -79,13 +79,7 @@ class Executables:
         return found
 
     def _make(self, program: Function, choice: Choice, sizes: dict[str, int]) -> Executable:
-        from pscdsl.xla import cache
-        from pscdsl.xla.keys import Request
-
-        try:
-            answer = cache.obtain(Request(program, sizes), cache.opened(), _module)
-        except cache.Refused as refusal:
-            raise _rejected(program, refusal) from refusal.__cause__
+        answer = obtained(program, sizes)
         with self._lock:
             self._count(answer)
             variant = Variant(program, choice, sizes)
@@ -98,6 +92,17 @@ class Executables:
         else:
             self._counts.misses += 1
             self._counts.seconds += answer.seconds
+
+
+def obtained(program: Function, sizes: Mapping[str, int]) -> Answer:
+    """The executable of a program at these sizes, from disk or compiled."""
+    from pscdsl.xla import cache
+    from pscdsl.xla.keys import Request
+
+    try:
+        return cache.obtain(Request(program, sizes), cache.opened(), _module)
+    except cache.Refused as refusal:
+        raise _rejected(program, refusal) from refusal.__cause__
 
 
 def emitted(program: Function, sizes: Mapping[str, int]) -> Any:

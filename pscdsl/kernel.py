@@ -179,6 +179,14 @@ class Kernel(Generic[P, R]):
         self._admit(program, numbers)
         return Lowered(self, choice, program, numbers)
 
+    def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The StableHLO for arguments of a kind: their types count, not what they hold."""
+        _, types = self.arguments(args, kwargs)
+        fit, sizes = self.matched(types)
+        program = self.optimised(fit.choice)
+        self._admit(program, sizes)
+        return Lowered(self, fit.choice, program, sizes)
+
     def compile(self, **sizes: Any) -> Compiled:
         """The compiled kernel at these sizes: a callable without any look-up."""
         return self.lower(**sizes).compile()
@@ -320,15 +328,12 @@ class Kernel(Generic[P, R]):
         from pscdsl.xla.dispatch import Specialised
         from pscdsl.xla.trees import register_class
 
-        _, types = self.arguments(args, kwargs)
-        fit, sizes = self.matched(types)
-        program = self.optimised(fit.choice)
-        self._admit(program, sizes)
-        tree = program.result
+        lowered = self.lower_for(*args, **kwargs)
+        tree = lowered.program.result
         assert tree is not None
         boundary.register_result(tree, register_class)
         return Specialised(
-            self.executable(fit.choice, sizes),
+            self.executable(lowered.choice, lowered.sizes),
             lambda args, kwargs: self.arguments(args, kwargs)[0],
             lambda arrays: boundary.result(tree, iter(arrays)),
         )

@@ -87,12 +87,13 @@ ALLOWED: dict[str, set[str]] = {
     "transformations": MIDDLE | {"call_sites", "custom", "custom_derivatives", "errors", "kernel"},
     "directional": MIDDLE | {"boundary", "errors", "executables", "kernel", "transformations"},
     "derived_programs": MIDDLE,
+    "compile_all": MIDDLE | {"kernel"},
     "gradient_checks": MIDDLE | {"derived_programs", "directional", "errors", "transformations"},
     "errors": MIDDLE,
     "kernel": MIDDLE | {"boundary", "errors", "executables"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
-    "cli": MIDDLE | {"checking", "discover", "kernel", "pscdsl"},
+    "cli": MIDDLE | {"checking", "discover", "executables", "kernel", "pscdsl"},
 }
 
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from pscdsl.cli import progress
-from pscdsl.cli.progress import ProgressBar
+from pscdsl.report import progress
+from pscdsl.report.progress import ProgressBar
 
 
 class Terminal(io.StringIO):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pscdsl.cli.progress import ProgressBar
+from pscdsl.report.progress import ProgressBar
 
 if TYPE_CHECKING:
     from pscdsl.frontend.check import CheckResult

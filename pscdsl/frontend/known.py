@@ -56,7 +56,7 @@ _KNOWN_IN_PARTS = frozenset(
 )
 """Modules with names that have no meaning here."""
 PLANNED = frozenset(
-    "checkpoint compile_all custom_jvp custom_vjp grad hessian jacfwd jacrev jvp "
+    "checkpoint custom_jvp custom_vjp grad hessian jacfwd jacrev jvp "
     "linearize load stop_gradient value_and_grad vjp vmap".split()
 )
 """Names that the language will have."""

@@ -277,19 +277,26 @@ _ITERATORS: dict[type, str] = {
 
 def _by_identity(value: Any) -> Any:
     """The meaning of an object that a known module holds."""
-    entry = _identities("scipy.special" in sys.modules).get(id(value))
+    entry = _identities(tuple([name in sys.modules for name in _OPTIONAL])).get(id(value))
     if entry is not None and entry[0] is value:
         return entry[1]
     return _by_module(value)
 
 
+_OPTIONAL = ("scipy.special", "typeguard")
+"""Known modules that take time to load: what nobody has loaded, nobody has objects of."""
+
+
 @functools.cache
-def _identities(with_scipy: bool) -> dict[int, tuple[Any, Any]]:
-    """What the objects of known modules mean; SciPy is not loaded for that."""
+def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
+    """What the objects of known modules mean, of the optional ones those that are loaded."""
+    missing = {
+        name.partition(".")[0] for name, there in zip(_OPTIONAL, loaded, strict=True) if not there
+    }
     found: dict[int, tuple[Any, Any]] = {}
     for qualified, meaning in [*MEANINGS.items(), *_types()]:
         module, _, attribute = qualified.partition(".")
-        if module == "scipy" and not with_scipy:
+        if module in missing:
             continue
         real: Any = builtins if module == "builtins" else _module(module)
         for part in attribute.split("."):

@@ -30,7 +30,7 @@ from pscdsl.xla.compile import (
     signature,
 )
 from pscdsl.xla.emit import lower_module
-from pscdsl.xla.keys import Request, module_key, program_key, text_key
+from pscdsl.xla.keys import NoKey, Request, module_key, program_key, text_key
 
 Source: TypeAlias = Literal["compiled", "disk"]
 
@@ -48,8 +48,8 @@ class Answer:
     executable: Executable
     source: Source
     seconds: float
-    kept: bool = True
-    """Whether it is on disk now."""
+    unkept: str = ""
+    """Why it is not on disk now, if it is not."""
 
 
 def opened() -> Store | None:
@@ -69,27 +69,33 @@ def obtain(
     """
     started = time.perf_counter()
 
-    def answer(found: Executable, source: Source, *, kept: bool) -> Answer:
-        return Answer(found, source, time.perf_counter() - started, kept)
+    def answer(found: Executable, source: Source, unkept: str = "") -> Answer:
+        if unkept:
+            log.debug("`%s` is not kept: %s", request.program.name, unkept)
+        return Answer(found, source, time.perf_counter() - started, unkept)
 
     if store is None:
-        return answer(_compiled((emit or emitted)(request), request), "compiled", kept=False)
+        return answer(
+            _compiled((emit or emitted)(request), request), "compiled", "there is no cache"
+        )
     short = program_key(request)
     found = _led(store, short, request)
     if found is not None:
-        return answer(found, "disk", kept=True)
+        return answer(found, "disk")
     module = (emit or emitted)(request)
-    key = module_key(module, request)
-    if key is None:
-        return answer(_compiled(module, request), "compiled", kept=False)
+    try:
+        key = module_key(module, request)
+    except NoKey as reason:
+        return answer(_compiled(module, request), "compiled", str(reason))
     found = _load(store, key, *signature(module))
     source: Source = "compiled" if found is None else "disk"
     if found is None:
         found = _compiled(module, request)
-    kept = source == "disk" or _keep(store, key, found)
-    if kept and short is not None:
+        if not _keep(store, key, found):
+            return answer(found, source, f"{store.folder} does not take it")
+    if short is not None:
         store.put(short, key.encode())
-    return answer(found, source, kept=kept)
+    return answer(found, source)
 
 
 def emitted(request: Request) -> Any:

@@ -29,6 +29,10 @@ _VERSION: Final = "pscdsl executables 1"
 log: Final = logging.getLogger("pscdsl.compile")
 
 
+class NoKey(Exception):
+    """A module that must not be kept; says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A program that is wanted at certain sizes."""
@@ -52,12 +56,11 @@ def program_key(request: Request) -> str | None:
     return _digest("program", *_conditions(request), conditions.emission(), content, sizes)
 
 
-def module_key(module: Any, request: Request) -> str | None:
-    """The key of a module; None if it calls what another process may not have."""
+def module_key(module: Any, request: Request) -> str:
+    """The key of a module; `NoKey` if it calls what another process may not have."""
     foreign = sorted({each for each in _routines(module) if not each.startswith(lapack.PREFIX)})
     if foreign:
-        log.debug("`%s` is not kept: it calls %s", request.program.name, ", ".join(foreign))
-        return None
+        raise NoKey(f"it calls {', '.join(foreign)}, which may be elsewhere in another process")
     return _digest("module", *_conditions(request), _without_places(module))
 
 

@@ -1,4 +1,4 @@
-"""A bar on a terminal, once a check has taken a while; it leaves nothing behind."""
+"""A bar on a terminal, once something has taken a while; it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ _PATIENCE = 1.0
 
 
 class ProgressBar:
-    """Shown where somebody is watching; to be used in a `with` statement."""
+    """Shown where somebody is watching; to be used in a `with` statement.
 
-    def __init__(self) -> None:
+    `doing` is what is done, `items` what is counted.
+    """
+
+    def __init__(self, doing: str = "checking", items: str = "files") -> None:
+        self._doing, self._items = doing, items
         self._started = time.monotonic()
         self._watched = sys.stderr.isatty() and not os.environ.get("CI")
         self._shown: tuple[Progress, TaskID] | None = None
@@ -44,7 +48,10 @@ class ProgressBar:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
+        columns = (
+            *(TextColumn(self._doing), BarColumn()),
+            *(MofNCompleteColumn(), TextColumn(self._items)),
+        )
         progress = Progress(*columns, console=Console(file=sys.stderr), transient=True)
         progress.start()
-        return progress, progress.add_task("checking", total=total)
+        return progress, progress.add_task(self._doing, total=total)

@@ -1,0 +1,71 @@
+"""Many kernels compiled ahead of their calls, side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from pscdsl.elements import ElementType
+from pscdsl.kernel import Compiled, Kernel, Lowered
+from pscdsl.narrowing import is_tuple
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.report.progress import ProgressBar
+from pscdsl.typing.dims import DimSyntaxError, parse
+from pscdsl.typing.dtypes import KEY
+
+Job: TypeAlias = Kernel[..., Any] | tuple[Any, ...]
+"""A kernel without sizes; a kernel and its sizes by name; a kernel and its arguments."""
+
+
+def compile_all(jobs: Iterable[Job], *, threads: int | None = None) -> list[Compiled]:
+    """Compile kernels, several at once, so that their first calls need not; in the order given.
+
+    A job is `(kernel, {"n": 128})`, with the sizes and whatever else the signature leaves open, or
+    `(kernel, *arguments)`, with arguments of the kind that calls will have: arrays, scalars, trees
+    of them, and `f32["128 64"]` in the place of an array.  A kernel without either stands alone.
+    All are checked first; what is wrong is raised before anything is compiled.  `threads` is how
+    many are compiled at once, by default as many as there are processors.
+    """
+    lowered = [_lowered(each) for each in jobs]
+    many = max(1, threads or os.cpu_count() or 1)
+    with ProgressBar("compiling", "kernels") as bar, ThreadPoolExecutor(many) as pool:
+        made = [pool.submit(each.compile) for each in lowered]
+        try:
+            for done, each in enumerate(as_completed(made), 1):
+                each.result()
+                bar.update(done, len(made))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [each.result() for each in made]
+
+
+def _lowered(job: Job) -> Lowered:
+    if isinstance(job, Kernel):
+        return job.lower()
+    if not is_tuple(job) or not job or not isinstance(job[0], Kernel):
+        raise TypeError(f"not a kernel with sizes or arguments: {job!r}")
+    kernel = cast("Kernel[..., Any]", job[0])
+    given = job[1:]
+    if len(given) == 1 and isinstance(given[0], dict):  # which is no argument
+        return kernel.lower(**given[0])
+    return kernel.lower_for(*map(stand_in, given))
+
+
+def stand_in(value: Any) -> Any:
+    """An array of the type `f32["128 64"]`, all zero, that takes no memory; all else as it is."""
+    if not isinstance(value, ElementType):
+        return value
+    try:
+        shape = tuple([parse(each) for each in (value.text or "").split()])
+    except DimSyntaxError as problem:
+        raise TypeError(f"{value}: {problem}") from None
+    if len(value.members) != 1 or not all(isinstance(size, int) for size in shape):
+        raise TypeError(f"{value} is not one type of arrays: its dtype and sizes must be known")
+    (dtype,) = value.members
+    full: Any = (*shape, 2) if dtype is KEY else shape
+    return np.broadcast_to(np.zeros((), to_numpy(dtype)), full)
