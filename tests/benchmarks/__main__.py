@@ -1,4 +1,4 @@
-"""Measure ourselves beside jax and others: making programs, running them, and checking.
+"""Measure ourselves beside jax and others: starting, making and running programs, and checking.
 
 `python -m tests.benchmarks [MEASUREMENT | SUBJECT | WORKLOAD ...] [--json FILE]
 [--processes N] [--without FORM,...]`
@@ -23,6 +23,7 @@ from tests.benchmarks.alongside import Alongside, measure
 from tests.benchmarks.checking import checking
 from tests.benchmarks.measure import Ratio
 from tests.benchmarks.report import Row
+from tests.benchmarks.startup import startup
 from tests.benchmarks.workload import Workload
 from tests.benchmarks.workloads import SUBJECTS, WORKLOADS
 
@@ -111,13 +112,16 @@ def main(arguments: Sequence[str]) -> None:
         return
     if options.without:
         os.environ[VARIABLE] = options.without  # also in the processes that this starts
-    known = {"checking", *BUILDING, *SUBJECTS, *WORKLOADS}
+    known = {"checking", "startup", *BUILDING, *SUBJECTS, *WORKLOADS}
     if unknown := set(options.names) - known:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
-    wanted = set(options.names) or {"checking", *BUILDING, *SUBJECTS}
+    wanted = set(options.names) or {"checking", "startup", *BUILDING, *SUBJECTS}
     rows: list[Row] = []
     if "checking" in wanted:
         print(report.table("pscdsl check, from process start", ("what", "time"), checking()))
+    if "startup" in wanted:
+        rows += startup()
+        print(report.summary(rows), flush=True)
     for name, build in BUILDING.items():
         if name in wanted:
             made = build(importlib.import_module("jax"))
