@@ -6,6 +6,8 @@ has loaded the checker before it forks, so that a case costs no start.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import resource
@@ -16,6 +18,16 @@ from typing import Any
 import pscdsl.frontend.check as _  # noqa: F401
 from pscdsl.cli import main
 
+FIRST = """\
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+
+@psc.kernel
+def f(x: f32["n"]) -> f32["n"]:
+    return np.tanh(x) + y
+"""
 MEMORY = 2 << 30
 """Address space, of which an answer may use less than half."""
 SECONDS = 30
@@ -61,6 +73,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 def serve() -> None:
     """Answer requests until there are no more."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        path = os.path.join(folder, "kernel.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(FIRST)
+        main(["check", "--no-cache", path])  # loads what is loaded when it is needed
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)
 

@@ -83,7 +83,8 @@ def _reductions() -> Iterator[Row]:
             accumulations: tuple[Accumulation, ...] = get_args(Accumulation)
             for accumulation in accumulations:
                 if reducible(accumulation, dtype):
-                    for reverse in (False, True):
+                    both = dtype in MANY_SHAPES  # other dtypes: along one axis each way
+                    for reverse in (False, True) if both else (axes[0] == 0,):
                         primitive = Cumulative(accumulation, axes[0], reverse)
                         yield _row(primitive, dtype, shape, sizes)
             extremes: tuple[Extreme, ...] = get_args(Extreme)

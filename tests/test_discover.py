@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pscdsl.discover.functions import Verdict
 from pscdsl.evaluate import evaluate
 from pscdsl.frontend.check import check_source, load_definition
 from pscdsl.frontend.definitions import Definition, Excluded
@@ -27,15 +29,20 @@ from pscdsl.typing.trees import StaticType, TupleType, Type, leaves
 from tests.discovered import Expected, expected, module, pasted, told, verdicts
 
 ACCEPTED, REFUSED = module("accepted"), module("refused")
-FOUND = {**verdicts(ACCEPTED), **verdicts(REFUSED)}
 CASES = [*expected(ACCEPTED), *expected(REFUSED)]
 PSC = [each.name for each in CASES if each.verdict == "PSC"]
 SIZES: tuple[int, ...] = (1, 2, 3, 4)
 
 
+@lru_cache(maxsize=1)
+def found_out() -> Mapping[str, Verdict]:
+    """The verdicts, which take seconds: not while tests are collected."""
+    return {**verdicts(ACCEPTED), **verdicts(REFUSED)}
+
+
 @pytest.mark.parametrize("case", CASES, ids=[each.name for each in CASES])
 def test_the_verdict_is_the_expected_one(case: Expected) -> None:
-    found = FOUND[case.name]
+    found = found_out()[case.name]
     assert told(found) == case.verdict, [each.message() for each in found.findings]
     if case.signature:
         assert found.written is not None
@@ -43,14 +50,14 @@ def test_the_verdict_is_the_expected_one(case: Expected) -> None:
 
 
 def test_values_that_do_not_fit_are_told_with_the_reason() -> None:
-    (refused,) = FOUND["reported"].refused
+    (refused,) = found_out()["reported"].refused
     assert (refused.parameter, refused.value, refused.finding.code) == ("verbose", True, "PSC201")
 
 
 @pytest.mark.parametrize("name", PSC)
 def test_a_definition_that_is_pasted_is_accepted(name: str) -> None:
     """The law of discovery: what it prints is what `check` accepts."""
-    result = check_source(pasted(ACCEPTED, FOUND[name]), "plain.py")
+    result = check_source(pasted(ACCEPTED, found_out()[name]), "plain.py")
     assert [(k.name, k.status) for k in result.kernels] == [(name, "ok")]
     errors = [d for d in result.diagnostics if type(d).severity is Severity.ERROR]
     assert not errors, [each.message() for each in errors]
@@ -60,7 +67,7 @@ def test_a_definition_that_is_pasted_is_accepted(name: str) -> None:
 @pytest.mark.parametrize("name", PSC)
 def test_a_definition_that_is_pasted_computes_what_numpy_does(name: str, tmp_path: Path) -> None:
     path = tmp_path / "plain.py"
-    path.write_text(pasted(ACCEPTED, FOUND[name]), encoding="utf-8")
+    path.write_text(pasted(ACCEPTED, found_out()[name]), encoding="utf-8")
     definition = load_definition(path, name)
     plain = _plain()[name]
     draws = random.Random(name)

@@ -8,6 +8,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pscdsl.frontend.captures import Captures
@@ -114,11 +115,17 @@ def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
             continue  # the language itself
         file = getattr(module, "__file__", None)
         if isinstance(file, str):
-            if module.__dict__ is namespace or _belongs(os.path.realpath(file), root):
+            if module.__dict__ is namespace or _belongs(_real(file), root):
                 text = loaded_text(module)
                 texts += [] if text is None else [text]
     _BESIDE[root] = (len(sys.modules), texts)
     return texts
+
+
+@lru_cache(maxsize=1 << 16)
+def _real(file: str) -> str:
+    """Where the file of a loaded module is; asked for thousands, whenever one more is loaded."""
+    return os.path.realpath(file)
 
 
 def _belongs(file: str, root: str) -> bool:
