@@ -25,9 +25,10 @@ lint: $(VENV)/.test ## Style and formatting.
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 
-types: $(VENV)/.test ## Both type checkers, in their strict modes.
-	$(bin)/mypy
-	$(bin)/pyright --pythonpath $(bin)/python
+types: $(VENV)/.test ## Both type checkers, in their strict modes, side by side.
+	@$(bin)/mypy & mypy=$$!; \
+	$(bin)/pyright --pythonpath $(bin)/python; pyright=$$?; \
+	wait $$mypy && exit $$pyright
 
 unit: $(VENV)/.test ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)

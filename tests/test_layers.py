@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ TYPED_PROGRAM = FOUNDATION | {
     "elements",
     "cost",
     "evaluate",
+    "forms",
     "hlo",
     "interpreters",
     "ir",
@@ -55,6 +57,7 @@ MIDDLE = PRIMITIVES | {
 ALLOWED: dict[str, set[str]] = {
     "typing": set(),
     "narrowing": set(),
+    "forms": set(),
     "report": FOUNDATION,
     "findings": FOUNDATION | {"report"},
     "configuration": FOUNDATION | {"findings", "report"},
@@ -150,6 +153,7 @@ def _module_of(base: str, name: str) -> str:
     return f"{base}.{name}" if path.is_dir() or path.with_suffix(".py").is_file() else base
 
 
+@lru_cache(maxsize=1)
 def _all() -> list[Import]:
     return [found for module, path in _modules() for found in _imports(module, path)]
 

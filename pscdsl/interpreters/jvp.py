@@ -84,11 +84,7 @@ def jvp_block(
 @lru_cache(maxsize=4096)
 def jvp_function(function: Function, active: Mask) -> tuple[Function, Mask]:
     """The same for a function; it is made once, however often it is called."""
-    from pscdsl.transforms.simplify import tidied
-
-    # Only what was made by a transformation has no result's tree.
-    body = function.body if function.result is not None else tidied(function.body)
-    block, kept = jvp_block(function.facts, body, active)
+    block, kept = jvp_block(function.facts, function.body, active)
     return derived(function, "jvp", block), kept
 
 

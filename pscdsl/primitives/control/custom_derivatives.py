@@ -31,6 +31,9 @@ class Rule:
         self._make = make
         self._block: Block | None = None
 
+    def __repr__(self) -> str:
+        return "…"  # not made for being shown, and the same in every process
+
     @property
     def block(self) -> Block:
         """The block itself."""
