@@ -8,10 +8,10 @@ from typing import get_args
 
 import numpy as np
 
+from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.recurrences import LinearRecurrence
 from pscdsl.primitives.reductions import (
     Accumulation,
-    ArgReduce,
     Cumulative,
     Extreme,
     Reduce,

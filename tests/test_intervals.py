@@ -15,8 +15,9 @@ from pscdsl.primitive import NDArray
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
 from pscdsl.primitives.dynamic_slicing import DynamicSlice
+from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.indexing import Combine, Gather, Scatter
-from pscdsl.primitives.reductions import ArgReduce, Cumulative, Reduce, Reduction
+from pscdsl.primitives.reductions import Cumulative, Reduce, Reduction
 from pscdsl.primitives.shaping import Broadcast, Concatenate, Reshape, Slice, without
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims

@@ -15,7 +15,8 @@ from pscdsl.ir import Equation
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import NDArray
 from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.reductions import ArgReduce, Cumulative, Extreme, Reduce
+from pscdsl.primitives.extreme_places import ArgReduce
+from pscdsl.primitives.reductions import Cumulative, Extreme, Reduce
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name

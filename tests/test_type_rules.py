@@ -7,8 +7,9 @@ import pytest
 from pscdsl.primitive import Primitive
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.elementwise import TABLE, Bitcast, Clamp, Select
+from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.indexing import Gather, Scatter
-from pscdsl.primitives.reductions import ArgReduce, Cumulative, Reduce
+from pscdsl.primitives.reductions import Cumulative, Reduce
 from pscdsl.primitives.shaping import (
     Broadcast,
     Concatenate,

@@ -27,7 +27,7 @@ from pscdsl.primitives.control import (
     Switch,
     While,
 )
-from pscdsl.primitives.reductions import ArgReduce
+from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType

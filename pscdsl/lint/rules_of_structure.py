@@ -10,8 +10,9 @@ from pscdsl.lint.ranges import Order, Range, unknown
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.indexing import Gather, Scatter
-from pscdsl.primitives.reductions import ArgReduce, Cumulative, Reduce
+from pscdsl.primitives.reductions import Cumulative, Reduce
 from pscdsl.primitives.shaping import (
     Broadcast,
     Concatenate,

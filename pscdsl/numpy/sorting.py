@@ -18,7 +18,8 @@ from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.reductions import finished, require_elements, without_nan
 from pscdsl.numpy.shorthand import at, at_least, cast, counting, listed, moved, raveled, reshaped
 from pscdsl.numpy.sizes import as_count, as_size
-from pscdsl.primitives.reductions import ArgReduce, Extreme
+from pscdsl.primitives.extreme_places import ArgReduce
+from pscdsl.primitives.reductions import Extreme
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import from_numpy, to_numpy
+from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.elementwise import (
@@ -26,7 +26,7 @@ from pscdsl.primitives.elementwise import (
     multiply,
     not_equal,
 )
-from pscdsl.primitives.linear import WithoutTangents
+from pscdsl.primitives.prefixes import PREFIX_LOOP, Prefixes, fits, wide_total
 from pscdsl.primitives.recurrences import LinearRecurrence, before
 from pscdsl.primitives.shaping import (
     Broadcast,
@@ -123,7 +123,7 @@ def accumulator(kind: Reduction, dtype: DType) -> DType:
     return F32 if dtype.is_float and dtype.bits == 16 and kind in ("sum", "product") else dtype
 
 
-def _combinable(x: NDArray) -> NDArray:
+def combinable(x: NDArray) -> NDArray:
     """The elements in a dtype in which NumPy's loops can combine them."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
 
@@ -143,7 +143,7 @@ class Reduce(Primitive, name="reduce"):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (x,) = operands
-        wide = _combinable(x)
+        wide = combinable(x)
         initial = wide.dtype.type(identity(self.kind, from_numpy(wide.dtype)))
         with np.errstate(all="ignore"):
             result = UFUNCS[self.kind].reduce(
@@ -288,78 +288,6 @@ def combiner(hlo: Hlo, kind: Reduction) -> Callable[[Sequence[H], Sequence[H]], 
     return lambda accumulators, elements: (hlo.binary(name, *accumulators, *elements),)
 
 
-def first_extreme(
-    hlo: Hlo, kind: Extreme, dtype: DType
-) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
-    """What keeps of two elements with their places the more extreme one, of equal ones the first.
-
-    A NaN is more extreme than all numbers.
-    """
-    better = "GT" if kind == "maximum" else "LT"
-
-    def combine(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
-        (x, i), (y, j) = old, new
-        x_wins = hlo.compare(better, x, y)
-        tied = hlo.compare("EQ", x, y)
-        if dtype.is_float:
-            x_nan, y_nan = hlo.compare("NE", x, x), hlo.compare("NE", y, y)
-            x_wins = hlo.binary("or", x_wins, x_nan)  # unless y is NaN too
-            tied = hlo.binary("or", tied, hlo.binary("and", x_nan, y_nan))
-        first = hlo.compare("LT", i, j)
-        takes_x = hlo.select(tied, first, x_wins)
-        return hlo.select(takes_x, x, y), hlo.select(takes_x, i, j)
-
-    return combine
-
-
-@dataclass(frozen=True)
-class ArgReduce(WithoutTangents, name="arg_reduce"):
-    """Where along an axis the extreme is first reached; a NaN is more extreme than all numbers."""
-
-    kind: Extreme
-    axis: int
-    dtype: DType
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        (x,) = operands
-        if (
-            not are_axes((self.axis,), x.rank)
-            or not reducible(self.kind, x.dtype)
-            or not self.dtype.is_integer
-        ):
-            self.ill_typed(f"{self.dtype} index of the {self.kind} of {x} along axis {self.axis}")
-        return (ArrayType(self.dtype, without(x.shape, (self.axis,))),)
-
-    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        x = _combinable(operands[0])
-        if not x.shape[self.axis]:
-            return (np.zeros(without(x.shape, (self.axis,)), to_numpy(self.dtype)),)
-        find = np.argmax if self.kind == "maximum" else np.argmin
-        return (np.asarray(find(x, axis=self.axis)).astype(to_numpy(self.dtype)),)
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        (x,), (given,), (output,) = operands, inputs, outputs
-        (counts,) = hlo.op(
-            "iota", (), (given.with_dtype(self.dtype),), {"iota_dimension": self.axis}
-        )
-        inits = (
-            hlo.full(identity(self.kind, given.dtype), ArrayType(given.dtype)),
-            hlo.full(0, ArrayType(self.dtype)),
-        )
-        best = given.with_shape(output.shape)
-        combine = first_extreme(hlo, self.kind, given.dtype)
-        _, place = hlo.reduce((x, counts), inits, (self.axis,), (best, output), combine)
-        return (place,)
-
-    def batch(
-        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
-    ) -> tuple[Sequence[Value], Sequence[bool]]:
-        return (ArgReduce(self.kind, self.axis + 1, self.dtype)(*operands),), (True,)
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return size_of(inputs[0].shape)
-
-
 @dataclass(frozen=True)
 class Cumulative(Primitive, name="cumulative"):
     """Each element combined with those before it along an axis; if `reverse`, with those after."""
@@ -376,12 +304,12 @@ class Cumulative(Primitive, name="cumulative"):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (x,) = operands
-        wide = _combinable(x)
+        wide = combinable(x)
         wide = np.flip(wide, self.axis) if self.reverse else wide
         with np.errstate(all="ignore"):
             result = UFUNCS[self.kind].accumulate(wide, axis=self.axis, dtype=wide.dtype)
-        result = np.flip(result, self.axis) if self.reverse else result
-        return (result.astype(x.dtype),)
+            result = result.astype(x.dtype)
+        return (np.flip(result, self.axis) if self.reverse else result,)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (x,), (given,), (output,) = operands, inputs, outputs
@@ -389,13 +317,23 @@ class Cumulative(Primitive, name="cumulative"):
         if count <= 1 or 0 in hlo.shape(given.shape):
             return (x,)
         dtype = accumulator(self.kind, given.dtype)
+        combine = combiner(hlo, self.kind)
+        if hlo.uses(PREFIX_LOOP) and fits(hlo, hlo.shape(given.shape), self.axis):
+            loop = Prefixes(
+                hlo,
+                lambda x, y: combine((x,), (y,))[0],
+                identity(self.kind, dtype),
+                dtype,
+                wide_total(dtype) if self.kind == "sum" else dtype,
+                self.reverse,
+            )
+            return (loop.along(x, given, self.axis),)
         wide = given.with_dtype(dtype)
         # A window over all that comes before; XLA makes a tree of it, so its work is linear.
         window = [1] * given.rank
         padding = [(0, 0)] * given.rank
         window[self.axis] = count
         padding[self.axis] = (0, count - 1) if self.reverse else (count - 1, 0)
-        combine = combiner(hlo, self.kind)
         scalar = ArrayType(dtype)
         region = hlo.region((scalar, scalar), lambda pair: combine(pair[:1], pair[1:]))
         attributes = {

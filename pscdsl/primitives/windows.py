@@ -12,6 +12,7 @@ import numpy as np
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives.elementwise import multiply
+from pscdsl.primitives.extreme_places import first_extreme
 from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.linear import WithoutTangents
 from pscdsl.primitives.patches import patches
@@ -22,7 +23,6 @@ from pscdsl.primitives.reductions import (
     Reduction,
     accumulator,
     combiner,
-    first_extreme,
     identity,
     product_of_others,
     reducible,

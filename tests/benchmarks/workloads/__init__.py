@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tests.benchmarks.workload import Workload
-from tests.benchmarks.workloads import derivatives, programs
+from tests.benchmarks.workloads import derivatives, ordering, programs
 
 SUBJECTS: dict[str, tuple[Workload, ...]] = {
     "programs": programs.WORKLOADS,
     "derivatives": derivatives.WORKLOADS,
+    "ordering": ordering.WORKLOADS,
 }
 """All workloads, by subject."""
 

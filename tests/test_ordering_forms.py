@@ -1,0 +1,104 @@
+"""Large arrays: prefixes, and where extremes stand, compiled, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from pscdsl.primitives.extreme_places import ArgReduce
+from pscdsl.primitives.prefixes import CHUNK, FEW, LONG
+from pscdsl.primitives.reductions import Accumulation, Cumulative, Extreme
+from pscdsl.typing.dtypes import I32
+from tests.numpy_differential import INF, NAN, theirs
+from tests.numpy_harness import build, run_compiled
+
+SHAPES = (
+    ((3 * CHUNK + 5,), 0),
+    ((7, 3 * CHUNK), 1),
+    ((40, 33), 0),
+    ((5, 30, 3), 1),
+    ((FEW - 1, LONG + 3), 0),
+    ((4, 2, 40), 1),
+)
+
+
+EXTREMES: tuple[Extreme, ...] = get_args(Extreme)
+ACCUMULATIONS: tuple[Accumulation, ...] = get_args(Accumulation)
+
+
+def numbers(code: str, shape: tuple[int, ...]) -> Any:
+    """Numbers of a dtype, many of which are equal."""
+    found = np.round(np.random.default_rng(sum(shape)).normal(size=shape) * 8) / 4
+    return (abs(found) if code[0] in "u?" else found).astype(code)
+
+
+CASES = [
+    *[("f4", *each) for each in SHAPES],
+    *[(code, *SHAPES[0]) for code in ("?", "i1", "f2", "f8", "c8")],
+    *[(code, *SHAPES[1]) for code in ("u8", "i4")],
+    *[(code, *SHAPES[2]) for code in ("f2", "c8")],
+]
+
+
+@pytest.mark.parametrize(("code", "shape", "axis"), CASES)
+def test_prefixes(code: str, shape: tuple[int, ...], axis: int) -> None:
+    x = numbers(code, shape)
+    for kind in ACCUMULATIONS:
+        if (code == "?" and kind in ("sum", "product")) or (code == "c8" and kind[0] == "m"):
+            continue
+        for reverse in (False, True):
+            built = build(Cumulative(kind, axis, reverse), (x,), {})
+            found, wanted = built.compiled(), built.evaluated()
+            assert found.dtype == x.dtype
+            if kind == "product":
+                tolerance = 4e-3 if code == "f2" else 1e-5
+                np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=1e-6)
+            else:  # multiples of a quarter: exact
+                np.testing.assert_array_equal(found, wanted)
+
+
+def test_infinities_and_nan_do_not_reach_earlier_prefixes() -> None:
+    x = np.ones(100, np.float32)
+    x[40], x[70] = INF, -INF
+    np.testing.assert_array_equal(run_compiled(Cumulative("sum", 0), x), theirs("numpy.cumsum", x))
+    np.testing.assert_array_equal(
+        run_compiled(Cumulative("product", 0), x), theirs("numpy.cumprod", x)
+    )
+    x[20] = NAN
+    wanted = np.maximum.accumulate(x)
+    np.testing.assert_array_equal(run_compiled(Cumulative("maximum", 0), x), wanted)
+
+
+@pytest.mark.parametrize("count", [1000, 1 << 18])
+def test_long_sums_of_single_precision_round_little(count: int) -> None:
+    x = np.random.default_rng(0).uniform(0.5, 1, count).astype(np.float32)
+    wanted = np.cumsum(x, dtype=np.float64)
+    found = run_compiled(Cumulative("sum", 0), x)
+    assert np.max(abs(found - wanted) / wanted) < 4 * np.finfo(np.float32).eps
+
+
+@pytest.mark.parametrize("shape", [(5000,), (40, 64), (3, 500, 2)])
+@pytest.mark.parametrize("code", ["?", "i1", "u8", "i4", "f2", "f4", "f8"])
+def test_places_of_extremes(code: str, shape: tuple[int, ...]) -> None:
+    x, axis = numbers(code, shape), int(len(shape) > 1)
+    for kind in EXTREMES:
+        find = np.argmax if kind == "maximum" else np.argmin
+        found = run_compiled(ArgReduce(kind, axis, I32), x)
+        np.testing.assert_array_equal(found, find(x, axis=axis))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("value", [NAN, INF, -INF, -0.0])
+def test_places_of_extremes_of_special_values(value: float, axis: int) -> None:
+    x = numbers("f4", (64, 64))
+    x[30:, 40:] = value
+    x[:, 50] = x[50, :] = value
+    x[3, :] = x[:, 3] = -INF
+    np.testing.assert_array_equal(
+        run_compiled(ArgReduce("maximum", axis, I32), x), np.argmax(x, axis=axis)
+    )
+    np.testing.assert_array_equal(
+        run_compiled(ArgReduce("minimum", axis, I32), x), np.argmin(x, axis=axis)
+    )
