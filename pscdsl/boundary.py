@@ -13,7 +13,7 @@ from pscdsl.arrays import Array
 from pscdsl.frontend.loaded import record_class
 from pscdsl.frontend.records import RecordClass
 from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
-from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.numpy_dtypes import from_numpy, is_masked
 from pscdsl.scalars import fit
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Failure
@@ -113,7 +113,7 @@ def static(value: object) -> StaticType:
 
 def array_type(value: Any) -> ArrayType:
     """The type of a NumPy or device array."""
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked(value):
         raise NotAnArgument("a masked array; fill it, or pass the mask as an array of its own")
     try:
         return ArrayType(from_numpy(np.dtype(value.dtype)), tuple(value.shape))

@@ -34,6 +34,16 @@ class Meaning:
                weak arrays become values of their default dtype
     """
 
+    signature: inspect.Signature
+    wants_builder: bool
+    operands: list[str]
+    _only_positional: list[str]
+    _positional: list[str]
+    _by_keyword: frozenset[str]
+    _required: frozenset[str]
+    _simple: bool
+    """Whether it takes neither `*args` nor `**kwargs`."""
+
     def __init__(
         self,
         name: str,
@@ -45,7 +55,20 @@ class Meaning:
         self.body = body
         self.together = frozenset(together)
         self.alone = frozenset(alone)
-        self.signature = inspect.signature(body)
+        self.__doc__ = body.__doc__
+
+    def __getattr__(self, name: str) -> Any:
+        """What follows from the body's parameters, when it is first asked for.
+
+        There are hundreds of library functions, a program uses some, and looking takes time.
+        """
+        if name not in type(self).__annotations__:
+            raise AttributeError(name)
+        self._look()
+        return self.__dict__[name]
+
+    def _look(self) -> None:
+        self.signature = inspect.signature(self.body)
         names = list(self.signature.parameters)
         self.wants_builder = bool(names) and names[0] == "here"
         self.operands = [name for name in names if name in self.together]
@@ -55,10 +78,8 @@ class Meaning:
         self._by_keyword = frozenset(p.name for p in parameters if p.kind in (1, 3))
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
         self._simple = all(p.kind in (0, 1, 3) for p in parameters)
-        """Whether it takes neither `*args` nor `**kwargs`."""
-        self.__doc__ = body.__doc__
         unknown = (self.together | self.alone) - set(names)
-        assert not unknown, f"{name}: no parameters {unknown}"
+        assert not unknown, f"{self.name}: no parameters {unknown}"
 
     def __repr__(self) -> str:
         return f"<meaning of {self.name}>"

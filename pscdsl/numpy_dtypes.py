@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -45,6 +46,12 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
         if found is None:
             raise TypeError(f"NumPy dtype {dtype} has no counterpart")
     return found
+
+
+def is_masked(value: object) -> bool:
+    """Whether this is a masked array of NumPy, whose module is not loaded for the question."""
+    module: Any = sys.modules.get("numpy.ma")
+    return module is not None and isinstance(value, module.MaskedArray)
 
 
 def finfo(dtype: DType) -> Any:

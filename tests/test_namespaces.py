@@ -27,3 +27,12 @@ def test_no_module_of_ours_hides_a_name_of_numpy() -> None:
     register_all()
     ours = [each.name for each in pkgutil.iter_modules(pscdsl.numpy.__path__)]
     assert not [name for name in ours if hasattr(np, name)]
+
+
+def test_functions_have_the_parameters_that_they_declare() -> None:
+    from pscdsl.meanings import MEANINGS, Meaning
+
+    meanings = [each for each in MEANINGS.values() if isinstance(each, Meaning)]
+    assert len(meanings) > 300
+    for each in meanings:
+        assert {*each.together, *each.alone} <= each.signature.parameters.keys(), each

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -39,12 +40,16 @@ def of_arrays(
     arrays = frozenset((*together, *alone))
 
     def declare(body: Callable[..., Any]) -> Meaning:
-        parameters = inspect.signature(body).parameters
-        places = list(parameters)
-        flags = {name for name in places if str(parameters[name].annotation).startswith("bool")}
-        optional = {name for name in (*arrays, *numbers) if parameters[name].default is None}
+        @functools.cache  # at the first call: there are hundreds of functions
+        def looked() -> tuple[list[str], set[str], set[str]]:
+            parameters = inspect.signature(body).parameters
+            places = list(parameters)
+            flags = {name for name in places if str(parameters[name].annotation).startswith("bool")}
+            optional = {name for name in (*arrays, *numbers) if parameters[name].default is None}
+            return places, flags, optional
 
         def given(name: str, x: Any) -> Any:
+            _, flags, optional = looked()
             if name in numbers:
                 if x is not None or name not in optional:
                     require_number(x, names[0], name)
@@ -65,7 +70,7 @@ def of_arrays(
 
         @wraps(body)
         def stacked(*args: Any, **kwargs: Any) -> Any:
-            known = [given(name, x) for name, x in zip(places, args, strict=False)]
+            known = [given(name, x) for name, x in zip(looked()[0], args, strict=False)]
             return body(*known, **{name: given(name, x) for name, x in kwargs.items()})
 
         return function(*names, together=together, alone=alone)(stacked)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.numpy_dtypes import is_masked, to_numpy
 from pscdsl.xla import boot, lapack
 from pscdsl.xla import context as c
 from pscdsl.xla.arrays import to_numpy as contents
@@ -84,7 +84,7 @@ def transfer(leaf: Any, aval: Aval) -> Any:
             return put(leaf, aval)
     if given.newbyteorder("=") != aval.dtype:
         raise ValueError(f"argument is {given}, expected {aval.dtype}")
-    if isinstance(leaf, np.ma.MaskedArray):
+    if is_masked(leaf):
         raise TypeError("argument is a masked array")
     return put(leaf, aval)
 

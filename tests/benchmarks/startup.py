@@ -30,12 +30,12 @@ WARM_GOAL = 0.4
 SIZES = {"d": 32, "f": 64, "t": 16}
 
 
-def arguments() -> list[Any]:
+def arguments(layer: Any) -> list[Any]:
     """Two layers' weights, and a sequence with its targets."""
     rng = np.random.default_rng(0)
     d, f, t = SIZES["d"], SIZES["f"], SIZES["t"]
     shapes = ((d, d), (d, d), (d, d), (d, d), (d,), (d, f), (f, d))
-    layers = [tuple(_normal(rng, shape) for shape in shapes) for _ in range(2)]
+    layers = [layer(*[_normal(rng, shape) for shape in shapes]) for _ in range(2)]
     return [tuple(layers), _normal(rng, (t, d)), _normal(rng, (t, d))]
 
 
@@ -44,7 +44,17 @@ def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 SOURCE = """\
-Layer = tuple[f32["d d"], f32["d d"], f32["d d"], f32["d d"], f32["d"], f32["d f"], f32["f d"]]
+from typing import NamedTuple
+
+
+class Layer(NamedTuple):
+    wq: f32["d d"]
+    wk: f32["d d"]
+    wv: f32["d d"]
+    wo: f32["d d"]
+    g: f32["d"]
+    w1: f32["d f"]
+    w2: f32["f d"]
 
 
 def norm(v, g):
@@ -75,7 +85,7 @@ def loss(p: tuple[Layer, Layer], x: f32["t d"], y: f32["t d"]) -> f32:
 
 def step(p: tuple[Layer, Layer], x: f32["t d"], y: f32["t d"]) -> tuple[f32, tuple[Layer, Layer]]:
     value, slopes = value_and_grad(loss)(p, x, y)
-    moved = [tuple([a - 0.1 * b for a, b in zip(w, g)]) for w, g in zip(p, slopes)]
+    moved = [Layer(*[a - 0.1 * b for a, b in zip(w, g)]) for w, g in zip(p, slopes)]
     return value, tuple(moved)
 """
 OURS = """\
@@ -109,8 +119,8 @@ def process(which: str) -> None:
         jax.config.update("jax_compilation_cache_dir", os.environ["STARTUP_CACHE"])
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    step: Any = importlib.import_module(which).step
-    print(float(np.asarray(step(*arguments())[0])))
+    program: Any = importlib.import_module(which)
+    print(float(np.asarray(program.step(*arguments(program.Layer))[0])))
 
 
 def measured(folder: Path) -> list[Row]:
