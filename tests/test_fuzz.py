@@ -40,7 +40,7 @@ def test_programs_are_accepted_and_mutants_refused_or_right(seeds: range) -> Non
 def test_small_programs_shrink(rng: random.Random) -> None:
     program = generate(rng, 2)
     outcome = examine(program, random.Random(0), 1)
-    assert outcome.kind in ("agrees", "ill-conditioned"), (outcome, program.text)
+    assert outcome.kind != "rejected", (outcome, program.text)
 
 
 def test_programs_are_of_many_kinds() -> None:

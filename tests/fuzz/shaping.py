@@ -167,6 +167,7 @@ def joined(g: Body, x: Array) -> Array:
         for y in g.arrays()
         if y.dtype == x.dtype
         and y.ndim == x.ndim
+        and not y.is_batched  # not along axes whose number is open
         and y.shape[:axis] == x.shape[:axis]
         and y.shape[axis + 1 :] == x.shape[axis + 1 :]
     ]
