@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from typing import get_args
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from pscdsl.primitives.control import (
 from pscdsl.primitives.control.custom_derivatives import Rule
 from pscdsl.primitives.convolution import Convolution
 from pscdsl.primitives.reductions import Reduce
+from pscdsl.primitives.searching import SearchSorted, Side
 from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.primitives.stopping import StopGradient
 from pscdsl.typing import dtypes
@@ -231,6 +233,26 @@ def _tops() -> Iterator[Row]:
     )
 
 
+def _ascending(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+    return np.sort(anything(rng, kind, shape), axis=-1)
+
+
+def _searches() -> Iterator[Row]:
+    where = facts("n >= 0")
+    sides: tuple[Side, ...] = get_args(Side)
+    for side in sides:
+        search = SearchSorted(side)
+        for dtype in ALL:
+            if not dtype.is_complex:
+                for n in (5, 100):
+                    types = array_types(f"{dtype}[n], {dtype}[m]")
+                    yield Row(search, types, {"n": n, "m": 50}, (_ascending, anything), facts=where)
+        for n in (0, 7, 40):
+            types = array_types("f32[m n], f32[m k 2]")
+            sizes = {"n": n, "m": 3, "k": 4}
+            yield Row(search, types, sizes, (_ascending, anything), facts=where)
+
+
 # Contractions.
 
 
@@ -355,6 +377,7 @@ ROWS = (
     *_ruled(),
     *_sorts(),
     *_tops(),
+    *_searches(),
     *_dots(),
     *_convolutions(),
 )

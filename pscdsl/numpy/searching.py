@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from pscdsl.builder import Value
 from pscdsl.numpy.calling import of_numbers
@@ -12,10 +10,6 @@ from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.shorthand import (
     at,
     at_least,
-    cast,
-    filled,
-    is_nan,
-    joined,
     raveled,
     reshaped,
     reversed_along,
@@ -23,9 +17,9 @@ from pscdsl.numpy.shorthand import (
     where,
 )
 from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import Scan
 from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.reductions import Reduce
+from pscdsl.primitives.searching import SearchSorted, Side
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.codes.shapes_library import LengthsDiffer
@@ -33,13 +27,6 @@ from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
-
-Side: TypeAlias = Literal["left", "right"]
-
-FEW = 32
-"""Up to so many elements all are compared; above, halves are discarded one after the other."""
-MOST_STEPS = 31
-"""As many steps as any i32 size needs."""
 
 
 def require_vector(x: Value, name: str, what: str) -> Size:
@@ -58,49 +45,9 @@ def require_same_length(
         raise Failure(LengthsDiffer(function=name, left=left, right=right, why=why))
 
 
-def precedes(x: Value, v: Value, side: Side) -> Value:
-    """Whether an element of a sorted array stands before the place of v; NaN is the largest."""
-    result: Value
-    if side == "left":
-        result = e.less(x, v)
-        if x.dtype.is_float:
-            result = e.bitwise_or(result, e.bitwise_and(is_nan(v), e.invert(is_nan(x))))
-    else:
-        result = e.less_equal(x, v)
-        if x.dtype.is_float:
-            result = e.bitwise_or(result, is_nan(v))
-    return result
-
-
 def places(a: Value, v: Value, side: Side) -> Value:
     """The i32 places at which elements go into a sorted array."""
-    size = a.shape[0]
-    if isinstance(size, int) and size <= FEW:
-        shape = (*v.shape, size)
-        rows = spread(a, shape, (v.ndim,))
-        before = precedes(rows, spread(v, shape, range(v.ndim)), side)
-        return Reduce("sum", (v.ndim,))(cast(before, I32))
-    return _halving(a, v, side)
-
-
-def _halving(a: Value, v: Value, side: Side) -> Value:
-    """Take the largest power of two that stays before the place, then the next, down to 1."""
-    here, size = a.builder.program.current, a.shape[0]
-    count = here.size(size, I32)
-    if not at_least(here.facts, size, 1):
-        a = joined((a, filled(a, 0, (1,))), 0)  # the index below must have something to find
-    steps = size.bit_length() if isinstance(size, int) else MOST_STEPS
-    powers = here.constant(np.left_shift(1, np.arange(steps - 1, -1, -1)).astype(np.int32))
-    start = here.full(0, v.shape, I32)
-    with here.program.inside() as inner:
-        place = inner.parameter(start.type, "place")
-        power = inner.parameter(count.type, "power")
-        further: Value = e.add(place, power)
-        last = reshaped(e.subtract(further, 1), (*v.shape, 1))
-        good = e.bitwise_and(e.less_equal(further, count), precedes(Gather((0,))(a, last), v, side))
-        block, captured = inner.finish((place, power), (where(good, further, place),))
-    scan = Scan(block, captured=len(captured), carried=1, length=steps)
-    return scan.bind(*captured, start, powers)[0]
+    return SearchSorted(side)(a, v)
 
 
 def _side(side: Any, name: str) -> Side:
