@@ -1,4 +1,4 @@
-"""Large arrays: prefixes, and where extremes stand, compiled, against NumPy."""
+"""Large arrays: in order, their prefixes, and where extremes stand, compiled, against NumPy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import pytest
 from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.prefixes import CHUNK, FEW, LONG
 from pscdsl.primitives.reductions import Accumulation, Cumulative, Extreme
+from pscdsl.primitives.sorting import Sort
+from pscdsl.primitives.sorting_loops import LANES
+from pscdsl.primitives.sorting_loops import LEAST as SORTED
 from pscdsl.typing.dtypes import I32
 from tests.numpy_differential import INF, NAN, theirs
 from tests.numpy_harness import build, run_compiled
@@ -102,3 +105,41 @@ def test_places_of_extremes_of_special_values(value: float, axis: int) -> None:
     np.testing.assert_array_equal(
         run_compiled(ArgReduce("minimum", axis, I32), x), np.argmin(x, axis=axis)
     )
+
+
+LINES = (
+    ((LANES + 6, 100), 1),
+    ((257, LANES), 0),
+    ((3, 90, 40), 1),
+    ((SORTED + 3,), 0),
+    ((2, SORTED), 1),
+)
+
+
+@pytest.mark.parametrize(("shape", "axis"), LINES)
+@pytest.mark.parametrize("code", ["?", "i1", "u4", "i8", "f2", "f4", "f8"])
+def test_sorted_lines(code: str, shape: tuple[int, ...], axis: int) -> None:
+    shape = tuple([4 * n if a != axis and len(shape) > 1 else n for a, n in enumerate(shape)])
+    x = numbers(code, shape) * np.array(3, code)
+    for descending in (False, True):
+        wanted = np.sort(x, axis)
+        wanted = np.flip(wanted, axis) if descending else wanted
+        found = run_compiled(Sort(axis, descending=descending), x)
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [LINES[0], LINES[3]])
+def test_special_values_in_order(shape: tuple[int, ...], axis: int) -> None:
+    shape = (4 * shape[0], *shape[1:])
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    special = np.array([NAN, INF, -INF, 0.0, -0.0, 1e-40, np.finfo(np.float32).max])
+    x.flat[::5] = np.resize(special, x.flat[::5].shape)
+    found, wanted = run_compiled(Sort(axis), x), np.sort(x, axis)
+    np.testing.assert_array_equal(found, wanted)
+    # NumPy's own sort may change the sign of a zero.
+    assert np.count_nonzero(np.signbit(found) & (found == 0)) == np.count_nonzero(
+        np.signbit(x) & (x == 0)
+    )
+    x[x == np.float32(1e-40)] = 1  # XLA compares subnormal numbers as zero
+    places = build("numpy.argsort", (x,), {"axis": axis}).compiled()
+    np.testing.assert_array_equal(places, np.argsort(x, axis, stable=True))

@@ -59,7 +59,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         lines = a.reshape(*a.shape[:shared], *(1,) * (v.ndim - shared), count)
         if count <= FEW:
             before = self._before(lines, v[..., None])
-            return (np.sum(before, axis=-1, dtype=np.int32),)
+            return (np.asarray(np.sum(before, axis=-1, dtype=np.int32)),)
         place = np.zeros(v.shape, np.int32)
         for step in _steps(count):
             further = np.minimum(place + step, count)

@@ -20,6 +20,7 @@ from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.shaping import at_most, each_batched, same_sizes
+from pscdsl.primitives.sorting_loops import sorted_words
 from pscdsl.primitives.taking import take_along
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -237,12 +238,12 @@ def _flipped(hlo: Hlo, number: H, whole: ArrayType) -> H:
 
 
 def _sort_alone(hlo: Hlo, x: H, given: ArrayType, axis: int, descending: bool) -> H:
-    direction = "GT" if descending else "LT"
     if not given.dtype.is_float:
-        return hlo.sort((x,), axis, False, lambda pair: hlo.compare(direction, *pair))[0]
+        return sorted_words(hlo, x, given, axis, descending=descending)
+    whole = given.with_dtype(SIGNED[given.dtype.bits])
     number = _ordered(hlo, x, given, descending=descending)
-    (number,) = hlo.sort((number,), axis, False, lambda pair: hlo.compare(direction, *pair))
-    number = _flipped(hlo, number, given.with_dtype(SIGNED[given.dtype.bits]))
+    number = sorted_words(hlo, number, whole, axis, descending=descending)
+    number = _flipped(hlo, number, whole)
     return hlo.op("bitcast_convert", (number,), (given,))[0]
 
 
@@ -313,7 +314,7 @@ def _argsort(hlo: Hlo, words: Sequence[Word], shape: tuple[int, ...], axis: int)
             value = _take(hlo, value, U32, _linear(hlo, found, shape, axis), shape)
         value = hlo.binary("shift_left", hlo.convert(value, wide), hlo.full(32, wide))
         value = hlo.binary("or", value, position)
-        (value,) = hlo.sort((value,), axis, False, lambda pair: hlo.compare("LT", *pair))
+        value = sorted_words(hlo, value, wide, axis, low=32)
         at = hlo.convert(hlo.convert(value, word), places)
         if found is not None:
             at = _take(hlo, found, I32, _linear(hlo, at, shape, axis), shape)
