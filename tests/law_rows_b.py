@@ -25,6 +25,7 @@ from pscdsl.primitives.control import (
 )
 from pscdsl.primitives.control.custom_derivatives import Rule
 from pscdsl.primitives.convolution import Convolution
+from pscdsl.primitives.lanes import Lanes
 from pscdsl.primitives.reductions import Reduce
 from pscdsl.primitives.searching import SearchSorted, Side
 from pscdsl.primitives.sorting import Sort, TopK
@@ -176,6 +177,7 @@ def _ruled() -> Iterator[Row]:
     ):
         yield Row(primitive, operands, {"n": 3}, between(-2, 2))
     yield Row(StopGradient(), array_types("f32[n]"), {"n": 3})
+    yield Row(Lanes(), array_types("bool[n], f32[n m]"), {"n": 3, "m": 2})
 
 
 # Sorting.

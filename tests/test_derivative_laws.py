@@ -24,6 +24,7 @@ from pscdsl.interpreters.jvp import Mask, has_tangent, jvp_block
 from pscdsl.interpreters.transpose import transpose_block
 from pscdsl.ir import Block, Equation, Function, Var
 from pscdsl.primitives.control import CustomVjp, While
+from pscdsl.primitives.lanes import Lanes
 from pscdsl.primitives.stopping import StopGradient
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -102,7 +103,7 @@ def active_in(row: Row, block: Block) -> Mask:
     return tuple([has_tangent(t) and i not in row.held for i, t in enumerate(block.in_types)])
 
 
-OF_THEIR_OWN = (StopGradient, CustomVjp)
+OF_THEIR_OWN = (StopGradient, Lanes, CustomVjp)
 """What is no derivative in the sense of differences, or has no tangents; tested elsewhere."""
 
 

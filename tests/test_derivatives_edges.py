@@ -13,6 +13,8 @@ import pytest
 from tests.derivatives.programs import assert_close, results
 
 INF, NAN = np.inf, np.nan
+ROOT = "psc.cond(x > 0, np.sqrt, np.zeros_like, x)"
+"""A function whose other branch is steep where it is not chosen."""
 ROWS: list[tuple[str, list[Any], list[Any]]] = [
     # Ties of two operands, and kinks.
     ("np.maximum(x, 0)", [[-1, 0, 2]], [[0, 0.5, 1]]),
@@ -90,6 +92,15 @@ ROWS: list[tuple[str, list[Any], list[Any]]] = [
     ("np.nansum(x)", [[NAN, 2]], [[0, 1]]),
     ("np.nanmax(x)", [[NAN, 2, 2]], [[0, 0.5, 0.5]]),
     ("np.interp(x, np.array([0.0, 1.0]), np.array([0.0, 2.0]))", [[-1, 0.5, 3]], [[0, 2, 0]]),
+    # Branches that a row has not chosen.
+    (f"psc.vmap(lambda x: {ROOT})(x)", [[-1, 4, 0]], [[0, 0.25, 0]]),
+    (f"psc.vmap(lambda x, y: {ROOT} * y, (0, None))(x, y)", [[-1, 4], 3], [[0, 0.75], 2]),
+    (f"psc.vmap(psc.vmap(lambda x: {ROOT}))(x)", [[[-1, 4], [9, 0]]], [[[0, 0.25], [1 / 6, 0]]]),
+    (
+        "psc.vmap(lambda x, y: psc.cond(x > 0, lambda: np.sqrt(x * y), lambda: y))(x, y)",
+        [[-1, 4], [1, 4]],
+        [[0, 0.5], [1, 0.5]],
+    ),
     # Stable forms stay stable.
     ("np.log(np.sum(np.exp(x - np.max(x)))) + np.max(x)", [[-INF, 0, 0]], [[0, 0.5, 0.5]]),
     ("np.log(np.sum(np.exp(x - np.max(x)))) + np.max(x)", [[1000, 0, 1000]], [[0.5, 0, 0.5]]),

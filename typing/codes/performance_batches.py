@@ -10,8 +10,8 @@ class AllBranchesRun(Diagnostic, code="PSC805"):
 
     `psc.vmap` makes one program for all rows.  Where rows decide differently, there is no branch to
     skip: all of them are run for all rows, and each row selects its result.  So a branch that
-    should save work saves none, and the gradient of a branch that is not taken is multiplied with
-    zero, which leaves NaN where it is NaN or infinite (see PSC704).
+    should save work saves none.  In gradients, arrays that all rows share get a part from each
+    branch: where one that a row has not taken has an infinite slope, theirs is NaN (see PSC704).
 
     * Let one decision hold for all rows: what it depends on gets None in `in_axes`.
     * `psc.map` takes the rows one after the other, and each runs its own branch alone.

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pscdsl.interpreters.batching import batch_block, select_rows
+from pscdsl.interpreters.batching import batch_block, repeated, select_rows
 from pscdsl.interpreters.cut import Cut, Halves, split_block
-from pscdsl.interpreters.jvp import Mask, jvp_block
+from pscdsl.interpreters.jvp import Mask, has_tangent, jvp_block
 from pscdsl.interpreters.replay import closed, replay, zeros
 from pscdsl.interpreters.transpose import transpose_block
 from pscdsl.ir import Block
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.control.base import Control, block_cost
 from pscdsl.primitives.elementwise import Clamp, equal
+from pscdsl.primitives.lanes import Lanes
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, maximum
@@ -140,20 +141,43 @@ class Switch(Control, name="switch"):
         facts = index.builder.facts
         branches = self.branches[:2] if index.dtype is BOOL else self.branches
         count, rows = len(branches), (True,) * len(branches[0].results)
-        found = [batch_block(facts, each, batched, size, rows)[0] for each in branches]
-        results = [replay(index.builder, each, operands) for each in found]
-        if index.dtype is not BOOL:
+        if index.dtype is BOOL:
+            lanes = [~index, index][-count:]
+        else:
             here = index.builder
             low, high = here.literal(0, index.dtype), here.literal(count - 1, index.dtype)
             index = Clamp()(low, index, high)
-        chosen = list(results[-1])
+            lanes = [equal(index, number) for number in range(count)]
+        results: list[list[Value]] = []
+        for branch, lane in zip(branches, lanes, strict=True):
+            given, mask = _for_lanes(lane, operands, batched, size)
+            block, _ = batch_block(facts, branch, mask, size, rows)
+            results.append(replay(index.builder, block, given))
+        chosen = results[-1]
         for number in reversed(range(count - 1)):
-            which = ~index if index.dtype is BOOL else equal(index, number)
             chosen = [
-                select_rows(which, one, other)
+                select_rows(lanes[number], one, other)
                 for one, other in zip(results[number], chosen, strict=True)
             ]
         return chosen, rows
+
+
+def _for_lanes(
+    lanes: Value, operands: Sequence[Value], batched: Mask, size: Size
+) -> tuple[list[Value], Mask]:
+    """What a branch takes that is run for all lanes but chosen in some, and what is batched.
+
+    Its slopes in other lanes, which may be infinite, do not come through: the tangents that go in
+    there are zero, and so are the cotangents that come out, whatever becomes of them on the way.
+    Arrays that all lanes share would have to be repeated for that; only numbers are.
+    """
+    found = list(operands)
+    mask = list(batched)
+    for place, x in enumerate(operands):
+        if has_tangent(x.type) and (batched[place] or x.ndim == 0):
+            found[place] = Lanes()(lanes, x if batched[place] else repeated(x, size))
+            mask[place] = True
+    return found, tuple(mask)
 
 
 def _any_of(masks: Sequence[Mask]) -> Mask:

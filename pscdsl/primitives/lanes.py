@@ -1,0 +1,65 @@
+"""What a branch is given that is run for all lanes of a batch, though only some have chosen it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitives.elementwise import Select
+from pscdsl.primitives.shaping import Broadcast, same_sizes
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL
+
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
+
+
+@dataclass(frozen=True)
+class Lanes(Primitive, name="lanes"):
+    """The second operand itself; it has tangents only in the rows where the first one holds.
+
+    A slope that is infinite in another row does not come through: what goes in there is zero, and
+    so is what comes out backwards, whatever becomes of it on the way.
+    """
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        which, x = operands
+        if which.dtype is not BOOL or not same_sizes(facts, which.shape, x.shape[: which.rank]):
+            self.ill_typed(f"operands are {which} and {x}")
+        return (x,)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return (operands[1],)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        return (operands[1],)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        from pscdsl.interpreters.replay import zeros
+
+        which, tangent = primals[0], tangents[1]
+        if tangent is None:
+            return (None,)
+        if which.ndim < tangent.ndim:
+            which = Broadcast(tangent.shape, tuple(range(which.ndim)))(which)
+        return (Select()(which, tangent, zeros(tangent.builder, tangent.type)),)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        from pscdsl.interpreters.batching import repeated
+
+        given = [x if has else repeated(x, size) for x, has in zip(operands, batched, strict=True)]
+        return self.bind(*given), (True,)
