@@ -17,7 +17,7 @@ import numpy as np
 from pscdsl.forms import form
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
-from pscdsl.primitives.elementwise import Convert
+from pscdsl.primitives.elementwise import Convert, multiply
 from pscdsl.primitives.linear import Bilinear
 from pscdsl.primitives.shaping import (
     Transpose,
@@ -138,7 +138,10 @@ class DotGeneral(Bilinear, name="dot_general"):
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
         dot, swapped, order = _pulled(self.contract, self.batched, place, operand.rank, other.ndim)
         other = _converted(other, self.result or operand.dtype)
-        result = dot(other, cotangent) if swapped else dot(cotangent, other)
+        if not cotangent.ndim:
+            result = multiply(other, cotangent)
+        else:
+            result = dot(other, cotangent) if swapped else dot(cotangent, other)
         result = _converted(result, operand.dtype)
         if order is not None:
             result = Transpose(order)(result)

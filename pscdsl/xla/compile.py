@@ -15,8 +15,12 @@ from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put, sharding
 from pscdsl.xla.emit import module_bytecode
 
-LOOP_BYTES = 1 << 17
-"""See `compile_module`."""
+LOOP_BYTES = 1 << 18
+"""See `compile_module`.
+
+A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
+this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
+"""
 
 
 class Executable:

@@ -8,8 +8,7 @@ from pkgutil import iter_modules
 from tests.benchmarks.workload import Workload
 
 SUBJECTS: dict[str, tuple[Workload, ...]] = {
-    each.name: import_module(f"{__name__}.{each.name}").WORKLOADS
-    for each in iter_modules(__path__)
+    each.name: import_module(f"{__name__}.{each.name}").WORKLOADS for each in iter_modules(__path__)
 }
 """All workloads, by the module that they are in."""
 
