@@ -111,18 +111,23 @@ def _log_of_sum(x: Value, largest: Value, shift: Value, axes: tuple[int, ...]) -
     Its tangent is the mean of those of `x`, weighted with the terms.
     """
 
+    def sums(terms: Value, top: Value) -> tuple[Value, Value]:
+        """Of what is less than the largest, and of the largest, which are ones."""
+        none = filled(terms, 0.0)
+        others, largest = where(top, none, terms), where(top, terms, none)
+        return total(others, axes, keepdims=True), total(largest, axes, keepdims=True)
+
     def value(size: Value, top: Value) -> Value:
-        terms = e.exp(size)
-        others = total(where(top, filled(terms, 0.0), terms), axes, keepdims=True)
-        count = total(cast(top, terms.dtype), axes, keepdims=True)
-        return e.log1p(e.add(others, e.subtract(count, 1)))  # type: ignore[no-any-return]
+        others, ones = sums(e.exp(size), top)
+        return e.log1p(e.add(others, e.subtract(ones, 1)))  # type: ignore[no-any-return]
 
     def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
-        terms = e.exp(given[0])
-        sums = total(terms, axes, keepdims=True)
-        sums = where(e.equal(sums, 0), filled(sums, 1.0), sums)  # of nothing but -inf
+        size, top = given
+        terms = e.exp(size)
+        whole = e.add(*sums(terms, top))
+        whole = where(e.equal(whole, 0), filled(whole, 1.0), whole)  # of nothing but -inf
         moves = total(e.multiply(terms, tangents[0]), axes, keepdims=True)
-        return ruled(*given), e.divide(moves, sums)
+        return ruled(size, top), e.divide(moves, whole)
 
     ruled = partial(with_own_tangents, "logsumexp", value, rule)
     return ruled(e.subtract(x, shift), e.equal(x, largest))
