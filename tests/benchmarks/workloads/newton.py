@@ -6,6 +6,9 @@ method is algorithm 7.1 of Nocedal and Wright, "Numerical optimization" (2006), 
 until the loss falls enough.
 """
 
+# pyright: basic
+# Functions for jax and Autograd have arrays of no type that pyright knows.
+
 from __future__ import annotations
 
 import importlib

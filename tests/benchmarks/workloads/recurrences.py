@@ -1,5 +1,8 @@
 """Loops with small bodies: filters, recurrent networks, integrators and iterative solvers."""
 
+# pyright: basic
+# Functions for jax and Autograd have arrays of no type that pyright knows.
+
 from __future__ import annotations
 
 from collections.abc import Callable
