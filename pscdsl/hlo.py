@@ -97,6 +97,14 @@ class Hlo(Protocol):
         """A constant with the same number everywhere."""
         ...
 
+    def known(self, x: H) -> int | None:
+        """The number of an integer scalar that was made by `full`; None if it is computed."""
+        ...
+
+    def depends(self, y: H, x: H) -> bool:
+        """Whether y is computed from x by a few operations."""
+        ...
+
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
         """`broadcast_in_dim`: axis i of x becomes axis `dims[i]`."""
         ...

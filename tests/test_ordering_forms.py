@@ -7,9 +7,12 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from pscdsl.builder import Value
+from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.prefixes import CHUNK, FEW, LONG
 from pscdsl.primitives.reductions import Accumulation, Cumulative, Extreme
+from pscdsl.primitives.shaping import Reverse
 from pscdsl.primitives.sorting import Sort
 from pscdsl.primitives.sorting_loops import LANES
 from pscdsl.primitives.sorting_loops import LEAST as SORTED
@@ -143,3 +146,27 @@ def test_special_values_in_order(shape: tuple[int, ...], axis: int) -> None:
     x[x == np.float32(1e-40)] = 1  # XLA compares subnormal numbers as zero
     places = build("numpy.argsort", (x,), {"axis": axis}).compiled()
     np.testing.assert_array_equal(places, np.argsort(x, axis, stable=True))
+
+
+@pytest.mark.parametrize("place", [1, 100])  # the latter is clamped
+@pytest.mark.parametrize("shape", [(40, 50), (600, 500), (50, 9, 13)])
+@pytest.mark.parametrize("code", ["?", "i1", "f4", "c8"])
+def test_most_of_an_array_replaced(code: str, shape: tuple[int, ...], place: int) -> None:
+    x = numbers(code, shape)
+    sizes = (*shape[:-1], shape[-1] - 2)
+    start = min(place, 2)
+    wanted = x.copy()
+    wanted[..., start : start + sizes[-1]] = np.flip(x, 0)[..., start : start + sizes[-1]]
+
+    def starts(x: Value) -> list[Value]:
+        return [x.builder.literal(each, I32) for each in (*[0] * (x.ndim - 1), place)]
+
+    def replaced(x: Value, part: Value) -> Value:
+        return DynamicUpdate()(x, part, *starts(x))
+
+    def moved(x: Value) -> Value:
+        return replaced(x, DynamicSlice(sizes)(Reverse((0,))(x), *starts(x)))
+
+    np.testing.assert_array_equal(run_compiled(moved, x), wanted)
+    part = np.ascontiguousarray(np.flip(x, 0)[..., start : start + sizes[-1]])
+    np.testing.assert_array_equal(run_compiled(replaced, x, part), wanted)

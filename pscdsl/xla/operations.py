@@ -18,6 +18,10 @@ H: TypeAlias = Any
 Body: TypeAlias = Callable[[Sequence[H]], Sequence[H]]
 
 
+FEW_OPERATIONS = 64
+"""How many are looked at to see what a value depends on."""
+
+
 class Region:
     """A region to be: the types of its arguments, and what fills it once its operation exists."""
 
@@ -197,6 +201,25 @@ class Operations:
             loc=self._place,
             ip=self._ip,
         ).result
+
+    def known(self, x: H) -> int | None:
+        """The number of an integer scalar, if it is a constant here."""
+        made = x.owner
+        if getattr(made, "name", "") != "stablehlo.constant":
+            return None
+        return int(np.asarray(c.mlir.DenseElementsAttr(made.attributes["value"])).item())
+
+    def depends(self, y: H, x: H) -> bool:
+        """Whether y is computed from x by a few operations."""
+        due = [y]
+        for _ in range(FEW_OPERATIONS):
+            if not due:
+                return False
+            made = due.pop(0)
+            if made == x:
+                return True
+            due += getattr(made.owner, "operands", ())
+        return False
 
     # Elementwise operations and shapes.
 
