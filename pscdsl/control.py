@@ -182,6 +182,18 @@ def conv(
     _only_in_kernels("conv")
 
 
+def conv_transpose(
+    x: C,
+    kernel: Array,
+    strides: Any = 1,
+    padding: Any = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> C:
+    """The same with `stride - 1` zeros between the elements of `x`."""
+    _only_in_kernels("conv_transpose")
+
+
 def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
     """The largest value of each window over the spatial axes of `x` [N C *spatial]."""
     _only_in_kernels("max_pool")

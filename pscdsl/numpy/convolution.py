@@ -37,7 +37,7 @@ from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import instance
 from pscdsl.typing.codes.shapes_library import TooFewElements
-from pscdsl.typing.codes.shapes_manipulation import NotDivisible, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_manipulation import NotDivisible, UnprovenSize, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 
@@ -60,6 +60,16 @@ def _each(x: Any, count: int, name: str, what: str) -> tuple[int, ...]:
     if len(found) != count or min((1, *found)) < 1:
         _refuse(name, f"takes `{what}` as a positive integer or {count} of them, not {x}")
     return found
+
+
+def _groups(facts: Assumptions, x: Any, name: str) -> Size:
+    """A positive number of groups."""
+    size = as_size(x, name)
+    if isinstance(size, int) and size < 1:
+        _refuse(name, f"takes `groups` as a positive integer, not {x}")
+    if not at_least(facts, size, 1):
+        raise Failure(UnprovenSize.of(facts, f"the groups of `{name}`", Fact("<=", 1, size)))
+    return size
 
 
 def _extents(windows: Sequence[Size], dilation: Sequence[int]) -> Shape:
@@ -120,7 +130,7 @@ def _require_fit(
             )
 
 
-def _check_kernel(x: Value, kernel: Value, groups: int, name: str) -> None:
+def _check_kernel(x: Value, kernel: Value, groups: Size, name: str) -> None:
     require(name, x, "floating")
     if x.ndim < 3:
         wanted = "an array with batch, channel and spatial axes"
@@ -145,10 +155,10 @@ def conv(
     strides: Any = 1,
     padding: Any = "valid",
     dilation: Any = 1,
-    groups: int = 1,
+    groups: Size = 1,
 ) -> Value:
     """The kernel slid over x: [n c *spatial] and [o c/groups *spatial] to [n o *spatial]."""
-    (groups,) = _each(groups, 1, "pscdsl.conv", "groups")
+    groups = _groups(x.builder.facts, groups, "pscdsl.conv")
     _check_kernel(x, kernel, groups, "pscdsl.conv")
     count = x.ndim - 2
     step = _each(strides, count, "pscdsl.conv", "strides")
@@ -166,7 +176,7 @@ def conv_transpose(
     strides: Any = 1,
     padding: Any = "valid",
     dilation: Any = 1,
-    groups: int = 1,
+    groups: Size = 1,
 ) -> Value:
     """The kernel slid over x with `stride - 1` zeros between its elements.
 
@@ -174,7 +184,7 @@ def conv_transpose(
     kernel meets an element.
     """
     name = "pscdsl.conv_transpose"
-    (groups,) = _each(groups, 1, name, "groups")
+    groups = _groups(x.builder.facts, groups, name)
     _check_kernel(x, kernel, groups, name)
     facts, count = x.builder.facts, x.ndim - 2
     step = _each(strides, count, name, "strides")

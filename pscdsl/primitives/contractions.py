@@ -19,6 +19,17 @@ from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.elementwise import Convert, multiply
 from pscdsl.primitives.linear import Bilinear
+from pscdsl.primitives.product_forms import (
+    FLOAT_PRODUCTS,
+    SMALL_PRODUCTS,
+    emit_small,
+    exact_float,
+    extents,
+    is_small,
+    through_f32,
+    through_f64,
+)
+from pscdsl.primitives.rewritten import emit_as
 from pscdsl.primitives.shaping import (
     Transpose,
     are_axes,
@@ -102,6 +113,13 @@ class DotGeneral(Bilinear, name="dot_general"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (output,) = outputs
+        here = extents(hlo, self, inputs)
+        if hlo.uses(SMALL_PRODUCTS) and is_small(here, hlo.in_loop, inputs[0].dtype):
+            return emit_small(hlo, self, operands, inputs, outputs)
+        exact = exact_float(here, inputs[0].dtype, output.dtype)
+        if exact is not None and hlo.uses(FLOAT_PRODUCTS):
+            through = through_f32 if exact is F32 else through_f64
+            return emit_as(hlo, through, self, operands, inputs)
         wide = output.with_dtype(accumulator(output.dtype))
         operands = widened(hlo, operands, inputs, wide.dtype)
         if hlo.in_loop and hlo.uses(TURNED_FACTORS) and unfit_first(hlo, self, inputs):

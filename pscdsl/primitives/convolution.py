@@ -15,7 +15,9 @@ import numpy as np
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.contractions import accumulator, precision, widened
+from pscdsl.primitives.convolution_forms import faster
 from pscdsl.primitives.linear import Bilinear
+from pscdsl.primitives.rewritten import emit_as
 from pscdsl.primitives.shaping import Pad, Reshape, Reverse, Transpose, at_most, exactly
 from pscdsl.primitives.sliding import Padding, Window, emit_padding, laid_out, offsets, slide
 from pscdsl.typing.arrays import ArrayType, size_of
@@ -113,6 +115,11 @@ class Convolution(Bilinear, name="convolution"):
         (output,) = outputs
         if 0 in hlo.shape(output.shape):
             return (hlo.full(0, output),)
+        here = self._at(hlo)
+        types = [each.with_shape(hlo.shape(each.shape)) for each in (*inputs, output)]
+        define = faster(hlo, here, *types)
+        if define is not None:
+            return emit_as(hlo, define, here, operands, inputs)
         wide = accumulator(output.dtype)
         operands = widened(hlo, operands, inputs, wide)
         spatial = ", ".join(map(str, range(inputs[0].rank - 2)))
@@ -132,6 +139,12 @@ class Convolution(Bilinear, name="convolution"):
         }
         (result,) = hlo.op("convolution", operands, (output.with_dtype(wide),), attributes)
         return (hlo.convert(result, output),)
+
+    def _at(self, hlo: Hlo) -> Convolution:
+        """The convolution with numbers for sizes."""
+        padding = tuple([(hlo.size(low), hlo.size(high)) for low, high in self.padding])
+        groups, parts = hlo.size(self.groups), hlo.size(self.batch_groups)
+        return replace(self, padding=padding, groups=groups, batch_groups=parts)
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
         return (

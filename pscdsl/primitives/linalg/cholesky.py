@@ -21,7 +21,9 @@ from pscdsl.primitives.linalg.base import (
     succeeded,
     where_ok,
 )
+from pscdsl.primitives.linalg.small import cholesky, is_small
 from pscdsl.primitives.linalg.triangular import TriangularSolve
+from pscdsl.primitives.rewritten import emit_as
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -50,6 +52,8 @@ class Cholesky(OfMatrices, name="cholesky"):
         (a,), (output,) = operands, outputs
         if 0 in hlo.shape(output.shape):
             return operands
+        if is_small(hlo, output):
+            return emit_as(hlo, cholesky, self, operands, inputs)
         batch = ArrayType(I32, output.shape[:-2])
         factor, info = hlo.lapack("potrf", (a,), (output, batch), uplo="L")
         factor = where_ok(hlo, succeeded(hlo, info, batch), factor, output)

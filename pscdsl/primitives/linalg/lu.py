@@ -15,6 +15,7 @@ from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.elementwise import Select
 from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.linalg import matrices as m
+from pscdsl.primitives.linalg import small
 from pscdsl.primitives.linalg.base import (
     Composite,
     OfMatrices,
@@ -23,8 +24,10 @@ from pscdsl.primitives.linalg.base import (
     square_type,
     vector_type,
 )
+from pscdsl.primitives.linalg.small import is_small
 from pscdsl.primitives.linalg.triangular import TriangularSolve, many_columns
 from pscdsl.primitives.reductions import Reduce
+from pscdsl.primitives.rewritten import emit_as
 from pscdsl.primitives.shaping import Broadcast, Reshape, at_most
 from pscdsl.primitives.sorting import Sort
 from pscdsl.typing.arrays import ArrayType, size_of
@@ -60,6 +63,8 @@ class Lu(OfMatrices, name="lu"):
         shape = hlo.shape(rows.shape)
         if 0 in shape:
             return operands[0], hlo.full(0, rows), hlo.full(0, rows)
+        if is_small(hlo, lu, pivots=True):
+            return emit_as(hlo, small.lu, self, operands, inputs)
         batch = rows.with_shape(rows.shape[:-1])
         found, pivots, _ = hlo.lapack("getrf", operands, (lu, rows, batch))
         pivots = hlo.binary("subtract", pivots, hlo.full(1, rows))

@@ -12,6 +12,8 @@ from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.linalg import matrices as m
 from pscdsl.primitives.linalg.base import OfMatrices
+from pscdsl.primitives.linalg.small import is_small, substitution
+from pscdsl.primitives.rewritten import emit_as
 from pscdsl.primitives.shaping import Reshape, Transpose
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
@@ -46,6 +48,8 @@ class TriangularSolve(OfMatrices, name="triangular_solve"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if 0 in hlo.shape(outputs[0].shape):
             return operands[1:]
+        if is_small(hlo, inputs[0], hlo.size(inputs[1].shape[-1])):
+            return emit_as(hlo, substitution, self, operands, inputs)
         return hlo.lapack(
             "trsm",
             operands,
