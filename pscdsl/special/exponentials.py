@@ -106,28 +106,20 @@ def _shift(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:
 
 
 def _log_of_sum(x: Value, largest: Value, shift: Value, axes: tuple[int, ...]) -> Value:
-    """The logarithm of the sum of `exp(x - shift)`: exact also if it is small.
+    """The logarithm of the sum of `exp(x - shift)`: exact also if it is small."""
 
-    Its tangent is the mean of those of `x`, weighted with the terms.
-    """
-
-    def sums(terms: Value, top: Value) -> tuple[Value, Value]:
-        """Of what is less than the largest, and of the largest, which are ones."""
+    def value(terms: Value, top: Value) -> Value:
+        """By how much the sum is above one of the largest terms, which are ones."""
         none = filled(terms, 0.0)
-        others, largest = where(top, none, terms), where(top, terms, none)
-        return total(others, axes, keepdims=True), total(largest, axes, keepdims=True)
-
-    def value(size: Value, top: Value) -> Value:
-        others, ones = sums(e.exp(size), top)
-        return e.log1p(e.add(others, e.subtract(ones, 1)))  # type: ignore[no-any-return]
+        others = total(where(top, none, terms), axes, keepdims=True)
+        ones = total(where(top, terms, none), axes, keepdims=True)
+        return e.add(others, e.subtract(ones, 1))  # type: ignore[no-any-return]
 
     def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
-        size, top = given
-        terms = e.exp(size)
-        whole = e.add(*sums(terms, top))
-        whole = where(e.equal(whole, 0), filled(whole, 1.0), whole)  # of nothing but -inf
-        moves = total(e.multiply(terms, tangents[0]), axes, keepdims=True)
-        return ruled(size, top), e.divide(moves, whole)
+        return above_one(*given), total(tangents[0], axes, keepdims=True)
 
-    ruled = partial(with_own_tangents, "logsumexp", value, rule)
-    return ruled(e.subtract(x, shift), e.equal(x, largest))
+    above_one = partial(with_own_tangents, "above_one", value, rule)
+    above = above_one(e.exp(e.subtract(x, shift)), e.equal(x, largest))
+    # The logarithm of a sum of nothing, which is not used, does not spoil derivatives.
+    nothing = e.equal(largest, -math.inf)
+    return e.log1p(where(nothing, filled(above, 0.0), above))  # type: ignore[no-any-return]

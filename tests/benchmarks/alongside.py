@@ -116,5 +116,5 @@ def check_equal(work: Workload, ours: Any, theirs: Any) -> None:
 
 def _beside(ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ratio:
     longest = max(seconds(ours), seconds(theirs))
-    rounds = ROUNDS if longest < 0.1 else max(5, int(3 / longest))
+    rounds = ROUNDS if longest < 0.1 else max(3, int(3 / longest))
     return compare(ours, theirs, min(rounds, ROUNDS), max(1, int(LEAST / longest)))
