@@ -249,3 +249,7 @@ def test_options_in_the_readme_are_options(capsys: pytest.CaptureFixture[str]) -
     document = (ROOT / "README.md").read_text(encoding="utf-8") + hooks
     for command in re.findall(r"pscdsl check [^`\n>]*", document):
         assert set(re.findall(r"--[a-z-]+", command)) <= known, command
+
+
+def test_no_example_forgets_a_name() -> None:
+    assert "NameError" not in (ROOT / "README.md").read_text(encoding="utf-8")
