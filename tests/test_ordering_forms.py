@@ -10,7 +10,7 @@ import pytest
 from pscdsl.builder import Value
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.extreme_places import ArgReduce
-from pscdsl.primitives.prefixes import CHUNK, FEW, LONG
+from pscdsl.primitives.prefixes import CHUNK, CHUNK_OF_ROW, FEW, LONG
 from pscdsl.primitives.reductions import Accumulation, Cumulative, Extreme
 from pscdsl.primitives.shaping import Reverse
 from pscdsl.primitives.sorting import Sort
@@ -23,6 +23,7 @@ from tests.numpy_harness import build, run_compiled
 SHAPES = (
     ((3 * CHUNK + 5,), 0),
     ((7, 3 * CHUNK), 1),
+    ((3, 5 * CHUNK_OF_ROW + 7), 1),
     ((40, 33), 0),
     ((5, 30, 3), 1),
     ((FEW - 1, LONG + 3), 0),
@@ -44,7 +45,7 @@ CASES = [
     *[("f4", *each) for each in SHAPES],
     *[(code, *SHAPES[0]) for code in ("?", "i1", "f2", "f8", "c8")],
     *[(code, *SHAPES[1]) for code in ("u8", "i4")],
-    *[(code, *SHAPES[2]) for code in ("f2", "c8")],
+    *[(code, *SHAPES[3]) for code in ("f2", "c8")],
 ]
 
 
