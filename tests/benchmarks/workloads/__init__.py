@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from tests.benchmarks.workload import Workload
-from tests.benchmarks.workloads import (
-    convolutions,
-    derivatives,
-    matrices,
-    ordering,
-    programs,
-)
 
 SUBJECTS: dict[str, tuple[Workload, ...]] = {
-    "programs": programs.WORKLOADS,
-    "derivatives": derivatives.WORKLOADS,
-    "ordering": ordering.WORKLOADS,
-    "matrices": matrices.WORKLOADS,
-    "convolutions": convolutions.WORKLOADS,
+    each.name: import_module(f"{__name__}.{each.name}").WORKLOADS for each in iter_modules(__path__)
 }
-"""All workloads, by subject."""
+"""All workloads, by the module that they are in."""
 
 WORKLOADS: dict[str, Workload] = {
     work.name: work for subject in SUBJECTS.values() for work in subject
