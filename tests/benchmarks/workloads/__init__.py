@@ -16,3 +16,5 @@ WORKLOADS: dict[str, Workload] = {
     work.name: work for subject in SUBJECTS.values() for work in subject
 }
 """All workloads, by name."""
+if len(WORKLOADS) < sum(map(len, SUBJECTS.values())):
+    raise ValueError("two workloads have the same name")
