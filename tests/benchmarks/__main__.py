@@ -1,7 +1,7 @@
 """Measure ourselves beside jax and others: starting, making and running programs, and checking.
 
 `python -m tests.benchmarks [MEASUREMENT | SUBJECT | WORKLOAD ...] [--json FILE]
-[--processes N] [--without FORM,...]`
+[--plot FILE] [--processes N] [--without FORM,...]`
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tests.benchmarks import building, report
 from tests.benchmarks.alongside import Alongside, measure
 from tests.benchmarks.checking import checking
 from tests.benchmarks.measure import Ratio
+from tests.benchmarks.plot import plot
 from tests.benchmarks.report import Row
 from tests.benchmarks.startup import startup
 from tests.benchmarks.workload import Workload
@@ -103,6 +104,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help="measurements, subjects or workloads; all if none")
     parser.add_argument("--json", type=Path, help="where to write what was measured")
+    parser.add_argument("--plot", type=Path, help="where to draw it, a PNG file")
     parser.add_argument("--processes", type=int, default=PROCESSES, help="for each workload")
     parser.add_argument("--without", metavar="FORM,...", help="forms that are switched off")
     parser.add_argument("--apart", action="store_true", help=argparse.SUPPRESS)
@@ -138,6 +140,8 @@ def main(arguments: Sequence[str]) -> None:
     rows += running
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    if options.plot:
+        plot(rows, options.plot)
 
 
 if __name__ == "__main__":
