@@ -41,9 +41,10 @@ def logsumexp(
     require_elements(x, axes, f"pscdsl.special.{name}")
     largest, shift = _shift(x, axes)
     if weights is None:
-        result = _log_of_sum(x, largest, shift, axes)
+        counts = e.is_finite(largest)
+        result = _log_of_sum(x, largest, shift, counts, axes)
         sign = filled(result, 1.0)
-        result = where(e.is_finite(largest), e.add(result, shift), largest)
+        result = where(counts, e.add(result, shift), largest)
     else:
         sums = total(e.multiply(weights, e.exp(e.subtract(x, shift))), axes, keepdims=True)
         sign = e.sign(sums)
@@ -82,7 +83,9 @@ def log_softmax(x: Value, axis: Axes = None) -> Value:
     """`log(softmax(x))`, also where that is 0, or so near 1 that its logarithm would be 0."""
     wider, axes = _prepared("log_softmax", x, axis)
     largest, shift = _shift(wider, axes)
-    logarithm = e.subtract(e.subtract(wider, shift), _log_of_sum(wider, largest, shift, axes))
+    counts = e.not_equal(largest, -math.inf)
+    logarithm = _log_of_sum(wider, largest, shift, counts, axes)
+    logarithm = e.subtract(e.subtract(wider, shift), logarithm)
     return cast(logarithm, floating("log_softmax", x).dtype)
 
 
@@ -105,8 +108,13 @@ def _shift(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:
     return largest, where(e.is_finite(largest), largest, filled(largest, 0.0))
 
 
-def _log_of_sum(x: Value, largest: Value, shift: Value, axes: tuple[int, ...]) -> Value:
-    """The logarithm of the sum of `exp(x - shift)`: exact also if it is small."""
+def _log_of_sum(
+    x: Value, largest: Value, shift: Value, counts: Value, axes: tuple[int, ...]
+) -> Value:
+    """The logarithm of the sum of `exp(x - shift)` where it counts: exact also if it is small.
+
+    A sum that does not count is not used, and does not spoil derivatives.
+    """
 
     def value(terms: Value, top: Value) -> Value:
         """By how much the sum is above one of the largest terms, which are ones."""
@@ -120,6 +128,4 @@ def _log_of_sum(x: Value, largest: Value, shift: Value, axes: tuple[int, ...]) -
 
     above_one = partial(with_own_tangents, "above_one", value, rule)
     above = above_one(e.exp(e.subtract(x, shift)), e.equal(x, largest))
-    # The logarithm of a sum of nothing, which is not used, does not spoil derivatives.
-    nothing = e.equal(largest, -math.inf)
-    return e.log1p(where(nothing, filled(above, 0.0), above))  # type: ignore[no-any-return]
+    return e.log1p(where(counts, above, filled(above, 0.0)))  # type: ignore[no-any-return]
