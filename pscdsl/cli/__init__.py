@@ -20,6 +20,7 @@ COMMANDS = {
     "explain": "say what a diagnostic code means, with an example and its fix",
     "ir": "print the typed program of a kernel",
     "hlo": "print the StableHLO of a kernel, or what XLA makes of it",
+    "cost": "say what a kernel costs: operations and memory, in its sizes",
     "compile": "compile kernels ahead and keep them for the programs that call them",
     "run": "call a kernel on files, literals or random data",
 }

@@ -191,6 +191,8 @@ class DotGeneral(Bilinear, name="dot_general"):
         return (result,), (True,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
+        if not self.contract[0]:
+            return size_of(outputs[0].shape)
         terms = size_of(tuple([inputs[0].shape[axis] for axis in self.contract[0]]))
         return size_of(outputs[0].shape) * terms * 2
 

@@ -1,0 +1,140 @@
+"""What a program costs, as polynomials in its sizes: operations, and bytes of memory.
+
+Operations are floating-point operations as textbooks count them: 2*m*n*k for a product of matrices,
+one for each element of a sum.  Memory is counted as if every equation wrote its result: XLA fuses
+many and needs less, so it is at most this much, beside what its own library calls take.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+from pscdsl.ir import Atom, Block, Equation, Function, Var, walk
+from pscdsl.primitives.control import Call, While
+from pscdsl.primitives.control.call import function_cost
+from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size, maximum, substitute
+from pscdsl.typing.facts import Fact
+from pscdsl.typing.spans import Span
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one call of a program."""
+
+    flops: Size
+    """Floating-point operations; of each `while_loop` those of one step."""
+    arguments: Size
+    """Bytes."""
+    results: Size
+    """Bytes."""
+    peak: Size
+    """The most bytes that are in memory at once, arguments and results among them."""
+    loops: tuple[Span, ...]
+    """The loops whose number of steps is not known."""
+
+    def at(self, sizes: Mapping[str, Size]) -> Cost:
+        """The same with numbers in place of sizes."""
+        numbers = {
+            each.name: substitute(getattr(self, each.name), sizes)
+            for each in fields(self)
+            if each.name != "loops"
+        }
+        return Cost(**numbers, loops=self.loops)
+
+
+def cost(function: Function) -> Cost:
+    """What one call of a program costs; a Failure if a primitive has no cost."""
+    facts, body = function.facts, function.body
+    return Cost(
+        facts.simplify(function_cost(function)),
+        facts.simplify(_total(body.in_types)),
+        facts.simplify(_total(body.out_types)),
+        facts.simplify(_largest(facts, _moments(facts, body))),
+        tuple(dict.fromkeys(_loops(function))),
+    )
+
+
+def bytes_of(array: ArrayType) -> Size:
+    """What the elements of an array take."""
+    return size_of(array.shape) * max(1, array.dtype.bits // 8)
+
+
+def _total(types: Iterable[ArrayType]) -> Size:
+    total: Size = 0
+    for each in types:
+        total = total + bytes_of(each)
+    return total
+
+
+def _moments(facts: Assumptions, block: Block) -> Iterator[Size]:
+    """How much is alive while each equation is computed: what is needed later, and its results."""
+    last: dict[Atom, int] = {}
+    for place, equation in enumerate(block.equations):
+        last.update(dict.fromkeys(equation.inputs, place))
+    end = len(block.equations)
+    last.update(dict.fromkeys((*block.results, *block.params), end))
+    dying: dict[int, list[ArrayType]] = {}
+    for atom, place in last.items():
+        if isinstance(atom, Var):
+            dying.setdefault(place, []).append(atom.type)
+    alive = _total(block.in_types)
+    yield alive
+    for place, equation in enumerate(block.equations):
+        made = [var.type for var in equation.outputs]
+        alive = alive + _total(made)
+        yield alive + _inside(facts, equation)
+        unused = [var.type for var in equation.outputs if var not in last]
+        alive = alive - _total((*unused, *dying.get(place, ())))
+
+
+def _inside(facts: Assumptions, equation: Equation) -> Size:
+    """What an equation needs beside its operands and results."""
+    primitive = equation.primitive
+    if isinstance(primitive, Call):
+        function = primitive.function
+        inner = substitute(_peak(function), dict(primitive.sizes))
+        return inner - _total([atom.type for atom in (*equation.inputs, *equation.outputs)])
+    return _largest(facts, [_beside(facts, equation, each) for each in primitive.blocks()])
+
+
+def _beside(facts: Assumptions, equation: Equation, block: Block) -> Size:
+    """What a block needs beside what it is given: a loop's slices and what is computed in it."""
+    there = Counter(atom.type for atom in equation.inputs)
+    given: Size = 0
+    for each in block.in_types:
+        if there[each]:
+            there[each] -= 1
+            given = given + bytes_of(each)
+    return _largest(facts, _moments(facts, block)) - given
+
+
+@lru_cache(maxsize=1024)
+def _peak(function: Function) -> Size:
+    return _largest(function.facts, _moments(function.facts, function.body))
+
+
+def _largest(facts: Assumptions, sizes: Iterable[Size]) -> Size:
+    """The largest of sizes; those are left out that another one never falls short of."""
+    kept: list[Size] = []
+    for size in dict.fromkeys(sizes):
+        if any(facts.proves(Fact("<=", size, each)) for each in kept):
+            continue
+        kept = [each for each in kept if not facts.proves(Fact("<=", each, size))]
+        kept.append(size)
+    total: Size = 0
+    for each in kept:
+        total = each if total == 0 else maximum(total, each)
+    return total
+
+
+def _loops(function: Function) -> Iterator[Span]:
+    for equation in walk(function.body):
+        if isinstance(equation.primitive, While):
+            yield equation.span
+        if isinstance(equation.primitive, Call):
+            yield from _loops(equation.primitive.function)
