@@ -105,6 +105,10 @@ class Hlo(Protocol):
         """Whether y is computed from x by a few operations."""
         ...
 
+    def everywhere(self, x: H) -> int | float | None:
+        """The real number that a constant is everywhere; None of what is not such a constant."""
+        ...
+
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
         """`broadcast_in_dim`: axis i of x becomes axis `dims[i]`."""
         ...

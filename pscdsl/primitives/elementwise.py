@@ -24,6 +24,7 @@ from pscdsl.primitives.choosing import Select as Select
 from pscdsl.primitives.conversion import Bitcast as Bitcast
 from pscdsl.primitives.conversion import Convert as Convert
 from pscdsl.primitives.formulas import error
+from pscdsl.primitives.formulas.circular import emit_cosine, emit_sine, emit_tangent
 from pscdsl.primitives.pointwise import ACCEPTS as ACCEPTS
 from pscdsl.primitives.pointwise import TABLE as TABLE
 from pscdsl.primitives.pointwise import BinaryRule, Emit, LinearIn, Rule, UnaryRule
@@ -255,9 +256,11 @@ cbrt: Elementwise = unary(
 )
 
 # Trigonometric and hyperbolic functions.
-sin: Elementwise = unary("sin", "inexact", np.sin, "sine", 8, lambda t, y, x: t * cos(x))
-cos: Elementwise = unary("cos", "inexact", np.cos, "cosine", 8, lambda t, y, x: t * -sin(x))
-tan: Elementwise = unary("tan", "inexact", np.tan, "tan", 10, lambda t, y, x: t * (1 + y * y))
+sin: Elementwise = unary("sin", "inexact", np.sin, emit_sine, 8, lambda t, y, x: t * cos(x))
+cos: Elementwise = unary("cos", "inexact", np.cos, emit_cosine, 8, lambda t, y, x: t * -sin(x))
+tan: Elementwise = unary(
+    "tan", "inexact", np.tan, emit_tangent, 10, lambda t, y, x: t * (1 + y * y)
+)
 asin: Elementwise = unary(
     "asin", "inexact", np.arcsin, odd("chlo.asin"), 10, lambda t, y, x: t * rsqrt((1 - x) * (1 + x))
 )

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pscdsl.primitive import H, Hlo, Types
-from pscdsl.primitives.formulas import logarithms
+from pscdsl.primitives.formulas import logarithms, powers
+from pscdsl.primitives.formulas.doubles import pays
 from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import F64
@@ -25,7 +26,7 @@ def emit_power(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     common = inputs[0].with_shape(outputs[0].shape)
     dtype = common.dtype
     if not dtype.is_integer:
-        return hlo.binary("power", x, y)
+        return _inexact_power(hlo, x, y, common)
     zero, one = hlo.full(0, common), hlo.full(1, common)
     result, square, left = one, x, y
     steps = dtype.bits - dtype.signed  # the bits of an exponent that is not negative
@@ -42,6 +43,19 @@ def emit_power(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     inverse = hlo.select(hlo.compare("EQ", x, minus), hlo.select(odd, minus, one), zero)
     inverse = hlo.select(hlo.compare("EQ", x, one), one, inverse)
     return hlo.select(hlo.compare("LT", y, zero), inverse, result)
+
+
+def _inexact_power(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
+    if common.dtype.is_float:
+        exponent = hlo.everywhere(y) if hlo.uses(powers.HALVES_BY_ROOTS) else None
+        if exponent is not None:
+            found = powers.by_root(hlo, x, float(exponent), common)
+            if found is not None:
+                return found
+        single = common.dtype.bits <= 32
+        if single and hlo.uses(powers.POWERS_IN_F64) and pays(hlo, common):
+            return powers.power(hlo, x, y, common)
+    return hlo.binary("power", x, y)
 
 
 def emit_sqrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:

@@ -17,6 +17,9 @@ H: TypeAlias = Any
 """A value of the module."""
 Body: TypeAlias = Callable[[Sequence[H]], Sequence[H]]
 
+_REPEATING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
+"""Operations whose elements are all elements of the operand."""
+
 
 FEW_OPERATIONS = 64
 """How many are looked at to see what a value depends on."""
@@ -220,6 +223,19 @@ class Operations:
                 return True
             due += getattr(made.owner, "operands", ())
         return False
+
+    def everywhere(self, x: H) -> int | float | None:
+        """The real number that a constant is everywhere; None of what is not such a constant."""
+        owner = x.owner
+        while (name := getattr(owner, "name", None)) in _REPEATING:
+            owner = owner.operands[0].owner
+        if name != "stablehlo.constant":
+            return None
+        elements = owner.attributes["value"]
+        if not elements.is_splat or c.facts(x.type).dtype.is_complex:
+            return None
+        found: int | float = elements.get_splat_value().value
+        return found
 
     # Elementwise operations and shapes.
 

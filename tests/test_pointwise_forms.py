@@ -1,0 +1,144 @@
+"""Circular functions and powers computed in double precision: their errors, and special values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import f32
+from pscdsl.forms import VARIABLE
+from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.formulas.doubles import FEWEST
+from tests.numpy_differential import INF, NAN
+from tests.numpy_harness import run_compiled
+
+SPECIAL = np.array(
+    [
+        0,
+        -0.0,
+        1,
+        -1,
+        INF,
+        -INF,
+        NAN,
+        0.5,
+        -0.5,
+        2,
+        -2,
+        3,
+        -3,
+        1.5,
+        3e38,
+        -3e38,
+        16777215,
+        -16777217,
+    ],
+    np.float32,
+)
+TINY = np.finfo(np.float32).smallest_normal
+CIRCULAR = ((e.sin, np.sin, 0.51), (e.cos, np.cos, 0.51), (e.tan, np.tan, 2.0))
+
+
+def ulps(found: Any, wanted: Any) -> float:
+    """The greatest error in units in the last place of f32, of what is normal there."""
+    rounded = wanted.astype(np.float32)
+    known = np.isfinite(rounded) & (abs(rounded) >= TINY)
+    return float(np.max(abs(found[known] - wanted[known]) / np.spacing(abs(rounded[known]))))
+
+
+def spread(low: float, high: float, count: int = 20_000) -> Any:
+    """Numbers of both signs whose exponents are between bounds."""
+    random = np.random.default_rng(0)
+    size = np.exp2(random.uniform(low, high, count))
+    return (size * random.choice([-1, 1], count)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("function", "meaning", "bound"), CIRCULAR)
+def test_circular_functions_of_numbers_of_any_size(
+    function: e.Elementwise, meaning: Callable[..., Any], bound: float
+) -> None:
+    for low, high in ((-40, 0), (0, 10), (10, 24), (24, 50), (50, 90), (90, 127.99)):
+        x = spread(low, high)
+        assert ulps(run_compiled(function, x), meaning(x.astype(np.longdouble))) < bound
+
+
+def test_circular_functions_near_multiples_of_a_quarter_turn() -> None:
+    # The closest that there are in f32: W. Kahan, "Minimizing q*m - n" (1983), and neighbours of
+    # multiples up to 2^20.
+    turns = np.arange(1, 1 << 20, 7) * (np.pi / 2)
+    x = np.append(turns, np.ldexp(16367173.0, np.arange(-20, 100))).astype(np.float32)
+    for function, meaning, bound in CIRCULAR:
+        assert ulps(run_compiled(function, x), meaning(x.astype(np.longdouble))) < bound
+
+
+@pytest.mark.parametrize("code", ["f4", "f2"])
+def test_special_values_of_circular_functions(code: str) -> None:
+    with np.errstate(over="ignore"):
+        x = np.append(SPECIAL, np.array([1e-45, -1e-45, 1e-40], np.float32)).astype(code)
+    x = np.resize(x, FEWEST)
+    for function, _, _ in CIRCULAR:
+        found, wanted = run_compiled(function, x), function.evaluate(None, x)[0]  # type: ignore[arg-type]
+        np.testing.assert_allclose(found, wanted, rtol=1e-6 if code == "f4" else 1e-3)
+        np.testing.assert_array_equal(
+            np.signbit(found[~np.isnan(wanted)]), np.signbit(wanted[~np.isnan(wanted)])
+        )
+
+
+def test_powers_round_once() -> None:
+    random = np.random.default_rng(0)
+    for low, high, most in ((-1, 1, 100), (-126, 127, 1), (-1e-3, 1e-3, 80_000), (-149, -126, 0.8)):
+        x = abs(spread(low, high))
+        y = random.uniform(-most, most, x.size).astype(np.float32)
+        with np.errstate(all="ignore"):
+            wanted = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
+            found = run_compiled(e.power, x, y)
+            assert ulps(found, wanted) < 0.52
+        assert np.all(found[wanted > 3.5e38] == INF)
+        assert np.all(found[wanted < 1e-46] == 0)
+
+
+def test_special_values_of_powers() -> None:
+    x, y = (np.resize(each, FEWEST) for each in np.meshgrid(SPECIAL, SPECIAL))
+    with np.errstate(all="ignore"):
+        wanted = np.power(x, y)
+        wanted[abs(wanted) < TINY] *= 0  # XLA has no subnormal results
+    found = run_compiled(e.power, x, y)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    known = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(wanted[known]))
+
+
+@pytest.mark.parametrize("code", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("exponent", [1.5, -1.5, 2.5, 7.5, -8.5, 9.5])
+def test_powers_with_a_half(code: str, exponent: float) -> None:
+    @psc.kernel
+    def raised(x: psc.Float["n"]) -> psc.Float["n"]:
+        return x**exponent
+
+    dtype = np.dtype(code)
+    numbers = np.random.default_rng(0).uniform(0.5, 2, 1000)
+    with np.errstate(over="ignore"):
+        x = np.append(SPECIAL, numbers).astype(dtype)
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.float64), exponent).astype(dtype)
+        wanted[abs(wanted) < (0 if code == "f8" else TINY)] *= 0
+    found = np.asarray(raised(x))
+    np.testing.assert_allclose(found, wanted, rtol=4 * float(np.finfo(dtype).eps))
+    known = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(wanted[known]))
+
+
+@psc.kernel
+def mixture(x: f32["n"], y: f32["n"]) -> f32["n"]:
+    return np.sin(x) + y**1.7
+
+
+def test_forms_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = mixture.lower(n=FEWEST).text()
+    monkeypatch.setenv(VARIABLE, "circular_in_f64,powers_in_f64,halves_by_roots")
+    assert "f64" in given
+    assert "f64" not in mixture.lower(n=FEWEST).text()
