@@ -173,7 +173,10 @@ def _nn(name: str, **keywords: Any) -> Callable[[Any], Callable[..., Any]]:
 
 
 def _raised(exponent: float) -> Callable[[Any], Callable[..., Any]]:
-    return lambda jax: lambda x: x**exponent
+    def raised(x: Any) -> Any:
+        return x**exponent
+
+    return lambda jax: raised
 
 
 def _waves(jax: Any) -> Callable[..., Any]:
