@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from pscdsl.forms import form
 from pscdsl.primitive import H, Hlo, Types
-from pscdsl.primitives.formulas.arithmetic import Emitted
+from pscdsl.primitives.formulas.arithmetic import Emitted, Number
 from pscdsl.primitives.formulas.doubles import Doubles, emitted, pays, series
 from pscdsl.typing.dtypes import F16, F32
 
@@ -46,7 +46,7 @@ _COSINE: Final = (
 )
 _SMALL: Final = 2.0**-12
 """Below this sine and tangent are the number itself, also if that is -0 or subnormal."""
-Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted, Emitted], Emitted]
+Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted, Emitted], Number]
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
 # Note [Windows]
@@ -106,14 +106,14 @@ def _emit(name: str, finish: Finish, quarters: int, odd: bool) -> Emit:
     return emit
 
 
-def _wave(d: Doubles, sine: Emitted, cosine: Emitted, count: Emitted) -> Emitted:
+def _wave(d: Doubles, sine: Emitted, cosine: Emitted, count: Emitted) -> Number:
     """The sine of an angle after so many quarter turns."""
     value = d.narrow(d.double.where(d.masked(count, 1) != 0, cosine, sine))
     negative = d.masked(count, 2) != 0
     return d.single.where(negative, -value, value)
 
 
-def _slope(d: Doubles, sine: Emitted, cosine: Emitted, count: Emitted) -> Emitted:
+def _slope(d: Doubles, sine: Emitted, cosine: Emitted, count: Emitted) -> Number:
     """The tangent of an angle after so many quarter turns."""
     turned = d.masked(count, 1) != 0
     above = d.narrow(d.double.where(turned, cosine, sine))

@@ -80,7 +80,7 @@ def power(hlo: Hlo, x: H, y: H, given: ArrayType) -> H:
     return hlo.convert(m.where(one, 1.0, result).handle, given)
 
 
-def _logarithm(d: Doubles, size: Emitted) -> Emitted:
+def _logarithm(d: Doubles, size: Emitted) -> Number:
     """The logarithm to the base 2 of the number that has these bits."""
     small = size < _NORMAL  # the bits are then the number of smallest steps
     steps = Emitted(d.single, d.hlo.convert(size.handle, d.single.type))
