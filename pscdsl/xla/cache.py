@@ -19,7 +19,7 @@ from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import KEY
-from pscdsl.xla import conditions
+from pscdsl.xla import conditions, wide
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices
 from pscdsl.xla.compile import (
@@ -105,7 +105,7 @@ def emitted(request: Request) -> Any:
 
 def _compiled(module: Any, request: Request) -> Executable:
     try:
-        return compile_module(module, loop_bytes=request.loop_bytes)
+        return compile_module(module, loop_bytes=request.loop_bytes, options=wide.options(module))
     except Exception as error:
         raise Refused(str(error)) from error
 

@@ -19,6 +19,7 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.spans import Span
 from pscdsl.xla import context as c
+from pscdsl.xla import wide as wide  # a form that may be switched off by name
 from pscdsl.xla.operations import Operations
 
 H: TypeAlias = Any

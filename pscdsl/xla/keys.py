@@ -18,7 +18,7 @@ from typing import Any, Final
 from pscdsl.fingerprint import NoFingerprint, fingerprint
 from pscdsl.forms import switched_off
 from pscdsl.ir import Function
-from pscdsl.xla import boot, conditions, lapack
+from pscdsl.xla import boot, conditions, lapack, wide
 from pscdsl.xla import context as c
 from pscdsl.xla.compile import LOOP_BYTES, compile_options
 from pscdsl.xla.emit import module_bytecode
@@ -61,7 +61,7 @@ def module_key(module: Any, request: Request) -> str:
     foreign = sorted({each for each in _routines(module) if not each.startswith(lapack.PREFIX)})
     if foreign:
         raise NoKey(f"it calls {', '.join(foreign)}, which may be elsewhere in another process")
-    return _digest("module", *_conditions(request), _without_places(module))
+    return _digest("module", *_conditions(request, module), _without_places(module))
 
 
 def text_key(text: str, options: Any) -> str:
@@ -69,8 +69,9 @@ def text_key(text: str, options: Any) -> str:
     return _digest("text", *conditions.backend(), options.SerializeAsString(), text)
 
 
-def _conditions(request: Request) -> tuple[str | bytes, ...]:
-    options = compile_options(request.loop_bytes, {}).SerializeAsString()
+def _conditions(request: Request, module: Any = None) -> tuple[str | bytes, ...]:
+    chosen: Mapping[str, Any] = {} if module is None else wide.options(module)
+    options = compile_options(request.loop_bytes, chosen).SerializeAsString()
     forms = ",".join(sorted(switched_off()))
     return (*conditions.backend(), options, repr(sorted(request.donate)), f"without {forms}")
 

@@ -1,0 +1,146 @@
+"""Vectors of 512 bits: what may be compiled for them has the same results without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import c64, f32
+from pscdsl.forms import VARIABLE
+from pscdsl.primitives import special as special  # fills the table
+from pscdsl.primitives.choosing import Clamp
+from pscdsl.primitives.conversion import Convert
+from pscdsl.primitives.elementwise import TABLE
+from pscdsl.stdlib import activations
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import F32, F64, I32
+from pscdsl.xla import context as c
+from pscdsl.xla import wide
+from pscdsl.xla.cache import emitted
+from pscdsl.xla.compile import compile_module
+from pscdsl.xla.emit import lower_module
+from pscdsl.xla.keys import Request, module_key
+from tests.numpy_harness import build
+
+COUNT = 4096 + 37
+CODES = ("f4", "f8", "i4", "u1", "?")
+
+
+def operands(code: str, count: int, low: bool) -> tuple[Any, ...]:
+    """Numbers between 0 and 1, or of any sign."""
+    random = np.random.default_rng(count)
+    if code == "?":
+        return tuple([random.random(COUNT) < 0.5 for _ in range(count)])
+    if code[0] in "iu":
+        return tuple([random.integers(1, 100, COUNT).astype(code) for _ in range(count)])
+    draw = random.uniform(0.05, 0.95, (count, COUNT)) if low else random.normal(size=(count, COUNT))
+    return tuple([(each * (1 if low else 4)).astype(code) for each in draw])
+
+
+def functions(code: str) -> list[tuple[Any, int]]:
+    """The functions that take a dtype and consist of validated operations, and their operands."""
+    found: list[tuple[Any, int]] = []
+    more = [(Convert(each), 1) for each in (F32, F64, I32)]
+    for function, count in [*((each, each.arity) for each in TABLE.values()), *more]:
+        try:
+            built = build(function, operands(code, count, low=True), {})
+            module = lower_module(built.function, built.sizes)
+        except (psc.CheckError, TypeError, ValueError, Failure):
+            continue
+        if wide.expensive(module) is not None:
+            found.append((function, count))
+    return found
+
+
+@pytest.mark.skipif(not wide.has_wide_vectors(), reason="a processor without AVX-512")
+@pytest.mark.parametrize("code", CODES)
+def test_validated_operations_have_the_same_results(code: str) -> None:
+    allowed = functions(code)
+
+    def every(*xs: Any) -> Any:
+        results = [function(*xs[:count]) for function, count in allowed]
+        if code[0] == "f":
+            results.append(Clamp()(xs[0], xs[1], xs[2]))
+        return tuple(results)
+
+    values = operands(code, 3, low=True)
+    built = build(every, values, {})
+    module = lower_module(built.function, built.sizes)
+    assert wide.expensive(module) is not None
+    narrow = compile_module(module)
+    other = compile_module(module, options={wide.OPTION: "512"})
+    for low in (True, False):
+        given = operands(code, 3, low)
+        pairs = zip(narrow.run(given), other.run(given), strict=True)
+        for place, (a, b) in enumerate(pairs):
+            name = str(allowed[place][0]) if place < len(allowed) else "clamp"
+            first, second = np.asarray(a), np.asarray(b)
+            bound = 8 * np.finfo(first.dtype).eps if first.dtype.kind == "f" else 0
+            np.testing.assert_allclose(second, first, rtol=bound, err_msg=name)
+
+
+def operations(module: Any) -> set[str]:
+    """The names of the operations of a module."""
+    found: set[str] = set()
+
+    def visit(operation: Any) -> Any:
+        found.add(operation.name)
+        return c.mlir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def test_every_validated_operation_is_compared() -> None:
+    seen = {"stablehlo.clamp"}
+    for code in CODES:
+        for function, count in functions(code):
+            built = build(function, operands(code, count, low=True), {})
+            seen |= operations(lower_module(built.function, built.sizes))
+    moving = ("broadcast_in_dim", "iota", "reshape", "return")
+    assert wide.VALIDATED - seen <= {"func.call", *[f"stablehlo.{name}" for name in moving]}
+
+
+@psc.kernel
+def gelu(x: f32["n"]) -> f32["n"]:
+    return activations.gelu(x)
+
+
+@psc.kernel
+def angle(x: f32["n"], y: f32["n"]) -> f32["n"]:
+    return np.exp(x) / np.exp(y) + np.arctan2(np.exp(x), y)
+
+
+@psc.kernel
+def arc(x: f32["n"]) -> f32["n"]:
+    return np.exp(np.exp(x)) * np.arctan(x)
+
+
+@psc.kernel
+def turned(x: c64["n"]) -> c64["n"]:
+    return np.exp(np.exp(x))
+
+
+def chosen(kernel: Any, n: int) -> Any:
+    lowered = kernel.lower(n=n)
+    return wide.options(emitted(Request(lowered.program, lowered.sizes)))
+
+
+def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wide, "has_wide_vectors", lambda: True)
+    assert chosen(gelu, wide.FEWEST) == {wide.OPTION: "512"}
+    assert not chosen(gelu, 100)
+    for kernel in (angle, arc, turned):
+        assert not chosen(kernel, wide.FEWEST)
+    lowered = gelu.lower(n=wide.FEWEST)
+    request = Request(lowered.program, lowered.sizes)
+    module = emitted(request)
+    with_them = module_key(module, request)
+    monkeypatch.setattr(wide, "has_wide_vectors", lambda: False)
+    assert module_key(module, request) != with_them
+    monkeypatch.setattr(wide, "has_wide_vectors", lambda: True)
+    monkeypatch.setenv(VARIABLE, "wide_vectors")
+    assert not chosen(gelu, wide.FEWEST)
