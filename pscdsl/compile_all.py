@@ -52,7 +52,7 @@ def _lowered(job: Job) -> Lowered:
     kernel = cast("Kernel[..., Any]", job[0])
     given = job[1:]
     if len(given) == 1 and isinstance(given[0], dict):  # which is no argument
-        return kernel.lower(**given[0])
+        return kernel.lower(**cast("dict[str, Any]", given[0]))
     return kernel.lower_for(*map(stand_in, given))
 
 

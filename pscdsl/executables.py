@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pscdsl.xla.compile import Executable
     from pscdsl.xla.keys import Request
 
-Key: TypeAlias = tuple[Choice, tuple[tuple[str, int], ...]]
+Key: TypeAlias = tuple[Choice, tuple[tuple[str, int], ...], tuple[int, ...]]
 
 
 class CacheInfo(NamedTuple):
@@ -64,22 +64,33 @@ class Executables:
             counts.hits, counts.misses, len(self._made), counts.disk_hits, counts.seconds
         )
 
-    def get(self, program: Function, choice: Choice, sizes: Mapping[str, int]) -> Executable:
-        """The compiled program at these sizes; several threads may ask."""
+    def get(
+        self,
+        program: Function,
+        choice: Choice,
+        sizes: Mapping[str, int],
+        donate: Sequence[int] = (),
+    ) -> Executable:
+        """The compiled program at these sizes; several threads may ask.
+
+        `donate` has the places of the arrays whose memory may be reused.
+        """
         numbers = {name: sizes[name] for name in program.dims}
-        key = (choice, tuple(numbers.items()))
+        key = (choice, tuple(numbers.items()), tuple(donate))
         with self._lock:
             lock = self._locks.setdefault(key, RLock())
         with lock:
             found = self._made.get(key)
             if found is None:
-                found = self._made[key] = self._make(program, choice, numbers)
+                found = self._made[key] = self._make(program, choice, numbers, donate)
             else:
                 self._counts.hits += 1
         return found
 
-    def _make(self, program: Function, choice: Choice, sizes: dict[str, int]) -> Executable:
-        answer = obtained(program, sizes)
+    def _make(
+        self, program: Function, choice: Choice, sizes: dict[str, int], donate: Sequence[int]
+    ) -> Executable:
+        answer = obtained(program, sizes, donate)
         with self._lock:
             self._count(answer)
             variant = Variant(program, choice, sizes)
@@ -94,29 +105,29 @@ class Executables:
             self._counts.seconds += answer.seconds
 
 
-def obtained(program: Function, sizes: Mapping[str, int]) -> Answer:
+def obtained(program: Function, sizes: Mapping[str, int], donate: Sequence[int] = ()) -> Answer:
     """The executable of a program at these sizes, from disk or compiled."""
     from pscdsl.xla import cache
     from pscdsl.xla.keys import Request
 
     try:
-        return cache.obtain(Request(program, sizes), cache.opened(), _module)
+        return cache.obtain(Request(program, sizes, donate), cache.opened(), _module)
     except cache.Refused as refusal:
         raise _rejected(program, refusal) from refusal.__cause__
 
 
-def emitted(program: Function, sizes: Mapping[str, int]) -> Any:
+def emitted(program: Function, sizes: Mapping[str, int], donate: Sequence[int] = ()) -> Any:
     """The module of a program at these sizes; CheckError where a rule is missing."""
     from pscdsl.xla.emit import lower_module
 
     try:
-        return lower_module(program, sizes)
+        return lower_module(program, sizes, donate=donate)
     except Failure as failure:
         raise CheckError(failure.at(program.span).diagnostics) from None
 
 
 def _module(request: Request) -> Any:
-    return emitted(request.program, request.sizes)
+    return emitted(request.program, request.sizes, request.donate)
 
 
 def _rejected(program: Function, error: object) -> Exception:

@@ -6,11 +6,13 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from pscdsl import boundary
+from pscdsl.donation import Donate, donated, named, reused
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.executables import CacheInfo, Executables, emitted
 from pscdsl.frontend.check import check_definition, load_definition
@@ -38,8 +40,14 @@ R = TypeVar("R")
 class Kernel(Generic[P, R]):
     """A pure, typed function that is compiled for the kind of arguments it is called with."""
 
-    def __init__(self, function: Callable[P, R] | None, definition: Definition | None = None):
+    def __init__(
+        self,
+        function: Callable[P, R] | None,
+        definition: Definition | None = None,
+        donate: Donate = (),
+    ):
         self._function = function
+        self._donate = donate
         self._definition = definition
         self._executables = Executables()
         self._simplified: dict[Choice, Function] = {}
@@ -59,7 +67,7 @@ class Kernel(Generic[P, R]):
             if not isinstance(function, types.FunctionType):
                 raise TypeError("psc.kernel takes a function written in Python")
             try:
-                self._definition = definition_of(function)
+                self._definition = definition_of(function).donating(self._donate)
             except Failure as failure:
                 raise CheckError(failure.diagnostics) from None
         return self._definition
@@ -80,6 +88,27 @@ class Kernel(Generic[P, R]):
             return self.definition.signature
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
+
+    def donating(self, donate: Donate) -> Kernel[P, R]:
+        """The same kernel, whose results may take the memory of these parameters."""
+        made = copy(self)
+        made.__dict__.pop("dispatcher", None)
+        made._executables, made._simplified = Executables(), {}
+        try:
+            made._definition = self.definition.donating(donate)
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+        return made
+
+    def donated(self, choice: Choice, donate: Donate | None = None) -> tuple[int, ...]:
+        """The arrays, by their place in the program, that give their memory to results."""
+        definition = self.definition
+        try:
+            chosen = definition.donate if donate is None else named(donate)
+            names = donated(definition.signature, chosen)
+        except Failure as failure:
+            raise CheckError(failure.at(definition.head).diagnostics) from None
+        return tuple(reused(self.optimised(choice), names))
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -164,8 +193,11 @@ class Kernel(Generic[P, R]):
             tuple((k.removesuffix(" is None"), not v) for k, kind, v in items if kind == "absence"),
         )
 
-    def lower(self, **sizes: Any) -> Lowered:
-        """The StableHLO at these sizes; keywords name sizes, and choices where there are any."""
+    def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
+        """The StableHLO at these sizes; keywords name sizes, and choices where there are any.
+
+        `donate` names other parameters than the kernel does whose memory results may take.
+        """
         open_parts = self.signature.open_parts()
         choices = {key: value for key, value in sizes.items() if key in open_parts}
         choice = self._choice(choices)
@@ -177,7 +209,7 @@ class Kernel(Generic[P, R]):
             given = ", ".join(numbers) or "none"
             raise ArgumentError(f"{self.name} has the sizes {wanted}; given are: {given}")
         self._admit(program, numbers)
-        return Lowered(self, choice, program, numbers)
+        return Lowered(self, choice, program, numbers, self.donated(choice, donate))
 
     def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
         """The StableHLO for arguments of a kind: their types count, not what they hold."""
@@ -185,11 +217,11 @@ class Kernel(Generic[P, R]):
         fit, sizes = self.matched(types)
         program = self.optimised(fit.choice)
         self._admit(program, sizes)
-        return Lowered(self, fit.choice, program, sizes)
+        return Lowered(self, fit.choice, program, sizes, self.donated(fit.choice))
 
-    def compile(self, **sizes: Any) -> Compiled:
-        """The compiled kernel at these sizes: a callable without any look-up."""
-        return self.lower(**sizes).compile()
+    def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
+        """The compiled kernel at these sizes, as `lower` takes them; called without any look-up."""
+        return self.lower(donate=donate, **sizes).compile()
 
     def _admit(self, program: Function, sizes: Mapping[str, int]) -> None:
         for fact in program.facts.facts:
@@ -203,9 +235,12 @@ class Kernel(Generic[P, R]):
                     f"{program.facts.lower_bound(name)} unless `assert {name} >= 0` admits 0"
                 )
 
-    def executable(self, choice: Choice, sizes: Mapping[str, int]) -> Executable:
+    def executable(
+        self, choice: Choice, sizes: Mapping[str, int], donate: Sequence[int] | None = None
+    ) -> Executable:
         """The compiled program for a choice and sizes, made once, or found on disk."""
-        return self._executables.get(self.optimised(choice), choice, sizes)
+        places = self.donated(choice) if donate is None else donate
+        return self._executables.get(self.optimised(choice), choice, sizes, places)
 
     def cache_info(self) -> CacheInfo:
         """How often this kernel was compiled, or found on disk, and what that took."""
@@ -223,9 +258,25 @@ class Kernel(Generic[P, R]):
                 result = self.dispatcher.positional(*args)  # no frame of Python's below this one
         except (CheckError, ArgumentError) as error:
             raise error.with_traceback(None) from None  # our own frames say nothing to the caller
-        except ValueError as error:
-            result = self.dispatcher.after(error, args, kwargs)
+        except (ValueError, RuntimeError) as error:
+            result = self._after(error, args, kwargs)
         return result
+
+    def _after(self, error: ValueError | RuntimeError, args: Any, kwargs: Any) -> Any:
+        """What a call gives that failed in C++; an ArgumentError if memory was given away."""
+        self.explain(error, args, kwargs)
+        if isinstance(error, ValueError):
+            return self.dispatcher.after(error, args, kwargs)
+        raise error
+
+    def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """An ArgumentError if a call failed because an argument's memory was given away."""
+        from pscdsl.xla.donation import explanation
+
+        names = donated(self.signature, self.definition.donate)
+        found = explanation(error, self.name, self.bound(args, kwargs), names)
+        if found is not None:
+            raise ArgumentError(found) from None
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -333,7 +384,7 @@ class Kernel(Generic[P, R]):
         assert tree is not None
         boundary.register_result(tree, register_class)
         return Specialised(
-            self.executable(lowered.choice, lowered.sizes),
+            self.executable(lowered.choice, lowered.sizes, lowered.donate),
             lambda args, kwargs: self.arguments(args, kwargs)[0],
             lambda arrays: boundary.result(tree, iter(arrays)),
         )
@@ -352,16 +403,18 @@ class Lowered:
     choice: Choice
     program: Function
     sizes: Mapping[str, int]
+    donate: tuple[int, ...] = ()
+    """The arrays, by their place in the program, that give their memory to results."""
 
     def text(self) -> str:
         """The module as text."""
         from pscdsl.xla.emit import module_text
 
-        return module_text(emitted(self.program, self.sizes))
+        return module_text(emitted(self.program, self.sizes, self.donate))
 
     def compile(self) -> Compiled:
         """The compiled kernel."""
-        return Compiled(self, self.kernel.executable(self.choice, self.sizes))
+        return Compiled(self, self.kernel.executable(self.choice, self.sizes, self.donate))
 
 
 @dataclass(frozen=True)
@@ -382,7 +435,12 @@ class Compiled:
             )
         tree = self.lowered.program.result
         assert tree is not None
-        return boundary.result(tree, iter(self.executable.run(leaves)))
+        try:
+            arrays = self.executable.run(leaves)
+        except (ValueError, RuntimeError) as error:
+            kernel.explain(error, args, kwargs)
+            raise
+        return boundary.result(tree, iter(arrays))
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         """Run on the arrays alone, in the order of the program's parameters."""
@@ -405,13 +463,18 @@ def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
 
 
 @overload
-def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
+def kernel(function: Callable[P, R], /, *, donate: Donate = ()) -> Kernel[P, R]: ...
 @overload
-def kernel() -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(function: Callable[..., Any] | None = None, /) -> Any:
-    """Make a kernel of a pure function with typed array parameters."""
+def kernel(*, donate: Donate = ()) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(function: Callable[..., Any] | None = None, /, *, donate: Donate = ()) -> Any:
+    """Make a kernel of a pure function with typed array parameters.
+
+    `donate` names parameters, by name or position, whose memory results of the same type may take.
+    The arrays that were given for them are gone after a call; NumPy arrays are not touched.
+    """
     if function is None:
-        return kernel
+        return functools.partial(kernel, donate=donate) if donate != () else kernel
     if isinstance(function, Kernel):
-        return function  # pyright: ignore[reportUnknownVariableType]
-    return Kernel(function)
+        known: Kernel[..., Any] = function  # pyright: ignore[reportUnknownVariableType]
+        return known.donating(donate) if donate != () else known
+    return Kernel(function, donate=donate)

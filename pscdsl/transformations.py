@@ -10,6 +10,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, cast
 from pscdsl.call_sites import CallSite, call_site
 from pscdsl.custom import UserPrimitive
 from pscdsl.custom_derivatives import Ruled
+from pscdsl.donation import Donate
 from pscdsl.errors import CheckError
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.loaded import abstract
@@ -60,6 +61,12 @@ class DerivedKernel(Kernel[P, R]):
     @functools.cached_property
     def _transformed(self) -> Transformed:
         return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…")))
+
+    def donating(self, donate: Donate) -> Kernel[P, R]:
+        """The same kernel, whose results may take the memory of these parameters."""
+        made = super().donating(donate)
+        made.__dict__["_derived"] = made.__dict__["_definition"]
+        return made
 
     def __pscdsl_definition__(self) -> Any:
         """In another kernel the function need not be typed; it is seen as its source has it."""

@@ -41,6 +41,7 @@ PRIMITIVES = TYPED_PROGRAM | {"primitives"}
 MIDDLE = PRIMITIVES | {
     "caching",
     "configuration",
+    "donation",
     "findings",
     "fingerprint",
     "frontend",
@@ -72,6 +73,7 @@ ALLOWED: dict[str, set[str]] = {
     "random": PRIMITIVES | {"numpy"},
     "special": PRIMITIVES | {"numpy"},
     "linearity": PRIMITIVES,
+    "donation": PRIMITIVES,
     "lint": PRIMITIVES,
     "transforms": PRIMITIVES,
     "caching": set(),

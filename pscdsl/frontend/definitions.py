@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from pscdsl.builder import Builder, Program, Value, Weak
+from pscdsl.donation import donated, in_vain, named
 from pscdsl.frontend.annotations import spec_of
 from pscdsl.frontend.arguments import settle
 from pscdsl.frontend.calls import with_origins
@@ -73,6 +75,15 @@ class Definition:
         self.entered: set[Span] = set()
         """The functions that were elaborated into it, itself included."""
         self._active: set[Choice] = set()
+        self.donate: tuple[object, ...] = ()
+        """The parameters whose memory may be reused for results."""
+
+    def donating(self, donate: object) -> Self:
+        """The same kernel, whose results may take the memory of these parameters."""
+        made = copy(self)
+        made.donate = named(donate)
+        made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
+        return made
 
     @property
     def source(self) -> Source:
@@ -228,6 +239,10 @@ class Definition:
     def _elaborate_under(self, choice: Choice, facts: Assumptions) -> Function:
         signature = self.signature
         types = Instantiation(choice)
+        try:
+            donated(signature, self.donate)
+        except Failure as failure:
+            raise failure.at(self.head) from None
         program = Program(facts)
         session = Session(program, self.closure, self.most_steps)
         entry = program.current
@@ -292,7 +307,8 @@ class Definition:
         reused = reused_keys(function, program.names, program.span)
         if reused:
             raise Failure(*session.findings, *reused)
-        self._warnings[choice] = tuple(session.findings)
+        vain = in_vain(function, signature, self.donate) if self.donate else ()
+        self._warnings[choice] = (*session.findings, *vain)
         return function
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:

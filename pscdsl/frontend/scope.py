@@ -10,6 +10,7 @@ import ast
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pscdsl.builder import Builder
@@ -347,18 +348,20 @@ def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
     }
 
 
-def make_kernel(here: Any, function: Any = None, **options: Any) -> Any:
-    """`@psc.kernel`."""
-    if function is None:
-        return StaticFunction("pscdsl.kernel", make_kernel)
+def make_kernel(here: Any, function: Any = None, *, donate: Any = (), **options: Any) -> Any:
+    """`@psc.kernel`, `@psc.kernel(donate="state")`."""
+    if function is None and not options:
+        return StaticFunction("pscdsl.kernel", partial(make_kernel, donate=donate))
     if isinstance(function, Transformed) and not options:
-        return function if isinstance(here, Builder) else derived_kernel(function)
+        made = function if isinstance(here, Builder) else derived_kernel(function)
+        return made.donating(donate) if isinstance(made, Definition) and donate != () else made
     if options or not isinstance(function, Closure | Definition):
         problem = "takes one function, written in Python"
         raise Failure(BadArguments(function="psc.kernel", problem=problem))
-    if isinstance(function, Closure) and not isinstance(here, Builder):
-        return Definition(function)
-    return function  # inside a kernel it is a helper that sees the kernel's values
+    if isinstance(here, Builder):
+        return function  # inside a kernel it is a helper that sees the kernel's values
+    kernel = Definition(function) if isinstance(function, Closure) else function
+    return kernel.donating(donate) if donate != () else kernel
 
 
 MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)

@@ -9,6 +9,7 @@ import numpy as np
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.xla import boot
 from pscdsl.xla.arrays import prepare
+from pscdsl.xla.memory import keep_freed_memory
 
 
 @boot.once
@@ -16,6 +17,7 @@ def client() -> Any:
     """The CPU client, made when first needed."""
     boot.boot()
     prepare()
+    keep_freed_memory()
     return boot.xla.make_cpu_client()
 
 
