@@ -59,7 +59,7 @@ def selu(x: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def sigmoid(x: Float["*s"]) -> Float["*s"]:
     """The logistic function `1 / (1 + exp(-x))`, with relative accuracy in both tails."""
-    return np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
+    return psc.special.expit(x)
 
 
 @psc.kernel

@@ -242,21 +242,21 @@ def _normalised(n: int) -> tuple[Any, ...]:
 
 WORKLOADS = (
     Workload("sin 1M", sine, _row, MANY, _function("sin"), goal=0.15),
-    Workload("sin 1k", sine, _row, 1000, _function("sin"), goal=1.0),
+    Workload("sin 1k", sine, _row, 1000, _function("sin"), goal=1.05),
     Workload("cos 1M", cosine, _row, MANY, _function("cos"), goal=0.15),
     Workload("tan 1M", tangent, _row, MANY, _function("tan"), goal=0.3),
     Workload("waves", waves, _two, MANY, _waves, goal=0.2, tolerance=1e-3),
-    Workload("pendulum", pendulum, _two, 1, _pendulum, goal=1.0),
+    Workload("pendulum", pendulum, _two, 1, _pendulum, goal=1.05),
     Workload("pendulums", pendulum, _two, 1000, _pendulum, goal=0.3),
     Workload("power 1M", powers, _raised_arguments, MANY, _function("power"), goal=0.5),
-    Workload("power 1k", powers, _raised_arguments, 1000, _function("power"), goal=1.0),
+    Workload("power 1k", powers, _raised_arguments, 1000, _function("power"), goal=1.05),
     Workload("x**1.7", power_1_7, _positive, MANY, _raised(1.7), goal=0.4),
     Workload("x**1.5", power_1_5, _positive, MANY, _raised(1.5), goal=0.3),
     Workload(
         "x**1.5 f64", power_1_5_double, _positive_double, MANY, _raised(1.5), goal=0.3, double=True
     ),
     Workload("x**0.5", power_half, _positive, MANY, _raised(0.5), goal=1.05),
-    Workload("x**-1", inverse, _positive, MANY, _raised(-1.0), goal=0.3),
+    Workload("x**-1", inverse, _positive, MANY, _raised(-1.0), goal=1.05),
     Workload("x**7", seventh, _positive, MANY, _raised(7.0), goal=0.3),
     Workload("gelu", gelu, _row, MANY, _nn("gelu", approximate=False), goal=0.65),
     Workload("gelu by tanh", gelu_tanh, _row, MANY, _nn("gelu"), goal=0.65, tolerance=2e-3),
