@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -166,8 +167,7 @@ def _container(
         names = cls.field_names()
         read = reader(cls)
         if cls.kind != "namedtuple":
-            children = functools.partial(_record_children, read, names)
-            register(real, children, functools.partial(_record_from, cls))
+            register(real, *_record_ways(cls))
         return RecordType(cls.name, tuple((n, inside(n, read(value, n))) for n in names))
     if isinstance(value, list):
         raise NotAnArgument("a list; pass a tuple, or an array made by `np.array`")
@@ -192,6 +192,26 @@ def _vector_children(value: Any) -> tuple[Any, Any]:
 def _vector_from(rest: Any, items: Any) -> Any:
     del rest
     return pyrsistent.pvector(items)
+
+
+def _record_ways(cls: RecordClass) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
+    """How records are taken apart and put together: at every call, so that it has to be fast."""
+    names, constructor = cls.field_names(), cls.constructor
+    if cls.kind == "precord" or constructor is None or len(names) < 2:
+        children = functools.partial(_record_children, reader(cls), names)
+        return children, functools.partial(_record_from, cls)
+    fields = operator.attrgetter(*names)  # a tuple of them, made in C
+    new = object.__new__
+    slots = any(hasattr(getattr(constructor, name, None), "__set__") for name in names)
+    if slots or not hasattr(new(constructor), "__dict__"):
+        return lambda value: (fields(value), None), functools.partial(_record_from, cls)
+
+    def put_together(rest: Any, items: Any) -> Any:
+        made: Any = new(constructor)
+        made.__dict__.update(zip(names, items, strict=True))  # as `construct` does
+        return made
+
+    return lambda value: (fields(value), None), put_together
 
 
 def _record_children(read: Callable[[Any, str], Any], names: Any, value: Any) -> tuple[Any, Any]:
@@ -263,8 +283,7 @@ def register_result(tree: Type, register: Register) -> None:
     elif isinstance(tree, RecordType):
         cls = tree.record.definition
         if isinstance(cls, RecordClass) and cls.constructor and cls.kind != "namedtuple":
-            children = functools.partial(_record_children, reader(cls), cls.field_names())
-            register(cls.constructor, children, functools.partial(_record_from, cls))
+            register(cls.constructor, *_record_ways(cls))
         for _, each in tree.fields:
             register_result(each, register)
     elif isinstance(tree, MapType):

@@ -19,8 +19,10 @@ from typing import Any
 
 from pscdsl.forms import VARIABLE
 from tests.benchmarks import building, report
+from tests.benchmarks.alone import alternating
 from tests.benchmarks.alongside import Alongside, measure
 from tests.benchmarks.checking import checking
+from tests.benchmarks.dispatch import dispatch
 from tests.benchmarks.measure import Ratio
 from tests.benchmarks.plot import plot
 from tests.benchmarks.report import Row
@@ -37,6 +39,8 @@ def in_processes(subject: str, work: Workload, processes: int) -> list[Row]:
     Where memory happens to lie, and on which core a thread wakes, changes a process's times by
     10 to 30 % for as long as it lives.
     """
+    if work.alone:
+        return [alternating(subject, work, processes)]
     found = [_apart(work.name) for _ in range(processes)]
     goals = {"jax.jit": work.goal, "forward": work.derived.goal if work.derived else None}
     rows: list[Row] = []
@@ -114,16 +118,20 @@ def main(arguments: Sequence[str]) -> None:
         return
     if options.without:
         os.environ[VARIABLE] = options.without  # also in the processes that this starts
-    known = {"checking", "startup", *BUILDING, *SUBJECTS, *WORKLOADS}
+    known = {"checking", "startup", "dispatch", *BUILDING, *SUBJECTS, *WORKLOADS}
     if unknown := set(options.names) - known:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
-    wanted = set(options.names) or {"checking", "startup", *BUILDING, *SUBJECTS}
+    wanted = set(options.names) or {"checking", "startup", "dispatch", *BUILDING, *SUBJECTS}
     rows: list[Row] = []
     if "checking" in wanted:
         print(report.table("pscdsl check, from process start", ("what", "time"), checking()))
     if "startup" in wanted:
         rows += startup()
         print(report.summary(rows), flush=True)
+    if "dispatch" in wanted:  # before anything here makes a client
+        made = dispatch(importlib.import_module("jax"))
+        rows += made
+        print(report.summary(made), flush=True)
     for name, build in BUILDING.items():
         if name in wanted:
             made = build(importlib.import_module("jax"))

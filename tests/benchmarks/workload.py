@@ -48,6 +48,8 @@ class Workload:
     """What the signature leaves open, as `Kernel.ir` takes it."""
     double: bool = False
     """Whether jax has to be told that there are 64-bit types."""
+    alone: bool = False
+    """Whether each side is measured in a process of its own (`tests.benchmarks.alone`)."""
     tolerance: float = 1e-4
     """How far results may be apart, as a part of the greatest."""
 

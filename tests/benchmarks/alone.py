@@ -1,0 +1,127 @@
+"""One workload beside jax, each side in a process of its own.
+
+Where something holds for a whole process, such as how memory is given back, two sides in one
+process share it.  `python -m tests.benchmarks.alone NAME ours|theirs FOLDER` is one such process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.benchmarks.alongside import LEAST, check_equal, on_device
+from tests.benchmarks.measure import seconds
+from tests.benchmarks.report import Row
+from tests.benchmarks.workload import Workload, leaves, plain
+
+ROUNDS = 25
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one process has measured."""
+
+    seconds: float
+    resident: int
+    """The bytes of the process that are in memory after the last call."""
+
+
+def alternating(subject: str, work: Workload, processes: int) -> Row:
+    """Processes of both sides, in turn; a ValueError or AssertionError if results differ."""
+    ours: list[Side] = []
+    theirs: list[Side] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(processes):
+            order = (ours, theirs) if turn % 2 == 0 else (theirs, ours)
+            for side in order:
+                side.append(_apart(work.name, "ours" if side is ours else "theirs", folder))
+        found = [_results(Path(folder, f"{which}.npz")) for which in ("ours", "theirs")]
+        check_equal(work, *found)
+    ratios = sorted(a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True))
+    return Row(
+        subject,
+        work.name,
+        "jax.jit",
+        statistics.median(each.seconds for each in ours),
+        statistics.median(each.seconds for each in theirs),
+        ratios[0],
+        statistics.median(ratios),
+        ratios[-1],
+        work.goal,
+        round(statistics.median(each.resident for each in ours)),
+        round(statistics.median(each.resident for each in theirs)),
+    )
+
+
+def _results(path: Path) -> tuple[Any, ...]:
+    with np.load(path) as kept:
+        return tuple([kept[name] for name in kept.files])
+
+
+def _apart(name: str, which: str, folder: str) -> Side:
+    command = [sys.executable, "-m", "tests.benchmarks.alone", name, which, folder]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return Side(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def measure(work: Workload, which: str, folder: Path) -> Side:
+    """One side, in this process."""
+    arguments = work.arguments(work.scale)
+    run = (_ours if which == "ours" else _theirs)(work, arguments)
+    kept = folder / f"{which}.npz"
+    if not kept.exists():
+        np.savez(kept, *[np.asarray(each) for each in leaves(plain(run()))])
+    times = max(1, int(LEAST / max(seconds(run), seconds(run))))
+    found = statistics.median(seconds(run, times) for _ in range(ROUNDS))
+    return Side(found, _resident())
+
+
+def _ours(work: Workload, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+    here = on_device(arguments)
+
+    def run() -> Any:
+        found: Any = work.kernel(*here)
+        for each in leaves(found):
+            each.block_until_ready()
+        return found
+
+    return run
+
+
+def _theirs(work: Workload, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+    jax: Any = importlib.import_module("jax")
+    jax.config.update("jax_enable_x64", work.double)
+    jitted = jax.jit(work.jax(jax))
+    there = jax.tree.map(jax.numpy.array, plain(arguments))
+    return lambda: jax.block_until_ready(jitted(*there))
+
+
+def _resident() -> int:
+    """Bytes; 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * 4096
+
+
+def main(name: str, which: str, folder: str) -> None:
+    """One process."""
+    from tests.benchmarks.workloads import WORKLOADS
+
+    found = measure(WORKLOADS[name], which, Path(folder))
+    print(json.dumps({"seconds": found.seconds, "resident": found.resident}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,69 @@
+"""Programs that only read and write memory: what counts is where the results lie.
+
+Each side runs in a process of its own: how freed memory is kept holds for a whole process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pscdsl as psc
+from pscdsl import f32
+from tests.benchmarks.workload import Workload, normal
+
+
+@psc.kernel
+def update(x: f32["n"]) -> f32["n"]:
+    """A multiple and a shift."""
+    return x * 2.5 + 1
+
+
+@psc.kernel
+def moments(m: f32["n"], v: f32["n"], g: f32["n"]) -> tuple[f32["n"], f32["n"], f32["n"]]:
+    """The averages that Adam keeps, and the direction of its step."""
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g * g
+    return m, v, m / (v + 1e-6)
+
+
+def _update(jax: Any) -> Callable[..., Any]:
+    def update(x: Any) -> Any:
+        return x * 2.5 + 1
+
+    return update
+
+
+def _moments(jax: Any) -> Callable[..., Any]:
+    def moments(m: Any, v: Any, g: Any) -> Any:
+        m = 0.9 * m + 0.1 * g
+        v = 0.999 * v + 0.001 * g * g
+        return m, v, m / (v + 1e-6)
+
+    return moments
+
+
+def _row(n: int) -> tuple[Any, ...]:
+    return (normal(n),)
+
+
+def _rows(n: int) -> tuple[Any, ...]:
+    return normal(n), normal(n) ** 2, normal(n)
+
+
+SIZES = {
+    "1k": (1 << 10, 1.05),
+    "64k": (1 << 16, 1.05),
+    "1M": (1 << 20, 1.05),
+    "8M": (1 << 23, 0.3),
+    "32M": (1 << 25, 0.3),
+}
+
+WORKLOADS = (
+    *[
+        Workload(f"update {name}", update, _row, size, _update, goal=goal, alone=True)
+        for name, (size, goal) in SIZES.items()
+    ],
+    Workload("moments 1M", moments, _rows, 1 << 20, _moments, goal=1.0, alone=True),
+    Workload("moments 7M", moments, _rows, 7_000_000, _moments, goal=0.6, alone=True),
+)
