@@ -100,9 +100,8 @@ def with_impurity(text: str, rng: random.Random) -> tuple[str, str] | None:
             if isinstance(statement, ast.FunctionDef):
                 visit(statement)
 
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            visit(node)
+    for node in elaborated(tree):
+        visit(node)
     if not places:
         return None
     body, index, names = rng.choice(places)
@@ -110,3 +109,19 @@ def with_impurity(text: str, rng: random.Random) -> tuple[str, str] | None:
     body[index:index] = ast.parse(line.replace("{x}", rng.choice(names or ["TABLE"]))).body
     tree.body[0:0] = ast.parse(STATE).body
     return kind, ast.unparse(tree) + "\n"
+
+
+def elaborated(tree: ast.Module) -> list[ast.FunctionDef]:
+    """The functions of a module that are kernels, or that these mention, directly or not."""
+    functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
+    due = [each for each in functions.values() if each.decorator_list]
+    found: list[ast.FunctionDef] = []
+    while due:
+        function = due.pop()
+        if function in found:
+            continue
+        found.append(function)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and node.id in functions:
+                due.append(functions[node.id])
+    return sorted(found, key=lambda each: each.lineno)

@@ -39,7 +39,7 @@ class SmoothProgram(RandomProgram):
         steps: list[Callable[[Program, list[Value], Value], Value]] = [self.unary, self.binary]
         if x.ndim:
             steps += [self.reduction, self.along, self.place, self.updated, self.joined]
-        if x.ndim and all(size == each for size, each in zip(x.shape, x.shape[::-1], strict=True)):
+        if x.ndim and x.shape[-1] == x.shape[-2:][0]:
             steps.append(self.product)
         return [self.rng.choice(steps)(program, pool, x)]
 
