@@ -118,10 +118,9 @@ def _log_of_sum(
 
     def value(terms: Value, top: Value) -> Value:
         """By how much the sum is above one of the largest terms, which are ones."""
-        none = filled(terms, 0.0)
-        others = total(where(top, none, terms), axes, keepdims=True)
-        ones = total(where(top, terms, none), axes, keepdims=True)
-        return e.add(others, e.subtract(ones, 1))  # type: ignore[no-any-return]
+        others = total(where(top, filled(terms, 0.0), terms), axes, keepdims=True)
+        count = total(cast(top, terms.dtype), axes, keepdims=True)
+        return e.add(others, e.subtract(count, 1))  # type: ignore[no-any-return]
 
     def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
         return above_one(*given), total(tangents[0], axes, keepdims=True)
