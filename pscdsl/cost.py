@@ -55,7 +55,7 @@ def cost(function: Function) -> Cost:
         facts.simplify(_total(body.in_types)),
         facts.simplify(_total(body.out_types)),
         facts.simplify(_largest(facts, _moments(facts, body))),
-        tuple(dict.fromkeys(_loops(function))),
+        _loops(function),
     )
 
 
@@ -132,9 +132,13 @@ def _largest(facts: Assumptions, sizes: Iterable[Size]) -> Size:
     return total
 
 
-def _loops(function: Function) -> Iterator[Span]:
+@lru_cache(maxsize=1024)
+def _loops(function: Function) -> tuple[Span, ...]:
+    """Each once, however often the functions that have them are called."""
+    found: dict[Span, None] = {}
     for equation in walk(function.body):
         if isinstance(equation.primitive, While):
-            yield equation.span
+            found[equation.span] = None
         if isinstance(equation.primitive, Call):
-            yield from _loops(equation.primitive.function)
+            found.update(dict.fromkeys(_loops(equation.primitive.function)))
+    return tuple(found)
