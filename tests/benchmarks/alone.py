@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.alongside import LEAST, check_equal, on_device
+from tests.benchmarks.alongside import LEAST, blocking, check_equal, on_device
 from tests.benchmarks.measure import seconds
 from tests.benchmarks.report import Row
 from tests.benchmarks.workload import Workload, leaves, plain
@@ -77,25 +77,14 @@ def _apart(name: str, which: str, folder: str) -> Side:
 def measure(work: Workload, which: str, folder: Path) -> Side:
     """One side, in this process."""
     arguments = work.arguments(work.scale)
-    run = (_ours if which == "ours" else _theirs)(work, arguments)
+    ours = which == "ours"
+    run = blocking(work.kernel, on_device(arguments)) if ours else _theirs(work, arguments)
     kept = folder / f"{which}.npz"
     if not kept.exists():
         np.savez(kept, *[np.asarray(each) for each in leaves(plain(run()))])
     times = max(1, int(LEAST / max(seconds(run), seconds(run))))
     found = statistics.median(seconds(run, times) for _ in range(ROUNDS))
     return Side(found, _resident())
-
-
-def _ours(work: Workload, arguments: tuple[Any, ...]) -> Callable[[], Any]:
-    here = on_device(arguments)
-
-    def run() -> Any:
-        found: Any = work.kernel(*here)
-        for each in leaves(found):
-            each.block_until_ready()
-        return found
-
-    return run
 
 
 def _theirs(work: Workload, arguments: tuple[Any, ...]) -> Callable[[], Any]:

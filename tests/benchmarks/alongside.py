@@ -47,11 +47,11 @@ def measure(work: Workload) -> Alongside:
     for name, make in work.others.items():
         rivals[name] = _called(make(), numbers)
     here = on_device(arguments)
-    ours = _blocking(work.kernel, here)
+    ours = blocking(work.kernel, here)
     for rival in rivals.values():
         check_equal(work, ours(), rival())
     if work.derived is not None:
-        rivals["forward"] = _blocking(work.derived.forward, here)
+        rivals["forward"] = blocking(work.derived.forward, here)
     ratios = {name: _beside(ours, rival) for name, rival in rivals.items()}
     memory = compiled(work.kernel, arguments).memory()
     theirs = jitted.lower(*there).compile().memory_analysis()
@@ -90,7 +90,9 @@ def share_client(jax: Any) -> None:
         raise RuntimeError("a client was made before the benchmark could share jax's")
 
 
-def _blocking(kernel: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+def blocking(kernel: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+    """A call of a kernel that ends when its results are there."""
+
     def run() -> Any:
         found = kernel(*arguments)
         for each in leaves(found):

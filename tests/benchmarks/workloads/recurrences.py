@@ -14,6 +14,7 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import f32, f64
 from tests.benchmarks.workload import Workload, normal
+from tests.benchmarks.workloads.programs import jax_programs, rnn
 
 STEPS = 1000
 
@@ -140,28 +141,6 @@ def _gru(jax: Any) -> Callable[..., Any]:
     return gru
 
 
-@psc.kernel
-def rnn(w: f32["h h"], u: f32["h d"], b: f32["h"], xs: f32["t d"], h0: f32["h"]) -> f32["t h"]:
-    """Hidden states of a simple recurrent network."""
-
-    def step(h: Any, x: Any) -> Any:
-        h = np.tanh(w @ h + u @ x + b)
-        return h, h
-
-    return psc.scan(step, h0, xs)[1]
-
-
-def _rnn(jax: Any) -> Callable[..., Any]:
-    def rnn(w: Any, u: Any, b: Any, xs: Any, h0: Any) -> Any:
-        def step(h: Any, x: Any) -> Any:
-            h = jax.numpy.tanh(w @ h + u @ x + b)
-            return h, h
-
-        return jax.lax.scan(step, h0, xs)[1]
-
-    return rnn
-
-
 def _cell_arguments(gates: int, state: int, steps: int) -> tuple[Any, ...]:
     rows = gates * state
     return (
@@ -272,7 +251,7 @@ def _definite(n: int) -> tuple[Any, ...]:
 def _cells() -> list[Workload]:
     made: list[Workload] = []
     for name, gates, kernel, theirs in (
-        ("rnn", 1, rnn, _rnn),
+        ("rnn", 1, rnn, lambda jax: jax_programs(jax)["rnn"]),
         ("gru", 3, gru, _gru),
         ("lstm", 4, lstm, _lstm),
     ):
