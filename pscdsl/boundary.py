@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import pyrsistent
 
 from pscdsl.arrays import Array
-from pscdsl.frontend.loaded import record_class
-from pscdsl.frontend.records import RecordClass
 from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
 from pscdsl.numpy_dtypes import from_numpy, is_masked
 from pscdsl.scalars import fit
@@ -34,6 +32,7 @@ from pscdsl.typing.trees import (
     NONE,
     MapType,
     NoneType,
+    RecordName,
     RecordType,
     StaticType,
     TupleType,
@@ -49,7 +48,25 @@ _KINDS: dict[type[Any], Kind] = {
 }
 _NO_ENTRIES: pyrsistent.PMap[str, Any] = pyrsistent.pmap()
 _NO_ITEMS: pyrsistent.PVector[Any] = pyrsistent.pvector()
-Register = Callable[..., None]
+Register: TypeAlias = Callable[..., None]
+
+
+class Record(Protocol):
+    """What has to be known of a class whose instances are records."""
+
+    name: RecordName
+    kind: str
+    """record, namedtuple, dataclass, precord"""
+    constructor: Any
+    """The class; None where it was never loaded."""
+
+    def field_names(self) -> tuple[str, ...]:
+        """The fields in order."""
+        ...
+
+
+Records: TypeAlias = Callable[[type[Any], Spec | None], Record | None]
+"""What is known of the class of an argument where a specification is declared."""
 
 
 class NotAnArgument(Exception):
@@ -62,11 +79,13 @@ def argument(
     leaves: list[Any],
     register: Register,
     classes: dict[str, DType],
+    records: Records,
 ) -> Type:
     """The type of an argument, its arrays appended to `leaves`.
 
     Python scalars take the dtype that the specification names, or the one that `classes` has for
-    its class; arrays add theirs there.  `register` is told of every container class that is met.
+    its class; arrays add theirs there.  `register` is told of every container class that is met,
+    and `records` tells what is known of record classes.
     """
     if isinstance(spec, OptionalSpec):
         spec = spec.item
@@ -90,7 +109,7 @@ def argument(
         return found
     if value is None:
         return NONE
-    return _container(spec, value, leaves, register, classes)
+    return _container(spec, value, leaves, register, classes, records)
 
 
 def _must_fit(scalar: Any, dtype: DType) -> None:
@@ -148,9 +167,10 @@ def _container(
     leaves: list[Any],
     register: Register,
     classes: dict[str, DType],
+    records: Records,
 ) -> Type:
     def inside(index: int | str, item: Any) -> Type:
-        return argument(_part(spec, index), item, leaves, register, classes)
+        return argument(_part(spec, index), item, leaves, register, classes, records)
 
     real = type(value)
     if is_pmap(value) and not is_precord(value):
@@ -162,7 +182,7 @@ def _container(
         return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
     if real is tuple and is_tuple(value):
         return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))
-    cls = record_class(real)
+    cls = records(real, spec)
     if cls is not None:
         names = cls.field_names()
         read = reader(cls)
@@ -194,7 +214,7 @@ def _vector_from(rest: Any, items: Any) -> Any:
     return pyrsistent.pvector(items)
 
 
-def _record_ways(cls: RecordClass) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
+def _record_ways(cls: Record) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
     """How records are taken apart and put together: at every call, so that it has to be fast."""
     names, constructor = cls.field_names(), cls.constructor
     if cls.kind == "precord" or constructor is None or len(names) < 2:
@@ -218,17 +238,17 @@ def _record_children(read: Callable[[Any, str], Any], names: Any, value: Any) ->
     return tuple(read(value, name) for name in names), None
 
 
-def _record_from(cls: RecordClass, rest: Any, items: Any) -> Any:
+def _record_from(cls: Record, rest: Any, items: Any) -> Any:
     del rest
     return construct(cls, list(items))
 
 
-def reader(cls: RecordClass) -> Callable[[Any, str], Any]:
+def reader(cls: Record) -> Callable[[Any, str], Any]:
     """How a field of an instance is read."""
     return (lambda value, name: value[name]) if cls.kind == "precord" else getattr
 
 
-def construct(cls: RecordClass, values: list[Any]) -> Any:
+def construct(cls: Record, values: list[Any]) -> Any:
     """An instance of the real class; a dict where the class was never loaded."""
     names = cls.field_names()
     if cls.constructor is None:
@@ -265,8 +285,7 @@ def result(tree: Type, arrays: Iterator[Any]) -> Any:
     if isinstance(tree, TupleType):
         return tuple(result(each, arrays) for each in tree.items)
     if isinstance(tree, RecordType):
-        cls = tree.record.definition
-        assert isinstance(cls, RecordClass)
+        cls = cast("Record", tree.record.definition)
         return construct(cls, [result(each, arrays) for _, each in tree.fields])
     if isinstance(tree, MapType):
         return pyrsistent.pmap({key: result(each, arrays) for key, each in tree.items})
@@ -281,8 +300,8 @@ def register_result(tree: Type, register: Register) -> None:
         if isinstance(tree, VectorType):
             register(type(_NO_ITEMS), _vector_children, _vector_from)
     elif isinstance(tree, RecordType):
-        cls = tree.record.definition
-        if isinstance(cls, RecordClass) and cls.constructor and cls.kind != "namedtuple":
+        cls = cast("Record | None", tree.record.definition)
+        if cls is not None and cls.constructor and cls.kind != "namedtuple":
             register(cls.constructor, *_record_ways(cls))
         for _, each in tree.fields:
             register_result(each, register)

@@ -11,6 +11,7 @@ import numpy as np
 from pscdsl import boundary
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.executables import Executables
+from pscdsl.frontend.loaded import record_class
 from pscdsl.frontend.transformations import modes
 from pscdsl.frontend.transformations.modes import LinearFunction, tangent_tree
 from pscdsl.frontend.transformations.programs import elaborate
@@ -82,7 +83,9 @@ def directions(name: str, what: str, given: Any, wanted: Type) -> list[Any]:
 
     found: list[Any] = []
     try:
-        tree = boundary.argument(None, given, found, register_class, {})
+        tree = boundary.argument(
+            None, given, found, register_class, {}, lambda cls, _: record_class(cls)
+        )
     except boundary.NotAnArgument as problem:
         raise ArgumentError(f"{what} of `{name}` has {problem}") from None
     for each in structure_differences(tree, wanted):

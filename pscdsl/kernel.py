@@ -9,25 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from pscdsl import boundary
+from pscdsl.called import Called, admit
 from pscdsl.donation import Donate, donated, named, reused
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.executables import CacheInfo, Executables, emitted
 from pscdsl.frontend.check import check_definition, load_definition
 from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.loaded import definition_of
+from pscdsl.frontend.loaded import definition_of, record_class
 from pscdsl.frontend.values import Poisoned
 from pscdsl.ir import Function
 from pscdsl.transforms.simplify import simplify
-from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
-from pscdsl.typing.dtypes import DType
 from pscdsl.typing.dtypes import dtype as dtype_named
-from pscdsl.typing.signatures import Choice, Signature, StaticSpec, walk_paths
-from pscdsl.typing.trees import StaticType, Type, nodes
-from pscdsl.typing.unify import Match, match
+from pscdsl.typing.signatures import Choice, Signature, Spec
+from pscdsl.typing.trees import StaticType
 
 if TYPE_CHECKING:
     from pscdsl.xla.compile import Executable
@@ -37,7 +35,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Kernel(Generic[P, R]):
+class Kernel(Called[P, R]):
     """A pure, typed function that is compiled for the kind of arguments it is called with."""
 
     def __init__(
@@ -208,7 +206,7 @@ class Kernel(Generic[P, R]):
             wanted = ", ".join(program.dims) or "none"
             given = ", ".join(numbers) or "none"
             raise ArgumentError(f"{self.name} has the sizes {wanted}; given are: {given}")
-        self._admit(program, numbers)
+        admit(self.name, program.dims, program.facts, numbers)
         return Lowered(self, choice, program, numbers, self.donated(choice, donate))
 
     def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -216,24 +214,12 @@ class Kernel(Generic[P, R]):
         _, types = self.arguments(args, kwargs)
         fit, sizes = self.matched(types)
         program = self.optimised(fit.choice)
-        self._admit(program, sizes)
+        admit(self.name, program.dims, program.facts, sizes)
         return Lowered(self, fit.choice, program, sizes, self.donated(fit.choice))
 
     def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
         """The compiled kernel at these sizes, as `lower` takes them; called without any look-up."""
         return self.lower(donate=donate, **sizes).compile()
-
-    def _admit(self, program: Function, sizes: Mapping[str, int]) -> None:
-        for fact in program.facts.facts:
-            if not fact.holds(sizes):
-                given = ", ".join(f"{name}={sizes[name]}" for name in sorted(fact.names()))
-                raise ArgumentError(f"{self.name} needs {fact}, which {given} does not meet")
-        for name in program.dims:
-            if sizes[name] < program.facts.lower_bound(name):
-                raise ArgumentError(
-                    f"{self.name}: size {name} is {sizes[name]}; it is at least "
-                    f"{program.facts.lower_bound(name)} unless `assert {name} >= 0` admits 0"
-                )
 
     def executable(
         self, choice: Choice, sizes: Mapping[str, int], donate: Sequence[int] | None = None
@@ -247,72 +233,6 @@ class Kernel(Generic[P, R]):
         return self._executables.info
 
     # Calls.
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run on the device; results may still be being computed when this returns."""
-        result: R
-        try:
-            if kwargs:
-                result = self.dispatcher(*args, **kwargs)
-            else:
-                result = self.dispatcher.positional(*args)  # no frame of Python's below this one
-        except (CheckError, ArgumentError) as error:
-            raise error.with_traceback(None) from None  # our own frames say nothing to the caller
-        except (ValueError, RuntimeError) as error:
-            result = self._after(error, args, kwargs)
-        return result
-
-    def _after(self, error: ValueError | RuntimeError, args: Any, kwargs: Any) -> Any:
-        """What a call gives that failed in C++; an ArgumentError if memory was given away."""
-        self.explain(error, args, kwargs)
-        if isinstance(error, ValueError):
-            return self.dispatcher.after(error, args, kwargs)
-        raise error
-
-    def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """An ArgumentError if a call failed because an argument's memory was given away."""
-        from pscdsl.xla.donation import explanation
-
-        names = donated(self.signature, self.definition.donate)
-        found = explanation(error, self.name, self.bound(args, kwargs), names)
-        if found is not None:
-            raise ArgumentError(found) from None
-
-    @functools.cached_property
-    def dispatcher(self) -> Any:
-        """Finds the compiled program for a call's arguments."""
-        from pscdsl.xla.arrays import prepare
-        from pscdsl.xla.dispatch import Dispatcher
-
-        prepare()
-        parameters = self.signature.parameters
-        static = [p.name for p in parameters if isinstance(p.spec, StaticSpec)]
-        positional = [p.name for p in parameters if not p.keyword_only]
-        return Dispatcher(
-            self._specialise,
-            [index for index, name in enumerate(positional) if name in static],
-            static,
-            name=self.name,
-            parameters=positional,
-            inner_statics=self._inner_statics if self._has_inner_statics() else None,
-        )
-
-    def _has_inner_statics(self) -> bool:
-        return any(
-            isinstance(part, StaticSpec)
-            for parameter in self.signature.parameters
-            for path, part in walk_paths(parameter.spec, parameter.name)
-            if path != parameter.name
-        )
-
-    def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The static values in the records among the arguments."""
-        return tuple(
-            part
-            for tree in self.arguments(args, kwargs)[1].values()
-            for part in nodes(tree)
-            if isinstance(part, StaticType)
-        )
 
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter, as Python binds them."""
@@ -329,50 +249,12 @@ class Kernel(Generic[P, R]):
         except Failure as failure:
             raise ArgumentError(failure.diagnostics[0].message()) from None
 
-    def arguments(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> tuple[list[Any], dict[str, Type]]:
-        """The arrays of a call, in the order of the program's parameters, and their types."""
-        from pscdsl.xla.trees import register_class
+    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
+        """What the front end knows of the class of an argument."""
+        return record_class(cls)
 
-        leaves: list[Any] = []
-        types: dict[str, Type] = {}
-        classes: dict[str, DType] = {}
-        values = self.bound(args, kwargs)
-        for _ in range(2):  # scalars adapt to arrays, also to those that come later
-            known = dict(classes)
-            leaves.clear()
-            for parameter in self.signature.parameters:
-                try:
-                    types[parameter.name] = boundary.argument(
-                        parameter.spec, values[parameter.name], leaves, register_class, classes
-                    )
-                except boundary.NotAnArgument as problem:
-                    raise ArgumentError(
-                        f"argument `{parameter.name}` of `{self.name}` is {problem}, "
-                        f"but {parameter.spec} is declared"
-                    ) from None
-            if classes == known:
-                break
-        return leaves, types
-
-    def matched(self, types: Mapping[str, Type]) -> tuple[Match, dict[str, int]]:
-        """How the signature fits these arguments; an ArgumentError names one that does not."""
-        try:
-            fit = match(self.signature, types, Assumptions())
-        except Failure as failure:
-            finding = failure.diagnostics[0]
-            parts = (f" ({finding.label()})" if finding.label() else "", finding.advice())
-            raise ArgumentError(
-                finding.message() + parts[0] + (f"; {parts[1]}" if parts[1] else "")
-            ) from None
-        sizes: dict[str, int] = {}
-        for name, size in fit.sizes.items():
-            assert isinstance(size, int)
-            sizes[name] = size
-        for name, _ in fit.choice.statics:
-            sizes.pop(name, None)
-        return fit, sizes
+    def _gives(self) -> Sequence[str]:
+        return donated(self.signature, self.definition.donate)
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
         """Find or make the program for arguments of a kind."""

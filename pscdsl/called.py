@@ -1,0 +1,182 @@
+"""What is called from Python with arguments that fit a signature: kernels, and loaded ones."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from pscdsl import boundary
+from pscdsl.errors import ArgumentError, CheckError
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.signatures import Signature, Spec, StaticSpec, walk_paths
+from pscdsl.typing.trees import StaticType, Type, nodes
+from pscdsl.typing.unify import Match, match
+
+if TYPE_CHECKING:
+    from pscdsl.xla.dispatch import Specialised
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Called(Generic[P, R]):
+    """A function of arrays that finds its compiled program by the kind of its arguments."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        raise NotImplementedError
+
+    @property
+    def signature(self) -> Signature:
+        """The declared types."""
+        raise NotImplementedError
+
+    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by parameter, as Python binds them."""
+        raise NotImplementedError
+
+    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
+        """What is known of the class of an argument, given where `spec` is declared."""
+        raise NotImplementedError
+
+    def _gives(self) -> Sequence[str]:
+        """The parameters whose memory results may take."""
+        raise NotImplementedError
+
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
+        """Find or make the program for arguments of a kind."""
+        raise NotImplementedError
+
+    def arguments(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Type]]:
+        """The arrays of a call, in the order of the program's parameters, and their types."""
+        from pscdsl.xla.trees import register_class
+
+        leaves: list[Any] = []
+        types: dict[str, Type] = {}
+        classes: dict[str, DType] = {}
+        values = self.bound(args, kwargs)
+        for _ in range(2):  # scalars adapt to arrays, also to those that come later
+            known = dict(classes)
+            leaves.clear()
+            for parameter in self.signature.parameters:
+                try:
+                    types[parameter.name] = boundary.argument(
+                        parameter.spec,
+                        values[parameter.name],
+                        leaves,
+                        register_class,
+                        classes,
+                        self.record_class,
+                    )
+                except boundary.NotAnArgument as problem:
+                    raise ArgumentError(
+                        f"argument `{parameter.name}` of `{self.name}` is {problem}, "
+                        f"but {parameter.spec} is declared"
+                    ) from None
+            if classes == known:
+                break
+        return leaves, types
+
+    def matched(self, types: Mapping[str, Type]) -> tuple[Match, dict[str, int]]:
+        """How the signature fits these arguments; an ArgumentError names one that does not."""
+        try:
+            fit = match(self.signature, types, Assumptions())
+        except Failure as failure:
+            finding = failure.diagnostics[0]
+            parts = (f" ({finding.label()})" if finding.label() else "", finding.advice())
+            raise ArgumentError(
+                finding.message() + parts[0] + (f"; {parts[1]}" if parts[1] else "")
+            ) from None
+        sizes: dict[str, int] = {}
+        for name, size in fit.sizes.items():
+            assert isinstance(size, int)
+            sizes[name] = size
+        for name, _ in fit.choice.statics:
+            sizes.pop(name, None)
+        return fit, sizes
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run on the device; results may still be being computed when this returns."""
+        result: R
+        try:
+            if kwargs:
+                result = self.dispatcher(*args, **kwargs)
+            else:
+                result = self.dispatcher.positional(*args)  # no frame of Python's below this one
+        except (CheckError, ArgumentError) as error:
+            raise error.with_traceback(None) from None  # our own frames say nothing to the caller
+        except (ValueError, RuntimeError) as error:
+            result = self._after(error, args, kwargs)
+        return result
+
+    def _after(self, error: ValueError | RuntimeError, args: Any, kwargs: Any) -> Any:
+        """What a call gives that failed in C++; an ArgumentError if memory was given away."""
+        self.explain(error, args, kwargs)
+        if isinstance(error, ValueError):
+            return self.dispatcher.after(error, args, kwargs)
+        raise error
+
+    def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """An ArgumentError if a call failed because an argument's memory was given away."""
+        from pscdsl.xla.donation import explanation
+
+        found = explanation(error, self.name, self.bound(args, kwargs), self._gives())
+        if found is not None:
+            raise ArgumentError(found) from None
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """Finds the compiled program for a call's arguments."""
+        from pscdsl.xla.arrays import prepare
+        from pscdsl.xla.dispatch import Dispatcher
+
+        prepare()
+        parameters = self.signature.parameters
+        static = [p.name for p in parameters if isinstance(p.spec, StaticSpec)]
+        positional = [p.name for p in parameters if not p.keyword_only]
+        return Dispatcher(
+            self._specialise,
+            [index for index, name in enumerate(positional) if name in static],
+            static,
+            name=self.name,
+            parameters=positional,
+            inner_statics=self._inner_statics if self._has_inner_statics() else None,
+        )
+
+    def _has_inner_statics(self) -> bool:
+        return any(
+            isinstance(part, StaticSpec)
+            for parameter in self.signature.parameters
+            for path, part in walk_paths(parameter.spec, parameter.name)
+            if path != parameter.name
+        )
+
+    def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The static values in the records among the arguments."""
+        return tuple(
+            part
+            for tree in self.arguments(args, kwargs)[1].values()
+            for part in nodes(tree)
+            if isinstance(part, StaticType)
+        )
+
+
+def admit(name: str, dims: Sequence[str], facts: Assumptions, sizes: Mapping[str, int]) -> None:
+    """Refuse sizes that break a precondition of the program called `name`."""
+    for fact in facts.facts:
+        if not fact.holds(sizes):
+            given = ", ".join(f"{size}={sizes[size]}" for size in sorted(fact.names()))
+            raise ArgumentError(f"{name} needs {fact}, which {given} does not meet")
+    for size in dims:
+        least = facts.lower_bound(size)
+        if sizes[size] < least:
+            raise ArgumentError(
+                f"{name}: size {size} is {sizes[size]}; it is at least "
+                f"{least} unless `assert {size} >= 0` admits 0"
+            )
