@@ -23,6 +23,7 @@ class Record:
     """Base of immutable records: fields are annotated names, instances are trees of arrays.
 
     `class Layer(psc.Record, dims="i o")` declares size parameters; `Layer["d h"]` applies them.
+    One may be a group, `dims="o i *window"`, which takes any number: `Window["8 3 5 5"]`.
     A subclass is a frozen dataclass.
     """
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -23,11 +23,10 @@ from pscdsl.arrays import Static
 from pscdsl.elements import ElementType
 from pscdsl.fitting import Misfit, Scope
 from pscdsl.records import Record, Sizes
-from pscdsl.typing.dims import Dim, Size, substitute
 from pscdsl.typing.notation import parse_shape
+from pscdsl.typing.size_arguments import Renaming, applied, given
 
 Check: TypeAlias = Callable[[Any, Any, tuple[Any, ...], TypeCheckMemo], None]
-Renaming: TypeAlias = Mapping[str, Size]
 
 
 class Locals(dict[str, Any]):
@@ -104,17 +103,17 @@ def _items(value: tuple[Any, ...], args: tuple[Any, ...]) -> Iterator[tuple[Any,
 def _renamed(declared: ElementType, renaming: Renaming) -> ElementType:
     if not renaming:
         return declared
-    dims = (substitute(dim, renaming) if isinstance(dim, Dim) else dim for dim in declared.dims)
-    return declared[" ".join(map(str, dims))]
+    return declared[" ".join(map(str, applied(declared.dims, renaming)))]
 
 
 def _applied(record: type, args: tuple[Any, ...], renaming: Renaming) -> Renaming:
     """What the names in the fields of a record mean, applied to sizes or not."""
     if not args or not issubclass(record, Record) or not isinstance(args[0], Sizes):
         return renaming
-    sizes = [size for size in parse_shape(args[0].text) if isinstance(size, int | Dim)]
-    outer = [substitute(size, renaming) for size in sizes]
-    return {**renaming, **dict(zip(record.__dims__, outer, strict=False))}
+    found = given(record.__dims__, applied(parse_shape(args[0].text), renaming))
+    if found is None:
+        raise TypeCheckError(f"has the sizes {' '.join(record.__dims__)}, not {args[0].text}")
+    return {**renaming, **found}
 
 
 @lru_cache(maxsize=4096)

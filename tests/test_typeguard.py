@@ -232,6 +232,13 @@ class Labelled:
     label: str = ""
 
 
+class Window(psc.Record, dims="o i *window"):
+    """A record with a group of sizes."""
+
+    w: f32["o i *window"]
+    b: f32["o"]
+
+
 def test_records_are_checked_by_field() -> None:
     @typechecked
     def plain(layer: Layer, x: f32["i"]) -> f32["o"]:
@@ -275,6 +282,24 @@ def test_records_are_applied_to_sizes() -> None:
     wrong = Layer(w=ones(3, 3), b=ones(3))
     with pytest.raises(TypeCheckError, match="axis 0 is 3, but h is 4"):
         nested(Network(first=Layer(w=ones(4, 2), b=ones(4)), others=(wrong,)))
+
+
+def test_records_are_applied_to_groups_of_sizes() -> None:
+    @typechecked
+    def applied(window: Window["o 3 k 2*k"]) -> None:
+        pass
+
+    @typechecked
+    def too_few(window: Window["o"]) -> None:
+        pass
+
+    applied(Window(w=ones(4, 3, 2, 4), b=ones(4)))
+    with pytest.raises(TypeCheckError, match=r"axis 3 is 3, but 2\*k is 4"):
+        applied(Window(w=ones(4, 3, 2, 3), b=ones(4)))
+    with pytest.raises(TypeCheckError, match="the rank is 3, not 4"):
+        applied(Window(w=ones(4, 3, 2), b=ones(4)))
+    with pytest.raises(TypeCheckError, match=r"has the sizes o i \*window, not o"):
+        too_few(Window(w=ones(4, 3), b=ones(4)))
 
 
 def test_results_of_kernels_are_arrays() -> None:

@@ -84,7 +84,8 @@ class Candidate:
     def renamed(self, sizes: Mapping[str, Size]) -> Candidate:
         """Sizes in place of names, everywhere."""
         env = dict(sizes)
-        specs = tuple((name, renamed(spec, env)) for name, spec in self.specs)
+        one_each = {name: (size,) for name, size in env.items()}
+        specs = tuple((name, renamed(spec, one_each)) for name, spec in self.specs)
         facts = (fact.substitute(env) for fact in self.facts)
         kept = tuple(f for f in dict.fromkeys(facts) if f.names() or not f.holds({}))
         return replace(self, specs=specs, facts=kept)

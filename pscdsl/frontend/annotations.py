@@ -21,7 +21,6 @@ from pscdsl.frontend.values import (
 from pscdsl.typing.codes.language import BadAnnotation
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim, Size, substitute
 from pscdsl.typing.dtypes import CLASSES, DType, dtype, is_dtype_name
 from pscdsl.typing.notation import ShapeSyntaxError, Variadic, parse_shape
 from pscdsl.typing.signatures import (
@@ -37,6 +36,7 @@ from pscdsl.typing.signatures import (
     TupleSpec,
     extent,
 )
+from pscdsl.typing.size_arguments import Renaming, applied, given
 from pscdsl.typing.spans import Span
 
 _JAXTYPING = {
@@ -284,19 +284,16 @@ def record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
 
 
 def _record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
-    if arguments and len(arguments) != len(cls.dims):
+    sizes = parse_shape(" ".join(arguments))
+    renaming: Renaming | None = given(cls.dims, sizes) if arguments else {}
+    if renaming is None:
         raise Failure(
             BadAnnotation(
                 text=f"{cls.title}[{' '.join(arguments)}]",
-                reason=f"`{cls.title}` has {len(cls.dims)} sizes: {' '.join(cls.dims)}",
+                reason=f"`{cls.title}` has {_count(cls.dims)}: {' '.join(cls.dims)}",
                 rewrite="",
             )
         )
-    env: dict[str, Size] = {}
-    for name, text in zip(cls.dims, arguments, strict=False):
-        (size,) = parse_shape(text)
-        if isinstance(size, int | Dim):
-            env[name] = size
     fields: list[tuple[str, Spec]] = []
     for each in cls.fields:
         if each.annotation is None or each.frame is None:
@@ -311,8 +308,14 @@ def _record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
             spec = spec_of(each.frame, each.annotation)
         except Poisoned:
             raise Failure(*each.frame.session.findings) from None
-        fields.append((each.name, renamed(spec, env) if env else spec))
+        fields.append((each.name, renamed(spec, renaming) if renaming else spec))
     return RecordSpec(cls.name, tuple(fields), " ".join(arguments))
+
+
+def _count(dims: tuple[str, ...]) -> str:
+    """How many sizes a record takes."""
+    single = sum(not name.startswith("*") for name in dims)
+    return f"{single} sizes" if single == len(dims) else f"{single} sizes or more"
 
 
 def static_fields(cls: RecordClass) -> frozenset[str]:
@@ -324,11 +327,10 @@ def static_fields(cls: RecordClass) -> frozenset[str]:
     return frozenset(name for name, spec in fields if isinstance(spec, StaticSpec))
 
 
-def renamed(spec: Spec, env: dict[str, Size]) -> Spec:
+def renamed(spec: Spec, env: Renaming) -> Spec:
     """A specification with sizes in place of names."""
     if isinstance(spec, ArraySpec):
-        dims = tuple(substitute(d, env) if isinstance(d, Dim) else d for d in spec.dims)
-        return replace(spec, dims=dims)
+        return replace(spec, dims=applied(spec.dims, env))
     if isinstance(spec, TupleSpec):
         return TupleSpec(tuple(renamed(each, env) for each in spec.items))
     if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):

@@ -1,0 +1,105 @@
+"""Layers without memory: records of parameters, what applies them, and what draws them.
+
+Images and sequences are laid out as `psc.conv` has them: examples, channels, then space.  Functions
+that draw parameters are for kernels, which know sizes while checking: `dense_layer(key, 64, 10)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, Integer, Key
+from pscdsl.stdlib.initializers import glorot_uniform, he_normal, scaled_normal
+from pscdsl.stdlib.precision import widened
+
+
+class Dense(psc.Record, dims="i o"):
+    """A linear map from i to o features, and what is added to its result."""
+
+    weights: Float["i o"]
+    bias: Float["o"]
+
+
+class Convolution(psc.Record, dims="o i *window"):
+    """A window over i channels for each of o channels, and what is added to these."""
+
+    weights: Float["o i *window"]
+    """With groups, i is the channels of one group."""
+    bias: Float["o"]
+
+
+class Embedding(psc.Record, dims="v d"):
+    """A vector of d features for each of v symbols."""
+
+    table: Float["v d"]
+
+
+def dense_layer(key: Key, inputs: int, outputs: int, dtype: Any = np.float32) -> Dense["i o"]:
+    """A dense layer with weights by `glorot_uniform`, and a bias of 0."""
+    bias: Any = np.zeros(outputs, dtype)
+    return Dense(glorot_uniform(key, (inputs, outputs), dtype), bias)
+
+
+def convolution_layer(
+    key: Key, inputs: int, outputs: int, window: Sequence[int], dtype: Any = np.float32
+) -> Convolution["o i *window"]:
+    """A convolution with weights by `he_normal`, and a bias of 0.
+
+    With groups, `inputs` is the channels of one group.
+    """
+    bias: Any = np.zeros(outputs, dtype)
+    return Convolution(he_normal(key, (outputs, inputs, *window), dtype), bias)
+
+
+def embedding_layer(
+    key: Key, symbols: int, features: int, dtype: Any = np.float32
+) -> Embedding["v d"]:
+    """Normal vectors whose squared length is 1 on average."""
+    return Embedding(scaled_normal(key, (symbols, features), 1 / features, dtype))
+
+
+@psc.kernel
+def dense(p: Dense["i o"], x: Float["*batch i"]) -> Float["*batch o"]:
+    """The last axis mapped: `x @ p.weights + p.bias`."""
+    return x @ p.weights + p.bias
+
+
+def convolution(
+    p: Convolution["o i *window"],
+    x: Float["n c *space"],
+    strides: int | Sequence[int] = 1,
+    padding: str | Sequence[tuple[int, int]] = "same",
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+) -> Float["n o ..."]:
+    """`psc.conv` of `x` with the windows, which takes the same options, and the bias added.
+
+    For kernels, where the sizes of the result follow from those of `x`.
+    """
+    y = psc.conv(x, p.weights, strides, padding, dilation, groups)
+    return y + p.bias.reshape(-1, *(1 for _ in x.shape[2:]))
+
+
+@psc.kernel
+def embedding(p: Embedding["v d"], symbols: Integer["*s"]) -> Float["*s d"]:
+    """The vectors of symbols, which are numbers in 0..v-1; others count as the nearest of these."""
+    return p.table[symbols]
+
+
+@psc.kernel
+def embedding_scores(p: Embedding["v d"], x: Float["*batch d"]) -> Float["*batch v"]:
+    """The inner product of `x` with the vector of each symbol: logits by the weights of an input.
+
+    A layer that shares them so needs no matrix of its own (Press, Wolf 2017).
+    """
+    return x @ p.table.T
+
+
+@psc.kernel
+def global_average(x: Float["n c *space"]) -> Float["n c"]:
+    """The mean of each channel over space (Lin, Chen, Yan 2014)."""
+    return widened(x).mean(axis=tuple(range(2, x.ndim))).astype(x.dtype)
