@@ -1,0 +1,291 @@
+"""Ordinary differential equations `dy/dt = field(t, y)`: steps of fixed and of adapted length.
+
+A field is a function of a time and a state, an array of any shape with the dtype of the times;
+what else it depends on, it captures.  Everything here can be differentiated: with respect to the
+start, to what the field captures, and to the times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, bool_, i32
+
+EULER: Any = ((), (), (1.0,))
+"""The method of order 1, as its nodes, its rows, and its weights (Euler 1768)."""
+MIDPOINT: Any = ((1 / 2,), ((1 / 2,),), (0.0, 1.0))
+"""A method of order 2 (Runge 1895)."""
+RK4: Any = (
+    (1 / 2, 1 / 2, 1.0),
+    ((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0)),
+    (1 / 6, 1 / 3, 1 / 3, 1 / 6),
+)
+"""The classical method of order 4 (Kutta 1901)."""
+DORMAND_PRINCE: Any = (
+    (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0),
+    (
+        (1 / 5,),
+        (3 / 40, 9 / 40),
+        (44 / 45, -56 / 15, 32 / 9),
+        (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+        (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+    ),
+    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)
+"""The method of order 5 (Dormand, Prince 1980)."""
+
+_ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+"""Its weights less those of the method of order 4 that is embedded in it."""
+_DENSE = (
+    -12715105075 / 11282082432,
+    0.0,
+    87487479700 / 32700410799,
+    -10690763975 / 1880347072,
+    701980252875 / 199316789632,
+    -1453857185 / 822651844,
+    69997945 / 29380423,
+)
+"""Of the term of highest degree between the ends of a step (Shampine; Hairer, Nørsett, Wanner)."""
+
+
+class Trajectory(psc.Record):
+    """What an adaptive method found."""
+
+    states: Any
+    """One for each time, along the first axis; NaN from the first time on that was not reached."""
+    reached: bool_
+    """Whether all times were: not if the steps did not suffice, or had to become too short."""
+    steps: i32
+    """How many were taken."""
+    rejected: i32
+    """How many more were tried, and found to be too inaccurate."""
+
+
+class _At(psc.Record):
+    """Where an adaptive method stands."""
+
+    time: Any
+    state: Any
+    slope: Any
+    """The field here."""
+    length: Any
+    """What the next step will try; positive."""
+    error: Any
+    """Of the last step that was taken, relative to what is tolerated."""
+    refused: bool_
+    """Whether the last step tried was rejected."""
+    since: Any
+    """When the last step that was taken began."""
+    width: Any
+    """How long it was, with a sign."""
+    pieces: Any
+    """What the states in the course of it are made of."""
+    steps: i32
+    rejected: i32
+
+
+def fixed_steps(
+    method: Any,
+    field: Callable[[Any, Any], Any],
+    start: Any,
+    times: Any,
+    substeps: int = 1,
+) -> Any:
+    """The states at all times, from that at the first, by `substeps` equal steps between two.
+
+    `method` is one of the tables above.  The times may fall, too, and need not be equidistant.
+    """
+
+    def advance(state: Any, ends: tuple[Any, Any]) -> tuple[Any, Any]:
+        begin, end = ends
+        length = (end - begin) / substeps
+
+        def step(i: Any, state: Any) -> Any:
+            time = begin + length * i.astype(times.dtype)
+            slopes = _stages(method, field, time, state, field(time, state), length)
+            return _moved(state, length, slopes, method[2])
+
+        state = psc.fori_loop(0, substeps, step, state)
+        return state, state
+
+    _, rest = psc.scan(advance, start, (times[:-1], times[1:]))
+    return _with_first(start, rest)
+
+
+def euler(field: Callable[[Any, Any], Any], start: Any, times: Any, substeps: int = 1) -> Any:
+    """`fixed_steps` by Euler's method."""
+    return fixed_steps(EULER, field, start, times, substeps)
+
+
+def rk4(field: Callable[[Any, Any], Any], start: Any, times: Any, substeps: int = 1) -> Any:
+    """`fixed_steps` by the classical Runge-Kutta method."""
+    return fixed_steps(RK4, field, start, times, substeps)
+
+
+def dormand_prince(
+    field: Callable[[Any, Any], Any],
+    start: Any,
+    times: Any,
+    rtol: Any = 1e-6,
+    atol: Any = 1e-9,
+    max_steps: int = 4000,
+) -> Trajectory:
+    """The states at all times, from that at the first, by steps as long as the tolerance admits.
+
+    The root mean square of the errors, each over `atol + rtol * abs(state)`, is kept below 1 in
+    each step (Dormand, Prince 1980), by a controller that looks at two steps (Gustafsson 1991).
+    States at times within a step are interpolated, to order 4.  The times rise or fall.
+    At most `max_steps` are tried, counting rejected ones; a stiff equation needs more than it
+    deserves: look at `reached`.  The lengths of steps have no derivative.
+    """
+    origin, end = times[0], psc.stop_gradient(times[-1])
+    direction = np.where(end < origin, -1, 1).astype(times.dtype)
+    slope = field(origin, start)
+    zero = np.zeros_like(start)
+    first = _At(
+        origin,
+        start,
+        slope,
+        psc.stop_gradient(_first_length(field, origin, start, slope, end, rtol, atol)),
+        np.full_like(end, 1e-4),
+        False,
+        origin,
+        np.ones_like(end),
+        (start, zero, zero, zero, zero),
+        np.int32(0),
+        np.int32(0),
+    )
+
+    def advance(at: _At, time: Any) -> tuple[_At, tuple[Any, Any]]:
+        def unfinished(at: _At) -> bool_:
+            possible = at.length > 10 * np.finfo(times.dtype).eps * np.abs(at.time)
+            return (
+                (direction * (time - at.time) > 0) & (at.steps + at.rejected < max_steps) & possible
+            )
+
+        at = psc.while_loop(
+            unfinished,
+            lambda at: _attempt(field, at, direction, end, rtol, atol),
+            at,
+            max_steps=max_steps,
+        )
+        reached = direction * (time - at.time) <= 0
+        state = _between(at.pieces, (time - at.since) / at.width)
+        return at, (np.where(reached, state, np.nan), reached)
+
+    last, (rest, reached) = psc.scan(advance, first, times[1:])
+    return Trajectory(_with_first(start, rest), np.all(reached), last.steps, last.rejected)
+
+
+def _attempt(
+    field: Callable[[Any, Any], Any], at: _At, direction: Any, end: Any, rtol: Any, atol: Any
+) -> _At:
+    """Try a step; stay where it fails."""
+    left = psc.stop_gradient(direction * (end - at.time))
+    last = 1.01 * at.length >= left  # the last step is not left with a bit to do
+    width = direction * _chosen(last, left, at.length)
+    slopes = _stages(DORMAND_PRINCE, field, at.time, at.state, at.slope, width)
+    state = _moved(at.state, width, slopes, DORMAND_PRINCE[2])
+    time = at.time + width
+    time = _chosen(last, time + psc.stop_gradient(end - time), time)
+    slope = field(time, state)
+    slopes = (*slopes, slope)
+
+    estimate = _moved(np.zeros_like(state), width, slopes, _ERROR)
+    error = psc.stop_gradient(_norm(estimate, at.state, state, rtol, atol))
+    accepted = error <= 1  # not if it is NaN
+    floor = np.maximum(error, 1e-7)
+    growth: Any = np.clip(0.9 * floor**-0.14 * at.error**0.08, 0.2, np.where(at.refused, 1, 10))
+    shrinking = np.where(error < np.inf, np.maximum(0.9 * floor**-0.2, 0.2), 0.2)
+    length = np.abs(width) * _chosen(accepted, growth, shrinking)
+
+    change = state - at.state
+    bend = width * at.slope - change
+    pieces = (
+        at.state,
+        change,
+        bend,
+        change - width * slope - bend,
+        _moved(np.zeros_like(state), width, slopes, _DENSE),
+    )
+    return _At(
+        _chosen(accepted, time, at.time),
+        _chosen(accepted, state, at.state),
+        _chosen(accepted, slope, at.slope),
+        length,
+        _chosen(accepted, np.maximum(error, 1e-4), at.error),
+        np.logical_not(accepted),
+        _chosen(accepted, at.time, at.since),
+        _chosen(accepted, width, at.width),
+        tuple([_chosen(accepted, new, old) for new, old in zip(pieces, at.pieces, strict=True)]),
+        at.steps + accepted.astype(np.int32),
+        at.rejected + np.logical_not(accepted).astype(np.int32),
+    )
+
+
+def _between(pieces: Any, share: Any) -> Any:
+    """The state when this share of a step has passed."""
+    start, change, bend, curve, fourth = pieces
+    rest = 1 - share
+    return start + share * (change + rest * (bend + share * (curve + rest * fourth)))
+
+
+def _stages(
+    method: Any, field: Callable[[Any, Any], Any], time: Any, state: Any, slope: Any, length: Any
+) -> tuple[Any, ...]:
+    """The slopes in the course of a step, of which the first is given."""
+    nodes, rows, _ = method
+    slopes: tuple[Any, ...] = (slope,)
+    for node, row in zip(nodes, rows, strict=True):
+        slopes = (*slopes, field(time + node * length, _moved(state, length, slopes, row)))
+    return slopes
+
+
+def _moved(state: Any, length: Any, slopes: tuple[Any, ...], weights: tuple[float, ...]) -> Any:
+    """The state moved along a combination of slopes."""
+    terms = [weight * slope for weight, slope in zip(weights, slopes, strict=True) if weight != 0]
+    return state + length * sum(terms[1:], terms[0])
+
+
+def _norm(x: Any, first: Any, second: Any, rtol: Any, atol: Any) -> Any:
+    """The root mean square of x, relative to what is tolerated of two states."""
+    size: Any = np.maximum(np.abs(first), np.abs(second))
+    scaled = x / (atol + rtol * size)
+    return np.sqrt((scaled * scaled).mean())
+
+
+def _first_length(
+    field: Callable[[Any, Any], Any],
+    time: Any,
+    state: Any,
+    slope: Any,
+    end: Any,
+    rtol: Any,
+    atol: Any,
+) -> Any:
+    """How long the first step may be (Hairer, Nørsett, Wanner 1993, section II.4)."""
+    span = np.abs(end - time)
+    size, speed = _norm(state, state, state, rtol, atol), _norm(slope, state, state, rtol, atol)
+    little = (size < 1e-5) | (speed < 1e-5)
+    trial = np.minimum(np.where(little, 1e-6, 0.01 * size / np.where(little, 1, speed)), span)
+    signed = np.where(end < time, -trial, trial)
+    turn = field(time + signed, state + signed * slope) - slope
+    bend = _norm(turn, state, state, rtol, atol) / np.where(trial > 0, trial, 1)
+    most = np.maximum(speed, bend)
+    flat = most <= 1e-15
+    by_bend = np.where(
+        flat, np.maximum(1e-6, 1e-3 * trial), (0.01 / np.where(flat, 1, most)) ** 0.2
+    )
+    return np.minimum(np.minimum(100 * trial, by_bend), span)
+
+
+def _chosen(condition: bool_, yes: Float["*s"], no: Float["*s"]) -> Any:
+    return np.where(condition, yes, no)
+
+
+def _with_first(first: Any, rest: Any) -> Any:
+    return np.concatenate([first[None], rest])
