@@ -19,34 +19,22 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 
 import pscdsl as psc
 from pscdsl import Float, i32
-from pscdsl.stdlib.hmm import HMM, log_likelihood, posterior, posterior_transitions
+from pscdsl.stdlib.hmm import HMM, log_likelihood
+from pscdsl.stdlib.hmm_training import baum_welch
 
 ALPHABET = " abcdefghijklmnopqrstuvwxyz"
 
 
 @psc.kernel
-def improve(model: HMM["s o"], text: i32["t"]) -> HMM["s o"]:
-    """One step of expectation maximisation: count what the model expects to have happened."""
-    assert text.shape[0] >= 2
-    states = posterior(model, text)
-    transitions = posterior_transitions(model, text).sum(axis=0)
-    emissions = psc.update(np.zeros_like(model.log_emission.T), text, states, combine="add").T
-    return HMM(
-        log_start=np.log(states[0]),
-        log_transition=np.log(transitions / transitions.sum(axis=1, keepdims=True)),
-        log_emission=np.log(emissions / emissions.sum(axis=1, keepdims=True)),
-    )
+def fit(
+    model: HMM["s o"], text: i32["t"], steps: psc.Static[int]
+) -> tuple[HMM["s o"], Float["steps+1"]]:
+    """Train on one text."""
+    model, likelihoods = baum_welch(model, text[None], steps)
+    return model, np.append(likelihoods, log_likelihood(model, text))
 
 
-@psc.kernel
-def fit(model: HMM["s o"], text: i32["t"], steps: i32["k"]) -> tuple[HMM["s o"], Float["k"]]:
-    """The model after as many steps, and the log-likelihood before each of them."""
-    assert text.shape[0] >= 2
-
-    def step(model: HMM["s o"], _: i32) -> tuple[HMM["s o"], Float]:
-        return improve(model, text), log_likelihood(model, text)
-
-    return psc.scan(step, model, steps)
+fit_all = psc.vmap(fit, in_axes=(0, None, None))
 
 
 class Result(NamedTuple):
@@ -80,16 +68,20 @@ def encode(text: str) -> np.ndarray:
     return np.array([ALPHABET.index(letter) for letter in text], np.int32)
 
 
-def first_guess(seed: int) -> HMM:
-    """Two states that are nearly the same."""
-    rng = np.random.default_rng(seed)
+def first_guesses(count: int) -> HMM:
+    """So many models, along the first axis, of two states that are nearly the same."""
+    rng = np.random.default_rng(0)
 
     def probabilities(*shape: int) -> np.ndarray:
         weights = rng.uniform(0.9, 1.1, shape)
         logarithms: np.ndarray = np.log(weights / weights.sum(axis=-1, keepdims=True))
         return logarithms
 
-    return HMM(probabilities(2), probabilities(2, 2), probabilities(2, len(ALPHABET)))
+    return HMM(
+        probabilities(count, 2),
+        probabilities(count, 2, 2),
+        probabilities(count, 2, len(ALPHABET)),
+    )
 
 
 def log_likelihood_in_numpy(model: HMM, text: np.ndarray) -> float:
@@ -108,18 +100,19 @@ def log_likelihood_in_numpy(model: HMM, text: np.ndarray) -> float:
 def run(guesses: int = 8, steps: int = 150) -> Result:
     """Train on the text, from each guess."""
     text = encode(read_text())
-    numbers = np.arange(steps, dtype=np.int32)
-    trained = [fit(first_guess(seed), text, numbers) for seed in range(guesses)]
-    ends = [float(log_likelihood(model, text)) for model, _ in trained]
-    model, likelihoods = trained[int(np.argmax(ends))]
+    models, found = fit_all(first_guesses(guesses), text, steps)
+    likelihoods = np.asarray(found)
+    best = int(likelihoods[:, -1].argmax())
+    tables = (models.log_start, models.log_transition, models.log_emission)
+    model = HMM(*(np.asarray(table)[best] for table in tables))
 
     emission = np.exp(np.asarray(model.log_emission))
     transition = np.exp(np.asarray(model.log_transition))
     state_of_letter = emission.argmax(axis=0)
     return Result(
         letters=len(text),
-        ends=ends,
-        likelihoods=np.append(likelihoods, max(ends)),
+        ends=[float(end) for end in likelihoods[:, -1]],
+        likelihoods=likelihoods[best],
         reference=log_likelihood_in_numpy(model, text),
         groups=[
             "".join(letter for letter, of in zip(ALPHABET, state_of_letter, strict=True) if of == s)

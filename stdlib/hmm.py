@@ -1,8 +1,10 @@
 """Hidden Markov models with finitely many states and symbols, in logarithms.
 
-The recursions are those of Rabiner, "A tutorial on hidden Markov models and selected
-applications in speech recognition", Proceedings of the IEEE 77 (1989), with sums of probabilities
-done by `psc.special.logsumexp`, so that long sequences do not vanish.
+A negative number in place of a symbol is an observation that is missing; sequences of several
+lengths fill the rows of one array if the shorter ones end with these.  The recursions are those of
+Rabiner, "A tutorial on hidden Markov models and selected applications in speech recognition",
+Proceedings of the IEEE 77 (1989), with sums of probabilities done by `psc.special.logsumexp`, so
+that long sequences do not vanish.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 import pscdsl as psc
-from pscdsl import Float, Int, i32
+from pscdsl import Float, Int, Key, i32
 from pscdsl.stdlib.activations import softmax
+from pscdsl.stdlib.precision import widened
 
 
 class HMM(psc.Record, dims="s o"):
@@ -33,10 +36,21 @@ class StatePath(psc.Record, dims="t"):
     """Of these states together with the observations."""
 
 
+class Sample(psc.Record, dims="t"):
+    """What was drawn from a model."""
+
+    states: i32["t"]
+    observations: i32["t"]
+
+
 @psc.kernel
 def log_emissions(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
-    """The log-probability of each observation in each state; symbols are in 0..o-1."""
-    return p.log_emission.T[observations]
+    """The log-probability of each observation in each state; symbols are in 0..o-1.
+
+    0 where the observation is missing, that is negative.
+    """
+    seen = observations >= 0
+    return np.where(seen[:, None], p.log_emission.T[np.maximum(observations, 0)], 0)
 
 
 @psc.kernel
@@ -121,5 +135,36 @@ def viterbi(p: HMM["s o"], observations: Int["t"]) -> StatePath["t"]:
 def path_log_probability(p: HMM["s o"], states: i32["t"], observations: Int["t"]) -> Float:
     """The log-probability of these states together with these observations."""
     steps = p.log_transition[states[:-1], states[1:]]
-    emissions = p.log_emission[states, observations]
+    emissions = np.take_along_axis(log_emissions(p, observations), states[:, None], axis=1)
     return p.log_start[states[0]] + steps.sum() + emissions.sum()
+
+
+@psc.kernel
+def stationary(p: HMM["s o"]) -> Float["s"]:
+    """The probability of each state after very many steps; transitions leave it as it is.
+
+    Every state can be reached from every other one, else it is not unique, and the result NaN or
+    of no use.  From one linear system (Paige, Styan, Wachter 1975).
+    """
+    n = p.log_start.shape[0]
+    # Probabilities w with w @ transition = w and sum 1 are those with w @ matrix = (1, …, 1).
+    matrix: Float["s s"] = np.eye(n) - np.exp(widened(p.log_transition)) + 1
+    ones: Float["s"] = np.ones_like(matrix[0])
+    weights = np.linalg.solve(matrix.T, ones)
+    return weights.astype(p.log_start.dtype)
+
+
+@psc.kernel
+def sample(p: HMM["s o"], key: Key, steps: psc.Static[int]) -> Sample["steps"]:
+    """States and observations at so many times, at least 1, drawn from the model."""
+    assert steps >= 1
+    first, transitions, emissions = psc.random.split(key, 3)
+    start = psc.random.categorical(first, p.log_start)
+
+    def step(state: i32, key: Key) -> tuple[i32, i32]:
+        following = psc.random.categorical(key, p.log_transition[state])
+        return following, following
+
+    _, rest = psc.scan(step, start, psc.random.split(transitions, steps - 1))
+    states = np.concatenate([np.reshape(start, 1), rest])
+    return Sample(states, psc.random.categorical(emissions, p.log_emission[states]))

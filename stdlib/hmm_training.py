@@ -1,0 +1,97 @@
+"""Training of hidden Markov models by expectation maximisation, on one sequence or many.
+
+The method is that of Baum, Petrie, Soules, Weiss (1970), with the notation of Rabiner (1989):
+count what the model expects to have happened, then take relative frequencies.  No step makes the
+observations less probable.  It finds a local optimum, so start from several models.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, Int
+from pscdsl.stdlib.activations import softmax
+from pscdsl.stdlib.hmm import HMM, backward, forward, log_emissions
+
+
+class Counts(psc.Record, dims="s o"):
+    """How often a model expects things to have happened; those of several sequences add up."""
+
+    start: Float["s"]
+    """That the first state was this one."""
+    transition: Float["s s"]
+    """That this state was followed by that one (last axis)."""
+    emission: Float["s o"]
+    """That this symbol (last axis) was observed in the state."""
+    log_likelihood: Float
+    """Of the observations."""
+
+
+@psc.kernel
+def expected_counts(p: HMM["s o"], observations: Int["t"]) -> Counts["s o"]:
+    """What one sequence of observations, which must be possible, counts.
+
+    Negative numbers are missing observations.  What comes after the last that is there, as in
+    the shorter ones of several sequences, does not count.
+    """
+    before, after = forward(p, observations), backward(p, observations)
+    states = softmax(before + after)
+    seen = observations >= 0
+    going_on = np.flip(np.cumsum(np.flip(seen))) > 0
+    ahead = log_emissions(p, observations) + after
+    joint = before[:-1, :, None] + p.log_transition + ahead[1:, None, :]
+    total = psc.special.logsumexp(joint, axis=(1, 2), keepdims=True)  # of each time: f32 drifts
+    pairs = np.where(going_on[1:, None, None], np.exp(joint - total), 0)
+    emission = psc.update(
+        np.zeros_like(p.log_emission.T),
+        np.maximum(observations, 0),
+        np.where(seen[:, None], states, 0),
+        combine="add",
+    )
+    return Counts(states[0], pairs.sum(axis=0), emission.T, psc.special.logsumexp(before[-1]))
+
+
+@psc.kernel
+def most_likely(counts: Counts["s o"], p: HMM["s o"]) -> HMM["s o"]:
+    """The model under which these counts are most probable: relative frequencies.
+
+    A state of which nothing was counted keeps its probabilities in `p`.
+    """
+    return HMM(
+        log_start=_log_frequencies(counts.start, p.log_start),
+        log_transition=_log_frequencies(counts.transition, p.log_transition),
+        log_emission=_log_frequencies(counts.emission, p.log_emission),
+    )
+
+
+@psc.kernel
+def improve(p: HMM["s o"], sequences: Int["n t"]) -> tuple[HMM["s o"], Float]:
+    """One step of expectation maximisation, and the log-likelihood of all sequences before it."""
+    each = psc.vmap(expected_counts, in_axes=(None, 0))(p, sequences)
+    counts = Counts(
+        each.start.sum(axis=0),
+        each.transition.sum(axis=0),
+        each.emission.sum(axis=0),
+        each.log_likelihood.sum(),
+    )
+    return most_likely(counts, p), counts.log_likelihood
+
+
+@psc.kernel
+def baum_welch(
+    p: HMM["s o"], sequences: Int["n t"], steps: psc.Static[int] = 100
+) -> tuple[HMM["s o"], Float["steps"]]:
+    """So many steps from `p` on, and the log-likelihood of all sequences before each of them."""
+
+    def step(p: HMM["s o"], _: None) -> tuple[HMM["s o"], Float]:
+        return improve(p, sequences)
+
+    return psc.scan(step, p, length=steps)
+
+
+def _log_frequencies(counts: Float["*batch k"], otherwise: Float["*batch k"]) -> Float["*batch k"]:
+    """The logarithms of the shares of a row; those given where the row is 0."""
+    total = counts.sum(axis=-1, keepdims=True)
+    counted = total > 0
+    return np.where(counted, np.log(counts / np.where(counted, total, 1)), otherwise)
