@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pscdsl import numpy, random, special
+from pscdsl import numpy, random, special, tree
 from pscdsl.arrays import (
     Array,
     Bool,
@@ -146,6 +146,7 @@ __all__ = [
     "stop_gradient",
     "switch",
     "top_k",
+    "tree",
     "triangular_solve",
     "u8",
     "u16",

@@ -97,6 +97,7 @@ ALLOWED: dict[str, set[str]] = {
     "gradient_checks": MIDDLE | {"derived_programs", "directional", "errors", "transformations"},
     "errors": MIDDLE,
     "kernel": MIDDLE | {"boundary", "called", "errors", "executables"},
+    "tree": MIDDLE | {"boundary", "errors"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
     "cli": MIDDLE | {"checking", "discover", "executables", "kernel", "pscdsl"},

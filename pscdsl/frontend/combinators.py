@@ -16,6 +16,7 @@ from pscdsl.frontend.transformations.mapping import vmap
 from pscdsl.frontend.transformations.modes import jvp_, linear_transpose, linearize_, vjp
 from pscdsl.frontend.transformations.rules import make_ruled
 from pscdsl.frontend.transformations.saving import checkpoint, stop_gradient
+from pscdsl.frontend.tree_functions import register as register_trees
 from pscdsl.frontend.values import Marker, StaticFunction
 from pscdsl.meanings import MEANINGS
 
@@ -64,6 +65,7 @@ def register() -> None:
     }
     for name, body in combinators.items():
         MEANINGS[f"pscdsl.{name}"] = StaticFunction(f"psc.{name}", body)
+    register_trees()
     MEANINGS["builtins.reveal_type"] = MEANINGS["typing.reveal_type"] = MEANINGS[
         "pscdsl.reveal_type"
     ]

@@ -37,6 +37,7 @@ KNOWN_MODULES = frozenset(
         "pscdsl.numpy",
         "pscdsl.random",
         "pscdsl.special",
+        "pscdsl.tree",
         "pyrsistent",
         "pyrsistent.typing",
         "scipy",

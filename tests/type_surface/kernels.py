@@ -206,6 +206,17 @@ def records(
 
 
 @psc.kernel
+def trees(layer: Layer["d h"], slope: Layer["d h"], rate: f32) -> tuple[Layer["d h"], f32]:
+    moved = psc.tree.map(lambda p, g: p - rate * g, layer, slope)
+    moved = psc.tree.map(np.tanh, psc.tree.map(lambda p, g, z: p + g + z, moved, slope, slope))
+    total = psc.tree.reduce(lambda t, x: t + np.sum(x), psc.tree.zeros_like(moved), rate)
+    vector, unravel = psc.tree.ravel(moved)
+    length = psc.tree.dot(layer, moved) + psc.tree.norm(slope) * psc.tree.size(layer)
+    again: Layer = unravel(vector * 2)
+    return again, length + total + psc.tree.leaves(again)[0].sum() + moved.w.sum()
+
+
+@psc.kernel
 def persistent(scale: Scale, many: PMap[str, f32["n"]], row: PVector[f32["n"]]) -> f32["n"]:
     return scale.factor * many["a"] + row[0]
 

@@ -149,3 +149,76 @@ class NotATree(Diagnostic, code="PSC503"):
     def help(self) -> str | None:
         """What holds arrays in its place."""
         return self.rewrite or None
+
+
+class TreesDiffer(Diagnostic, code="PSC509"):
+    """Trees whose arrays are taken together differ in structure.
+
+    `psc.tree.map` of several trees gives the function one array of each, so all have arrays at the
+    same places, in the same tuples and records.  Only where the first has an array, another may
+    have None, which is then given to the function: gradients have None where nothing has one.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    class Layer(psc.Record):
+        w: f32["i o"]
+        b: f32["o"]
+
+
+    @psc.kernel
+    def f(p: Layer, g: tuple[f32["i o"], f32["o"]]) -> Layer:
+        return psc.tree.map(lambda x, y: x - y, p, g)
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    class Layer(psc.Record):
+        w: f32["i o"]
+        b: f32["o"]
+
+
+    @psc.kernel
+    def f(p: Layer, g: tuple[f32["i o"], f32["o"]]) -> Layer:
+        return psc.tree.map(lambda x, y: x - y, p, Layer(*g))
+    ```
+    """
+
+    function: str
+    position: int
+    path: str
+    first: str
+    other: str
+    why: str
+    surplus: bool = False
+    """Whether there is something where the first tree has None."""
+
+    def message(self) -> str:
+        """The function, the place and both."""
+        place = f" at `{self.path}`" if self.path else ""
+        return (
+            f"`{self.function}`: tree {self.position} has {self.other}{place}, "
+            f"where the first has {self.first}"
+        )
+
+    def label(self) -> str:
+        """What differs."""
+        return self.why
+
+    def help(self) -> str | None:
+        """That None may stand in the later trees."""
+        if not self.surplus:
+            return None
+        return (
+            "give the tree with the arrays first: the function is then given None for what "
+            "another has not"
+        )

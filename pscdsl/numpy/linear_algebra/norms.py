@@ -94,7 +94,7 @@ def _vector_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdim
         counted = cast(e.not_equal(x, 0), x.dtype.real)
         return cast(total(counted, axes, keepdims), dtype)
     if order == 2:
-        return cast(_root(_squares(x, axes, keepdims), 0.5), dtype)
+        return cast(root(squares(x, axes, keepdims), 0.5), dtype)
     size: Value = e.absolute(x)
     if math.isinf(order):
         require_elements(x, axes, name)
@@ -102,10 +102,10 @@ def _vector_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdim
     if order == 1:
         return cast(total(size, axes, keepdims), dtype)
     powers = total(arithmetic.power(size, size.builder.literal(order, size.dtype)), axes, keepdims)
-    return cast(_root(powers, 1 / order), dtype)
+    return cast(root(powers, 1 / order), dtype)
 
 
-def _squares(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+def squares(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     """The sum of the squares."""
     if not x.dtype.is_complex:
         return total(e.multiply(x, x), axes, keepdims)
@@ -113,14 +113,14 @@ def _squares(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     return total(e.add(*parts), axes, keepdims)
 
 
-def _root(x: Value, exponent: float) -> Value:
+def root(x: Value, exponent: float) -> Value:
     """A power of a sum; with the gradient 0 where the sum is 0."""
     if exponent < 0:
         return arithmetic.power(x, x.builder.literal(exponent, x.dtype))  # type: ignore[no-any-return]
     nothing = e.equal(x, 0)
     some = where(nothing, filled(x, 1, ()), x)
-    root = e.sqrt(some) if exponent == 0.5 else e.power(some, exponent)
-    return where(nothing, filled(x, 0, ()), root)
+    found = e.sqrt(some) if exponent == 0.5 else e.power(some, exponent)
+    return where(nothing, filled(x, 0, ()), found)
 
 
 def _matrix_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdims: bool) -> Value:

@@ -1,0 +1,98 @@
+"""Functions of trees: tuples, records, maps and vectors that hold arrays, and None.
+
+    moved = psc.tree.map(lambda p, g: p - rate * g, params, gradient)
+
+They mean the same inside kernels, where trees are unrolled while checking, and outside of them, on
+NumPy's arrays and on results of kernels.  Static fields of records belong to the structure; None
+holds nothing.  Trees that are taken together have one structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from pscdsl.arrays import f32
+from pscdsl.tree import outside
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+@overload
+def map(f: Callable[[Any], Any], tree: T, /) -> T: ...  # noqa: A001
+@overload
+def map(f: Callable[[Any, Any], Any], tree: T, other: Any, /) -> T: ...  # noqa: A001
+@overload
+def map(f: Callable[[Any, Any, Any], Any], tree: T, other: Any, third: Any, /) -> T: ...  # noqa: A001
+@overload
+def map(f: Callable[..., Any], tree: T, /, *rest: Any) -> T: ...  # noqa: A001
+def map(f: Callable[..., Any], tree: T, /, *rest: Any) -> T:  # noqa: A001
+    """The tree of `f(x, …)` for each leaf x of `tree` and the leaves of `rest` at its place.
+
+    What `f` returns stands where the leaf stood.  Where `tree` has an array and another tree has
+    None, as gradients do for integers, bools and keys, `f` is given None.
+    """
+    rows = outside.side_by_side("map", (tree, *rest), absent=True)
+    made: T = outside.with_leaves("map", tree, [f(*row) for row in rows])
+    return made
+
+
+def leaves(tree: Any, /) -> tuple[Any, ...]:
+    """The arrays of a tree: items in their order, fields as declared, maps by their keys."""
+    return tuple(outside.flat("leaves", tree).leaves)
+
+
+def reduce(f: Callable[[A, Any], A], tree: Any, initial: A, /) -> A:
+    """`f(f(f(initial, x), y), …)` over the leaves of a tree in order."""
+    value = initial
+    for each in outside.flat("reduce", tree).leaves:
+        value = f(value, each)
+    return value
+
+
+def size(tree: Any, /) -> int:
+    """How many elements all arrays of a tree have."""
+    return sum(np.size(each) for each in outside.flat("size", tree).leaves)
+
+
+def zeros_like(tree: T, /, dtype: Any = None) -> T:
+    """Zeros of the shape of each leaf, in its dtype or the one that is given."""
+    found = outside.flat("zeros_like", tree).leaves
+    zeros = [np.zeros_like(np.asarray(each), dtype=dtype) for each in found]
+    made: T = outside.with_leaves("zeros_like", tree, zeros)
+    return made
+
+
+def dot(a: Any, b: Any, /) -> f32:
+    """The sum of the products of all elements of two trees, those of `a` conjugated.
+
+    Leaves are of shapes [*s] and [*s] and of the same inexact dtype.  Products are summed in the
+    leaf's dtype, in f32 where that has 16 bits, and the result is in the widest of these dtypes.
+    Without leaves it is 0.
+    """
+    pairs = outside.side_by_side("dot", (a, b), shapes=True)
+    arrays = [[outside.accumulating("dot", each) for each in pair] for pair in pairs]
+    found: f32 = outside.summed(np.vdot(x, y) for x, y in arrays)
+    return found
+
+
+def norm(tree: Any, /) -> f32:
+    """The Euclidean norm of all elements of a tree together: the root of the sum of |x|².
+
+    Dtypes are those of `dot`; where it is 0 its gradient is 0.
+    """
+    arrays = [outside.accumulating("norm", each) for each in outside.flat("norm", tree).leaves]
+    found: f32 = np.sqrt(outside.summed(np.vdot(x, x).real for x in arrays))
+    return found
+
+
+def ravel(tree: T, /) -> tuple[f32, Callable[[Any], T]]:
+    """All elements as one vector, and the function that makes such a tree of such a vector.
+
+    The leaves have one dtype.  What is made of a vector has the vector's dtype.
+    """
+    found: tuple[Any, Callable[[Any], T]] = outside.raveled(tree)
+    return found

@@ -1,0 +1,144 @@
+"""Trees of real arrays: how they are taken apart outside of kernels, and what is computed there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pyrsistent
+
+from pscdsl import boundary
+from pscdsl.arrays import Array
+from pscdsl.errors import ArgumentError
+from pscdsl.frontend.annotations import static_fields
+from pscdsl.frontend.loaded import record_class
+from pscdsl.frontend.tree_walks import Flat, Node, flattened, rebuilt, same_shapes, together
+from pscdsl.frontend.tree_ways import record_node
+from pscdsl.narrowing import NDArray, is_pmap, is_precord, is_pvector, is_sequence
+from pscdsl.numpy.shorthand import wide
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.scalars import kind_of
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DEFAULT, F32
+from pscdsl.typing.trees import NONE, MapType, TupleType, VectorType, paths
+
+
+class Outside:
+    """How trees of Python's objects are taken apart."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def array(self, value: Any) -> ArrayType:
+        """The type of an array or number."""
+        if isinstance(value, bool | int | float | complex):
+            return ArrayType(DEFAULT[kind_of(value)])
+        try:
+            if isinstance(value, np.ndarray | np.generic | Array):
+                return boundary.array_type(value)
+            raise boundary.NotAnArgument(f"an object of class {type(value).__qualname__}")
+        except boundary.NotAnArgument as problem:
+            hint = "; use a record or a pyrsistent PMap" if isinstance(value, dict) else ""
+            text = f"psc.tree.{self.name}: a tree of arrays holds {problem}{hint}"
+            raise ArgumentError(text) from None
+
+    def node(self, value: Any) -> Node | None:
+        """What a tuple, list, record, map or vector holds."""
+        if value is None:
+            return Node((), lambda _: NONE, lambda _: None)
+        if isinstance(value, str):
+            return None
+        if is_pmap(value) and not is_precord(value):
+            keys = sorted(value)
+            return Node(
+                [value[key] for key in keys],
+                lambda types: MapType(tuple(zip(map(str, keys), types, strict=True))),
+                lambda items: pyrsistent.pmap(dict(zip(keys, items, strict=True))),
+            )
+        if is_pvector(value):
+            return Node(tuple(value), VectorType, pyrsistent.pvector)
+        if type(value) in (tuple, list) and is_sequence(value):
+            return Node(value, TupleType, type(value))
+        if isinstance(value, bool | int | float | complex | np.ndarray | np.generic | Array):
+            return None
+        cls = record_class(_class_of(value))
+        if cls is None or cls.kind == "namespace":
+            return None
+        read = boundary.reader(cls)
+        fields = {name: read(value, name) for name in cls.field_names()}
+        return record_node(
+            cls, fields, static_fields(cls), lambda items: boundary.construct(cls, items)
+        )
+
+
+def _class_of(value: object) -> type[Any]:
+    return type(value)
+
+
+def flat(name: str, tree: Any) -> Flat:
+    """The leaves of a tree, and its type."""
+    return flattened(Outside(name), tree)
+
+
+def side_by_side(
+    name: str, trees: Iterable[Any], absent: bool = False, shapes: bool = False
+) -> list[tuple[Any, ...]]:
+    """The leaves of trees of one structure, or of one and `shapes`; an ArgumentError if not."""
+    known = [flat(name, each) for each in trees]
+    try:
+        rows = together(f"psc.tree.{name}", known, absent)
+        for other in known[1:] if shapes else ():
+            same_shapes(f"psc.tree.{name}", Assumptions(), known[0].type, other.type)
+        return rows
+    except Failure as failure:
+        finding = failure.diagnostics[0]
+        advice = f"; {finding.advice()}" if finding.advice() else ""
+        raise ArgumentError(f"{finding.message()} ({finding.label()}){advice}") from None
+
+
+def with_leaves(name: str, tree: Any, leaves: Iterable[Any]) -> Any:
+    """The same tree with other leaves."""
+    return rebuilt(Outside(name), tree, iter(leaves))
+
+
+def summed(terms: Iterable[Any]) -> Any:
+    """The sum of scalars in the widest of their dtypes; zero in f32 where there are none."""
+    found = list(terms)
+    return sum(found[1:], found[0]) if found else np.float32(0)
+
+
+def accumulating(name: str, leaf: Any) -> NDArray:
+    """A leaf in the dtype in which sums over it are taken: f32 for 16 bits."""
+    dtype = Outside(name).array(leaf).dtype
+    if not dtype.is_inexact:
+        text = f"psc.tree.{name} is defined on floating or complex arrays, not on {dtype}"
+        raise ArgumentError(text)
+    return np.asarray(leaf, to_numpy(wide(dtype)))
+
+
+def raveled(tree: Any) -> tuple[NDArray, Callable[[Any], Any]]:
+    """All elements as one vector, and the function that makes a tree of such a vector."""
+    name = "ravel"
+    found = flat(name, tree)
+    types = [each for _, each in paths(found.type)]
+    for each in types[1:]:
+        if each.dtype is not types[0].dtype:
+            text = f"psc.tree.ravel takes leaves of one dtype, not {types[0]} and {each}"
+            raise ArgumentError(text)
+    dtype = to_numpy(types[0].dtype if types else F32)
+    shapes = [np.shape(each) for each in found.leaves]
+    ends = np.cumsum([0, *map(math.prod, shapes)]).tolist()
+    arrays = [np.asarray(each, dtype).ravel() for each in found.leaves]
+
+    def unravel(vector: Any) -> Any:
+        given = np.asarray(vector)
+        if given.shape != (ends[-1],):
+            raise ArgumentError(f"unravel takes a vector of {ends[-1]}, not one of {given.shape}")
+        pieces = zip(ends, ends[1:], shapes, strict=False)
+        return with_leaves(name, tree, [given[a:b].reshape(shape) for a, b, shape in pieces])
+
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype), unravel
