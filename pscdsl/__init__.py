@@ -63,6 +63,7 @@ from pscdsl.gradient_checks import check_grads
 from pscdsl.hlo import Hlo
 from pscdsl.kernel import Kernel, kernel
 from pscdsl.records import Record
+from pscdsl.solutions import custom_linear_solve, custom_root
 from pscdsl.transformations import (
     checkpoint,
     grad,
@@ -111,6 +112,8 @@ __all__ = [
     "conv",
     "conv_transpose",
     "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "dynamic_slice",
     "dynamic_update",

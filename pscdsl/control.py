@@ -17,7 +17,8 @@ Y = TypeVar("Y")
 Ts = TypeVarTuple("Ts")
 
 
-def _only_in_kernels(name: str) -> NoReturn:
+def only_in_kernels(name: str) -> NoReturn:
+    """Refuse a call outside of kernels."""
     raise TypeError(f"psc.{name} has a meaning only inside a kernel")
 
 
@@ -52,12 +53,12 @@ def scan(
     `length` is needed where there are no `xs`.  With `reverse`, from the last row to the first;
     row i of the result belongs to row i of `xs` either way.
     """
-    _only_in_kernels("scan")
+    only_in_kernels("scan")
 
 
 def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
     """`f(x)` for each x along the leading axis of `xs`, results stacked."""
-    _only_in_kernels("map")
+    only_in_kernels("map")
 
 
 def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, axis: int = 0) -> Y:
@@ -68,7 +69,7 @@ def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, a
     given arrays of many rows, and most functions of these work for rows too.  With `reverse`, from
     the last row to the first: `y[i] = fn(y[i+1], x[i])`.
     """
-    _only_in_kernels("associative_scan")
+    only_in_kernels("associative_scan")
 
 
 def map_reduce(
@@ -81,12 +82,12 @@ def map_reduce(
     is the result where there are no rows; without it there must be at least one.  The results of
     all rows are never there at once if they are large.
     """
-    _only_in_kernels("map_reduce")
+    only_in_kernels("map_reduce")
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val: C) -> D:
     """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded)."""
-    _only_in_kernels("fori_loop")
+    only_in_kernels("fori_loop")
 
 
 def while_loop(
@@ -103,7 +104,7 @@ def while_loop(
     once more: 1 saves everything; by default everything if that is little, else the square root
     of `max_steps`.
     """
-    _only_in_kernels("while_loop")
+    only_in_kernels("while_loop")
 
 
 def cond(
@@ -113,12 +114,12 @@ def cond(
     *operands: *Ts,
 ) -> Y:
     """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`; only one of them is run."""
-    _only_in_kernels("cond")
+    only_in_kernels("cond")
 
 
 def switch(index: Any, branches: Sequence[Callable[[*Ts], Y]], *operands: *Ts) -> Y:
     """`branches[index](*operands)`; the index is clamped to the branches there are."""
-    _only_in_kernels("switch")
+    only_in_kernels("switch")
 
 
 def update(
@@ -131,27 +132,27 @@ def update(
 
     `combine` is "set", "add", "multiply", "minimum" or "maximum".
     """
-    _only_in_kernels("update")
+    only_in_kernels("update")
 
 
 def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
     """The part of `x` of these sizes that begins at `starts`, which are clamped so that it fits."""
-    _only_in_kernels("dynamic_slice")
+    only_in_kernels("dynamic_slice")
 
 
 def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
     """`x` with `update` written at `starts`, which are clamped so that it fits."""
-    _only_in_kernels("dynamic_update")
+    only_in_kernels("dynamic_update")
 
 
 def complex(x: Any, y: Any) -> c64:  # noqa: A001
     """The complex numbers with these real and imaginary parts, which have one dtype."""
-    _only_in_kernels("complex")
+    only_in_kernels("complex")
 
 
 def top_k(x: C, k: int) -> tuple[C, i32]:
     """The k largest values along the last axis, in falling order, and their indices."""
-    _only_in_kernels("top_k")
+    only_in_kernels("top_k")
 
 
 def triangular_solve(
@@ -167,7 +168,7 @@ def triangular_solve(
     a is [*batch n n] and b [n] or [*batch n k]; leading axes broadcast.  With `unit_diagonal` the
     diagonal of a counts as ones, whatever it is.  A zero on it gives infinities and NaN.
     """
-    _only_in_kernels("triangular_solve")
+    only_in_kernels("triangular_solve")
 
 
 def conv(
@@ -179,7 +180,7 @@ def conv(
     groups: int = 1,
 ) -> C:
     """Correlate `x` [N C *spatial] with `kernel` [O C/groups *spatial]: [N O *spatial]."""
-    _only_in_kernels("conv")
+    only_in_kernels("conv")
 
 
 def conv_transpose(
@@ -191,17 +192,17 @@ def conv_transpose(
     groups: int = 1,
 ) -> C:
     """The same with `stride - 1` zeros between the elements of `x`."""
-    _only_in_kernels("conv_transpose")
+    only_in_kernels("conv_transpose")
 
 
 def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
     """The largest value of each window over the spatial axes of `x` [N C *spatial]."""
-    _only_in_kernels("max_pool")
+    only_in_kernels("max_pool")
 
 
 def avg_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
     """The mean of each window over the spatial axes of `x` [N C *spatial]."""
-    _only_in_kernels("avg_pool")
+    only_in_kernels("avg_pool")
 
 
 def reveal_type(value: C) -> C:
@@ -211,4 +212,4 @@ def reveal_type(value: C) -> C:
 
 def scope(name: str) -> AbstractContextManager[None]:
     """Name a part of a kernel."""
-    _only_in_kernels("scope")
+    only_in_kernels("scope")

@@ -19,6 +19,8 @@ from pscdsl.primitives.control import (
     Checkpoint,
     CustomJvp,
     CustomVjp,
+    LinearSolve,
+    Root,
     Scan,
     Switch,
     While,
@@ -176,6 +178,18 @@ def _ruled() -> Iterator[Row]:
         Checkpoint(body, "dots"),
     ):
         yield Row(primitive, operands, {"n": 3}, between(-2, 2))
+    # What solvers know of an equation they capture on their own, which no row can say: the operands
+    # of a law are moved one by one.  So these equations are the same wherever they stand.
+    given = "f32[n], f32[n]"
+    linear = block(given, lambda x, y: [2.0 * x + y, 4.0 * y])
+    solver = block(given, lambda b, c: [(b - c / 4.0) / 2.0, c / 4.0])
+    transposed = block(given, lambda b, c: [b / 2.0, (c - b / 2.0) / 4.0])
+    solve = LinearSolve(linear, solver, (0, 0, 0), transposed)
+    yield Row(solve, array_types(given), {"n": 3}, between(-2, 2))
+    square = block("f32[n]", lambda x: [x * x - 4.0])
+    tangent = block("f32[n], f32[n]", lambda x, y: [y / (2.0 * x)])
+    root = Root(square, block("f32[n]", lambda x: [x * 0.0 + 2.0]), (0, 0, 0), tangent)
+    yield Row(root, array_types("f32[n]"), {"n": 3}, between(1, 3))
     yield Row(StopGradient(), array_types("f32[n]"), {"n": 3})
     yield Row(Lanes(), array_types("bool[n], f32[n m]"), {"n": 3, "m": 2})
 

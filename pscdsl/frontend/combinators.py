@@ -11,6 +11,7 @@ from pscdsl.frontend.branches import cond, switch
 from pscdsl.frontend.loops import fori_loop, map_, scan, while_loop
 from pscdsl.frontend.pytrees import flatten
 from pscdsl.frontend.transformations.gradients import grad, value_and_grad
+from pscdsl.frontend.transformations.implicit import custom_linear_solve, custom_root
 from pscdsl.frontend.transformations.jacobians import hessian, jacfwd, jacrev
 from pscdsl.frontend.transformations.mapping import vmap
 from pscdsl.frontend.transformations.modes import jvp_, linear_transpose, linearize_, vjp
@@ -60,6 +61,8 @@ def register() -> None:
         "stop_gradient": stop_gradient,
         "custom_jvp": make_ruled("custom_jvp"),
         "custom_vjp": make_ruled("custom_vjp"),
+        "custom_linear_solve": custom_linear_solve,
+        "custom_root": custom_root,
         "reveal_type": reveal_type,
         "scope": scope,
     }

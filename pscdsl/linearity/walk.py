@@ -21,6 +21,7 @@ from pscdsl.linearity.places import Fork, Place, Root, When
 from pscdsl.linearity.uses import Ledger, Use
 from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl.primitives.control.custom_derivatives import Ruled
+from pscdsl.primitives.control.implicit import Implicit
 from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.elementwise import Elementwise, Select
@@ -149,6 +150,8 @@ class Walk:
             first, last = primitive.captured[0], sum(primitive.captured)
             given = (*equation.inputs[:first], *equation.inputs[last:])
             self._inline(primitive.body, given, equation.outputs)
+        elif isinstance(primitive, Implicit):
+            self._inline(primitive.solver, primitive.run(equation.inputs), equation.outputs)
         else:
             self.numbers.follow(equation)
             self._plain(equation)

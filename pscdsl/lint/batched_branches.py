@@ -13,6 +13,7 @@ from pscdsl.ir import Block, Equation, Function
 from pscdsl.primitives.contractions import DotGeneral
 from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl.primitives.control.custom_derivatives import Ruled
+from pscdsl.primitives.control.implicit import Implicit
 from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.elementwise import Elementwise
 from pscdsl.primitives.linalg.base import OfMatrices
@@ -112,6 +113,8 @@ class _Rows:
             case Ruled(body=body, captured=captured):
                 own = (*flags[: captured[0]], *flags[sum(captured) :])
                 self.block(facts, body, own)
+            case Implicit(solver=solver) as solution:
+                self.block(facts, solver, tuple(solution.run(flags)))
             case _:
                 pass
         return (True,) * len(equation.outputs)
@@ -199,7 +202,7 @@ def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
             return max((_weight(facts, each) for each in branches), key=lambda x: x.operations)
         case Call(function=function):
             return _weight(function.facts, function.body)
-        case Checkpoint(body=body) | Ruled(body=body):
+        case Checkpoint(body=body) | Ruled(body=body) | Implicit(solver=body):
             return _weight(facts, body)
         case primitive:
             types = tuple([atom.type for atom in equation.inputs])

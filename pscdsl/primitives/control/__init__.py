@@ -8,6 +8,7 @@ from pscdsl.primitives.control.associative_scan import AssociativeScan
 from pscdsl.primitives.control.base import Control, block_cost, same_type, substitute_block
 from pscdsl.primitives.control.call import Call, function_cost
 from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp
+from pscdsl.primitives.control.implicit import Implicit, LinearSolve, Root
 from pscdsl.primitives.control.map_reduce import MapReduce
 from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.control.scan import Scan
@@ -21,7 +22,10 @@ __all__ = [
     "Control",
     "CustomJvp",
     "CustomVjp",
+    "Implicit",
+    "LinearSolve",
     "MapReduce",
+    "Root",
     "Scan",
     "Switch",
     "While",
