@@ -13,7 +13,7 @@ from pscdsl.ir import Block, Function
 from pscdsl.primitives.elementwise import Select
 from pscdsl.primitives.shaping import Broadcast
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size, name
 
@@ -78,14 +78,19 @@ def batch_block(
 
 
 @lru_cache(maxsize=4096)
-def batch_function(function: Function, batched: Mask) -> tuple[Function, str, Mask]:
+def batch_function(
+    function: Function, batched: Mask, may_be_empty: bool = False
+) -> tuple[Function, str, Mask]:
     """A function over a batch, what the batch's size is called in it, and the batched results."""
     called = BATCH
     while called in function.dims:
         called += "_"
-    block, kept = batch_block(function.facts, function.body, batched, name(called))
+    facts = function.facts
+    if may_be_empty:
+        facts = facts.assume(Fact("<=", 0, name(called)))
+    block, kept = batch_block(facts, function.body, batched, name(called))
     made = derived(function, "batch", block)
-    return replace(made, dims=(*made.dims, called)), called, kept
+    return replace(made, dims=(*made.dims, called), facts=facts), called, kept
 
 
 def select_rows(predicate: Value, one: Value, other: Value) -> Value:

@@ -100,5 +100,7 @@ class Call(Control, name="call"):
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        function, called, kept = batch_function(self.function, tuple(batched))
+        facts = operands[0].builder.facts
+        may_be_empty = not facts.proves(Fact("<=", 1, size))
+        function, called, kept = batch_function(self.function, tuple(batched), may_be_empty)
         return Call(function, (*self.sizes, (called, size))).bind(*operands), kept

@@ -1,0 +1,241 @@
+"""Linear Gaussian state-space models: the Kalman filter, the smoother, and what they converge to.
+
+    first state        ~ normal(start_mean, start_covariance)
+    next state         ~ normal(transition @ state, transition_noise)
+    observation        ~ normal(emission @ state, emission_noise)
+
+NaN in place of a number is an observation that is missing, alone or with its whole time.
+Covariances are updated in forms that keep them symmetric and positive (Bucy, Joseph 1968); they
+want more than 16 bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, Key, bool_, i32
+
+
+class Model(psc.Record, dims="s o"):
+    """A model with s numbers as its state and o as an observation; all in the same dtype."""
+
+    transition: Float["s s"]
+    transition_noise: Float["s s"]
+    """The covariance of what is added in each step."""
+    emission: Float["o s"]
+    emission_noise: Float["o o"]
+    """The covariance of what is added to each observation: positive definite."""
+    start_mean: Float["s"]
+    start_covariance: Float["s s"]
+    """Of the state at the first time, before anything is observed."""
+
+
+class Gaussian(psc.Record, dims="s"):
+    """A normal distribution of states."""
+
+    mean: Float["s"]
+    covariance: Float["s s"]
+
+
+class Gaussians(psc.Record, dims="t s"):
+    """A normal distribution of states at each time."""
+
+    mean: Float["t s"]
+    covariance: Float["t s s"]
+
+
+class Filtered(psc.Record, dims="t s"):
+    """What is known of the states as observations come in."""
+
+    mean: Float["t s"]
+    """Given the observations up to each time."""
+    covariance: Float["t s s"]
+    log_densities: Float["t"]
+    """Of the observation at each time, given those before; they sum up to the log-likelihood."""
+
+
+class Steady(psc.Record, dims="s o"):
+    """Where the filter of a model converges to."""
+
+    covariance: Float["s s"]
+    """Of the state, given all observations before."""
+    gain: Float["s o"]
+    """What the difference of an observation from its prediction is multiplied by."""
+    steps: i32
+    """Of doubling; 50 if there is no convergence."""
+
+
+class Trajectory(psc.Record, dims="t s o"):
+    """What was drawn from a model."""
+
+    states: Float["t s"]
+    observations: Float["t o"]
+
+
+@psc.kernel
+def predict(p: Model["s o"], state: Gaussian["s"]) -> Gaussian["s"]:
+    """The state one step later."""
+    covariance = p.transition @ state.covariance @ p.transition.T + p.transition_noise
+    return Gaussian(p.transition @ state.mean, symmetric(covariance))
+
+
+@psc.kernel
+def update(
+    p: Model["s o"], state: Gaussian["s"], observation: Float["o"]
+) -> tuple[Gaussian["s"], Float]:
+    """The state given an observation of it, and the log-density of the observation.
+
+    The covariance is that of the estimate `state + gain * difference` (Joseph's form), which is
+    positive whatever the gain is rounded to.  O(o^3 + o s^2 + s^3) operations.
+    """
+    assert np.finfo(p.start_mean.dtype).bits >= 32
+    emission, noise = emission_of(p, observation)
+    missing = np.isnan(observation)
+    difference = np.where(missing, 0, observation) - emission @ state.mean
+
+    root = np.linalg.cholesky(emission @ state.covariance @ emission.T + noise)
+    scaled = psc.triangular_solve(root, emission @ state.covariance, lower=True)
+    gain = psc.triangular_solve(root, scaled, lower=True, transpose=True).T
+    standard = psc.triangular_solve(root, difference, lower=True)
+
+    rest = np.eye(p.transition.shape[0]) - gain @ emission
+    covariance = rest @ state.covariance @ rest.T + gain @ noise @ gain.T
+    constant = np.where(missing, 0, np.log(2 * np.pi) / 2 + np.log(np.diagonal(root)))
+    log_density = -(standard @ standard) / 2 - constant.sum()
+    return Gaussian(state.mean + gain @ difference, symmetric(covariance)), log_density
+
+
+@psc.kernel
+def emission_of(p: Model["s o"], observation: Float["o"]) -> tuple[Float["o s"], Float["o o"]]:
+    """How an observation depends on the state, and the covariance of its noise.
+
+    Numbers that are missing depend on nothing, and have independent noise of variance 1.
+    """
+    missing = np.isnan(observation)
+    noise = np.where(missing[:, None] | missing, np.eye(missing.shape[0]), p.emission_noise)
+    return np.where(missing[:, None], 0, p.emission), noise
+
+
+@psc.kernel
+def kalman_filter(p: Model["s o"], observations: Float["t o"]) -> Filtered["t s"]:
+    """The states given the observations so far (Kalman 1960)."""
+    assert np.finfo(p.start_mean.dtype).bits >= 32
+
+    def step(
+        ahead: Gaussian["s"], observation: Float["o"]
+    ) -> tuple[Gaussian["s"], tuple[Gaussian["s"], Float]]:
+        state, log_density = update(p, ahead, observation)
+        return predict(p, state), (state, log_density)
+
+    start = Gaussian(p.start_mean, p.start_covariance)
+    _, (states, log_densities) = psc.scan(step, start, observations)
+    return Filtered(states.mean, states.covariance, log_densities)
+
+
+@psc.kernel
+def log_likelihood(p: Model["s o"], observations: Float["t o"]) -> Float:
+    """The log-density of all observations; differentiate it to fit a model."""
+    assert np.finfo(p.start_mean.dtype).bits >= 32
+    return kalman_filter(p, observations).log_densities.sum()
+
+
+@psc.kernel
+def smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t s"]:
+    """The states given all observations (Rauch, Tung, Striebel 1965).
+
+    The covariance of each predicted state is positive definite, as it is if the
+    covariance of the transition noise is.
+    """
+    assert np.finfo(p.start_mean.dtype).bits >= 32
+    found = kalman_filter(p, observations)
+
+    def step(later: Gaussian["s"], filtered: Gaussian["s"]) -> tuple[Gaussian["s"], Gaussian["s"]]:
+        gain = smoother_gain(p, filtered.covariance)
+        mean = filtered.mean + gain @ (later.mean - p.transition @ filtered.mean)
+        rest = np.eye(p.transition.shape[0]) - gain @ p.transition
+        spread = rest @ filtered.covariance @ rest.T
+        covariance = spread + gain @ (later.covariance + p.transition_noise) @ gain.T
+        state = Gaussian(mean, symmetric(covariance))
+        return state, state
+
+    last = Gaussian(found.mean[-1], found.covariance[-1])
+    _, before = psc.scan(step, last, Gaussian(found.mean[:-1], found.covariance[:-1]), reverse=True)
+    mean = np.concatenate([before.mean, last.mean[None]])
+    covariance = np.concatenate([before.covariance, last.covariance[None]])
+    return Gaussians(mean, covariance)
+
+
+@psc.kernel
+def smoother_gain(p: Model["s o"], covariance: Float["s s"]) -> Float["s s"]:
+    """What a state with this covariance gains from knowing the next one."""
+    assert np.finfo(p.start_mean.dtype).bits >= 32
+    ahead = p.transition @ covariance @ p.transition.T + p.transition_noise
+    root = np.linalg.cholesky(symmetric(ahead))
+    scaled = psc.triangular_solve(root, p.transition @ covariance, lower=True)
+    return psc.triangular_solve(root, scaled, lower=True, transpose=True).T
+
+
+@psc.kernel
+def steady(p: Model["s o"], tolerance: Float = 1e-6) -> Steady["s o"]:
+    """The covariance and the gain of the filter after very many steps.
+
+    The state can be detected from observations.  The discrete algebraic Riccati equation is
+    solved by doubling (Anderson 1978): k steps give what the filter has after 2**k, until they
+    change it by at most `tolerance`, relatively.
+    """
+    assert np.finfo(p.start_mean.dtype).bits >= 32
+    n = p.transition.shape[0]
+    eye = np.eye(n)
+
+    def unfinished(at: tuple[Float["s s"], Float["s s"], Float["s s"], Float, i32]) -> bool_:
+        return at[3] > tolerance
+
+    def step(
+        at: tuple[Float["s s"], Float["s s"], Float["s s"], Float, i32],
+    ) -> tuple[Float["s s"], Float["s s"], Float["s s"], Float, i32]:
+        a, g, h, _, steps = at
+        # w @ a and w @ g, where w is the inverse of 1 + g @ h
+        both = np.linalg.solve(eye + g @ h, np.concatenate([a, g], axis=1))
+        wa, wg = both[:, :n], both[:, n:]
+        more = symmetric(a.T @ h @ wa)
+        following = h + more
+        change = np.abs(more).max() / np.abs(following).max()
+        return a @ wa, symmetric(g + a @ wg @ a.T), following, change, steps + 1
+
+    precision = p.emission.T @ np.linalg.solve(p.emission_noise, p.emission)
+    one = np.ones_like(p.start_mean[0])
+    start = (p.transition.T, symmetric(precision), p.transition_noise, one, np.int32(0))
+    _, _, covariance, _, steps = psc.while_loop(unfinished, step, start, max_steps=50)
+    spread = p.emission @ covariance @ p.emission.T + p.emission_noise
+    gain = np.linalg.solve(spread, p.emission @ covariance).T
+    return Steady(covariance, gain, steps)
+
+
+@psc.kernel
+def sample(p: Model["s o"], key: Key, steps: psc.Static[int]) -> Trajectory["steps s o"]:
+    """States and observations at so many times, at least 1; the noises are positive definite."""
+    assert np.finfo(p.start_mean.dtype).bits >= 32
+    assert steps >= 1
+    first, moves, noises = psc.random.split(key, 3)
+    dtype = p.start_mean.dtype
+    n, o = p.transition.shape[0], p.emission.shape[0]
+    shifts = (
+        psc.random.normal(moves, (steps - 1, n), dtype) @ np.linalg.cholesky(p.transition_noise).T
+    )
+    noise = psc.random.normal(noises, (steps, o), dtype) @ np.linalg.cholesky(p.emission_noise).T
+
+    def step(state: Float["s"], shift: Float["s"]) -> tuple[Float["s"], Float["s"]]:
+        following = p.transition @ state + shift
+        return following, following
+
+    root = np.linalg.cholesky(p.start_covariance)
+    start = p.start_mean + root @ psc.random.normal(first, (n,), dtype)
+    _, rest = psc.scan(step, start, shifts)
+    states = np.concatenate([start[None], rest])
+    return Trajectory(states, states @ p.emission.T + noise)
+
+
+def symmetric(matrix: Float["*batch s s"]) -> Float["*batch s s"]:
+    """The symmetric part of a matrix."""
+    return (matrix + matrix.mT) / 2
