@@ -34,9 +34,6 @@ def fit(
     return model, np.append(likelihoods, log_likelihood(model, text))
 
 
-fit_all = psc.vmap(fit, in_axes=(0, None, None))
-
-
 class Result(NamedTuple):
     """What training achieved."""
 
@@ -100,6 +97,7 @@ def log_likelihood_in_numpy(model: HMM, text: np.ndarray) -> float:
 def run(guesses: int = 8, steps: int = 150) -> Result:
     """Train on the text, from each guess."""
     text = encode(read_text())
+    fit_all = psc.vmap(fit, in_axes=(0, None, None))
     models, found = fit_all(first_guesses(guesses), text, steps)
     likelihoods = np.asarray(found)
     best = int(likelihoods[:, -1].argmax())
