@@ -1,163 +1,56 @@
-"""A typed, purely functional language for array kernels on accelerators."""
+"""A typed, purely functional language for array kernels on accelerators.
+
+`__init__.pyi` lists the public names.  Each is loaded when it is first asked for, so that a program
+that finds its compiled kernels on disk loads no more of the language than it uses.
+"""
 
 from __future__ import annotations
 
-from pscdsl import numpy, random, special, tree
-from pscdsl.arrays import (
-    Array,
-    Bool,
-    Complex,
-    Float,
-    Inexact,
-    Int,
-    Integer,
-    Key,
-    Num,
-    Shaped,
-    Static,
-    UInt,
-    bf16,
-    bool_,
-    c64,
-    c128,
-    f16,
-    f32,
-    f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
-)
-from pscdsl.compile_all import compile_all, stand_in
-from pscdsl.control import (
-    associative_scan,
-    avg_pool,
-    complex,
-    cond,
-    conv,
-    conv_transpose,
-    dynamic_slice,
-    dynamic_update,
-    fori_loop,
-    map,
-    map_reduce,
-    max_pool,
-    reveal_type,
-    scan,
-    scope,
-    switch,
-    top_k,
-    triangular_solve,
-    update,
-    while_loop,
-)
-from pscdsl.custom import UserPrimitive, primitive, register_translation_rule
-from pscdsl.custom_derivatives import custom_jvp, custom_vjp
-from pscdsl.directional import jvp, linear_transpose, linearize, vjp
-from pscdsl.errors import ArgumentError, CheckError
-from pscdsl.gradient_checks import check_grads
-from pscdsl.hlo import Hlo
-from pscdsl.kernel import Kernel, kernel
-from pscdsl.records import Record
-from pscdsl.solutions import custom_linear_solve, custom_root
-from pscdsl.transformations import (
-    checkpoint,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    stop_gradient,
-    value_and_grad,
-    vmap,
-)
-from pscdsl.vouched import PureFunction, pure
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import get_data
+from types import ModuleType
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ArgumentError",
-    "Array",
-    "Bool",
-    "CheckError",
-    "Complex",
-    "Float",
-    "Hlo",
-    "Inexact",
-    "Int",
-    "Integer",
-    "Kernel",
-    "Key",
-    "Num",
-    "PureFunction",
-    "Record",
-    "Shaped",
-    "Static",
-    "UInt",
-    "UserPrimitive",
-    "associative_scan",
-    "avg_pool",
-    "bf16",
-    "bool_",
-    "c64",
-    "c128",
-    "check_grads",
-    "checkpoint",
-    "compile_all",
-    "complex",
-    "cond",
-    "conv",
-    "conv_transpose",
-    "custom_jvp",
-    "custom_linear_solve",
-    "custom_root",
-    "custom_vjp",
-    "dynamic_slice",
-    "dynamic_update",
-    "f16",
-    "f32",
-    "f64",
-    "fori_loop",
-    "grad",
-    "hessian",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "kernel",
-    "linear_transpose",
-    "linearize",
-    "map",
-    "map_reduce",
-    "max_pool",
-    "numpy",
-    "primitive",
-    "pure",
-    "random",
-    "register_translation_rule",
-    "reveal_type",
-    "scan",
-    "scope",
-    "special",
-    "stand_in",
-    "stop_gradient",
-    "switch",
-    "top_k",
-    "tree",
-    "triangular_solve",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "update",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-    "while_loop",
-]
+
+def _listed(text: str) -> Iterator[tuple[str, str]]:
+    """Each public name, and the module that it is from."""
+    home = ""
+    for line in text.splitlines():
+        words = line.rstrip(",").split()
+        if words[:1] == ["from"]:
+            home, words = words[1], words[3:]
+        if words[1:2] == ["as"]:
+            yield words[0], home
+
+
+_HOMES = dict(_listed((get_data(__name__, "__init__.pyi") or b"").decode()))
+__all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+class _Package(ModuleType):
+    """Keeps modules from taking the places of what they define: `pscdsl.kernel`, for one."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not isinstance(value, ModuleType) or _HOMES.get(name, __name__) == __name__:
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if home == __name__:
+        return import_module(f"{__name__}.{name}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

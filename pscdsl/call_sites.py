@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import sys
 import types
-from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pscdsl.frontend.source import Source, runtime_source
-from pscdsl.typing.spans import Span
+if TYPE_CHECKING:
+    from pscdsl.frontend.source import Source
+    from pscdsl.typing.spans import Span
 
 
-@dataclass(frozen=True)
 class CallSite:
     """An instruction of loaded code; two calls from the same place are equal."""
 
-    code: types.CodeType
-    instruction: int
-    namespace: dict[str, Any] = field(compare=False, repr=False)
+    __slots__ = ("code", "instruction", "namespace")
+
+    def __init__(self, code: types.CodeType, instruction: int, namespace: dict[str, Any]) -> None:
+        self.code = code
+        self.instruction = instruction
+        self.namespace = namespace
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallSite) and (self.code, self.instruction) == (
+            other.code,
+            other.instruction,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.code, self.instruction))
 
     def place(self) -> tuple[Source, Span] | None:
         """The text that it stands in and where; None if there is no text."""
+        from pscdsl.frontend.source import runtime_source
+        from pscdsl.typing.spans import Span
+
         source = runtime_source(self.code.co_filename, self.namespace)
         positions = list(self.code.co_positions())[self.instruction // 2]
         line, last, first, end = positions

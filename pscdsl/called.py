@@ -6,16 +6,15 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from pscdsl import boundary
 from pscdsl.errors import ArgumentError, CheckError
-from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DType
-from pscdsl.typing.signatures import Signature, Spec, StaticSpec, walk_paths
-from pscdsl.typing.trees import StaticType, Type, nodes
-from pscdsl.typing.unify import Match, match
 
 if TYPE_CHECKING:
+    from pscdsl import boundary
+    from pscdsl.typing.assumptions import Assumptions
+    from pscdsl.typing.dtypes import DType
+    from pscdsl.typing.signatures import Signature, Spec
+    from pscdsl.typing.trees import Type
+    from pscdsl.typing.unify import Match
     from pscdsl.xla.dispatch import Specialised
 
 P = ParamSpec("P")
@@ -55,6 +54,7 @@ class Called(Generic[P, R]):
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[Any], dict[str, Type]]:
         """The arrays of a call, in the order of the program's parameters, and their types."""
+        from pscdsl import boundary
         from pscdsl.xla.trees import register_class
 
         leaves: list[Any] = []
@@ -85,6 +85,10 @@ class Called(Generic[P, R]):
 
     def matched(self, types: Mapping[str, Type]) -> tuple[Match, dict[str, int]]:
         """How the signature fits these arguments; an ArgumentError names one that does not."""
+        from pscdsl.typing.assumptions import Assumptions
+        from pscdsl.typing.diagnostics import Failure
+        from pscdsl.typing.unify import match
+
         try:
             fit = match(self.signature, types, Assumptions())
         except Failure as failure:
@@ -133,6 +137,7 @@ class Called(Generic[P, R]):
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Finds the compiled program for a call's arguments."""
+        from pscdsl.typing.signatures import StaticSpec
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
 
@@ -150,6 +155,8 @@ class Called(Generic[P, R]):
         )
 
     def _has_inner_statics(self) -> bool:
+        from pscdsl.typing.signatures import StaticSpec, walk_paths
+
         return any(
             isinstance(part, StaticSpec)
             for parameter in self.signature.parameters
@@ -159,6 +166,8 @@ class Called(Generic[P, R]):
 
     def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The static values in the records among the arguments."""
+        from pscdsl.typing.trees import StaticType, nodes
+
         return tuple(
             part
             for tree in self.arguments(args, kwargs)[1].values()

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from pscdsl.elements import ElementType
-from pscdsl.kernel import Compiled, Kernel, Lowered
+from pscdsl.kernel import Kernel
+from pscdsl.lowered import Compiled, Lowered
 from pscdsl.narrowing import is_tuple
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.report.progress import ProgressBar

@@ -52,8 +52,6 @@ from pscdsl.custom_rules import Rules, Statics, missing, registered
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import unflatten
-from pscdsl.frontend.values import StaticFunction
-from pscdsl.meanings import MEANINGS
 from pscdsl.narrowing import is_sequence, is_tuple
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
@@ -286,6 +284,3 @@ def _require_types(function: str, hlo: Hlo, found: Sequence[H], outputs: Types) 
 def make_primitive(here: Any, function: Any) -> Any:
     """`@psc.primitive`."""
     return CustomDefinition(function) if isinstance(function, Closure) else function
-
-
-MEANINGS["pscdsl.primitive"] = StaticFunction("pscdsl.primitive", make_primitive)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from pscdsl.frontend.loaded import abstract
-from pscdsl.frontend.transformations.rules import Kind, RuledFunction
+if TYPE_CHECKING:
+    from pscdsl.frontend.transformations.rules import Kind, RuledFunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,6 +32,9 @@ class Ruled(Generic[P, R]):
 
     def __pscdsl_definition__(self) -> RuledFunction:
         if self._definition is None:
+            from pscdsl.frontend.loaded import abstract
+            from pscdsl.frontend.transformations.rules import RuledFunction
+
             function = abstract(self.function, getattr(self.function, "__name__", "function"))
             self._definition = RuledFunction(
                 self.kind,

@@ -9,13 +9,15 @@ imported.
 from __future__ import annotations
 
 from abc import ABC
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing.dtypes import KEY, U32, DType, Kind, accepts_weak
-from pscdsl.typing.notation import DimSpec, parse_shape
+
+if TYPE_CHECKING:
+    from pscdsl.typing.notation import DimSpec
 
 
 class Array(ABC):  # noqa: B024
@@ -66,6 +68,8 @@ class ElementType(type):
     def dims(self) -> tuple[DimSpec, ...]:
         """The shape; a ShapeSyntaxError if the text is none."""
         if self._dims is None:
+            from pscdsl.typing.notation import parse_shape
+
             self._dims = parse_shape(self.text or "")
         return self._dims
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from pscdsl.custom import Custom
 from pscdsl.errors import CheckError
-from pscdsl.ir import Function, walk
-from pscdsl.recompilation import Reasons, Variant
-from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.signatures import Choice
 
 if TYPE_CHECKING:
+    from pscdsl.ir import Function
+    from pscdsl.recompilation import Reasons
+    from pscdsl.typing.signatures import Choice
     from pscdsl.xla.cache import Answer
-    from pscdsl.xla.compile import Executable
+    from pscdsl.xla.executable import Executable
     from pscdsl.xla.keys import Request
 
-Key: TypeAlias = tuple[Choice, tuple[tuple[str, int], ...], tuple[int, ...]]
+Key: TypeAlias = tuple["Choice", tuple[tuple[str, int], ...], tuple[int, ...]]
 
 
 class CacheInfo(NamedTuple):
@@ -38,12 +36,10 @@ class CacheInfo(NamedTuple):
     """What the misses took, together."""
 
 
-@dataclass
 class _Counts:
-    hits: int = 0
-    misses: int = 0
-    disk_hits: int = 0
-    seconds: float = 0.0
+    def __init__(self) -> None:
+        self.hits = self.misses = self.disk_hits = 0
+        self.seconds = 0.0
 
 
 class Executables:
@@ -54,7 +50,12 @@ class Executables:
         self._locks: dict[Key, RLock] = {}
         self._lock = RLock()
         self._counts = _Counts()
-        self._reasons = Reasons()
+
+    @cached_property
+    def _reasons(self) -> Reasons:
+        from pscdsl.recompilation import Reasons
+
+        return Reasons()
 
     @property
     def info(self) -> CacheInfo:
@@ -90,6 +91,8 @@ class Executables:
     def _make(
         self, program: Function, choice: Choice, sizes: dict[str, int], donate: Sequence[int]
     ) -> Executable:
+        from pscdsl.recompilation import Variant
+
         answer = obtained(program, sizes, donate)
         with self._lock:
             self._count(answer)
@@ -107,17 +110,18 @@ class Executables:
 
 def obtained(program: Function, sizes: Mapping[str, int], donate: Sequence[int] = ()) -> Answer:
     """The executable of a program at these sizes, from disk or compiled."""
-    from pscdsl.xla import cache
+    from pscdsl.xla import cache, kept
     from pscdsl.xla.keys import Request
 
     try:
-        return cache.obtain(Request(program, sizes, donate), cache.opened(), _module)
+        return cache.obtain(Request(program, sizes, donate), kept.opened(), _module)
     except cache.Refused as refusal:
         raise _rejected(program, refusal) from refusal.__cause__
 
 
 def emitted(program: Function, sizes: Mapping[str, int], donate: Sequence[int] = ()) -> Any:
     """The module of a program at these sizes; CheckError where a rule is missing."""
+    from pscdsl.typing.diagnostics import Failure
     from pscdsl.xla.emit import lower_module
 
     try:
@@ -132,6 +136,9 @@ def _module(request: Request) -> Any:
 
 def _rejected(program: Function, error: object) -> Exception:
     """What to say of a module that XLA refuses: whose mistake it is."""
+    from pscdsl.custom import Custom
+    from pscdsl.ir import walk
+
     custom = [each.primitive for each in walk(program.body) if isinstance(each.primitive, Custom)]
     if custom:
         names = ", ".join(sorted({f"`{each.label}`" for each in custom}))

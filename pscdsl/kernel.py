@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from pscdsl import boundary
 from pscdsl.called import Called, admit
-from pscdsl.donation import Donate, donated, named, reused
 from pscdsl.errors import ArgumentError, CheckError
-from pscdsl.executables import CacheInfo, Executables, emitted
-from pscdsl.frontend.check import check_definition, load_definition
-from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.loaded import definition_of, record_class
-from pscdsl.frontend.values import Poisoned
-from pscdsl.ir import Function
-from pscdsl.transforms.simplify import simplify
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
-from pscdsl.typing.dtypes import dtype as dtype_named
-from pscdsl.typing.signatures import Choice, Signature, Spec
-from pscdsl.typing.trees import StaticType
+from pscdsl.executables import Executables
 
+# The language is loaded when a kernel has to be read: one that is found on disk needs none of it.
 if TYPE_CHECKING:
-    from pscdsl.xla.compile import Executable
+    import inspect
+    from pathlib import Path
+
+    from pscdsl import boundary
+    from pscdsl.donation import Donate
+    from pscdsl.executables import CacheInfo
+    from pscdsl.frontend.definitions import Definition
+    from pscdsl.ir import Function
+    from pscdsl.lowered import Compiled, Lowered
+    from pscdsl.typing.diagnostics import Diagnostic
+    from pscdsl.typing.signatures import Choice, Signature, Spec
     from pscdsl.xla.dispatch import Specialised
+    from pscdsl.xla.executable import Executable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,6 +61,9 @@ class Kernel(Called[P, R]):
             function = self._function
             if not isinstance(function, types.FunctionType):
                 raise TypeError("psc.kernel takes a function written in Python")
+            from pscdsl.frontend.loaded import definition_of
+            from pscdsl.typing.diagnostics import Failure
+
             try:
                 self._definition = definition_of(function).donating(self._donate)
             except Failure as failure:
@@ -82,6 +82,8 @@ class Kernel(Called[P, R]):
     @property
     def signature(self) -> Signature:
         """The declared types; its text is what `check` prints."""
+        from pscdsl.typing.diagnostics import Failure
+
         try:
             return self.definition.signature
         except Failure as failure:
@@ -89,9 +91,11 @@ class Kernel(Called[P, R]):
 
     def donating(self, donate: Donate) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of these parameters."""
+        from pscdsl.typing.diagnostics import Failure
+
         made = copy(self)
         made.__dict__.pop("dispatcher", None)
-        made._executables, made._simplified = Executables(), {}
+        made._donate, made._executables, made._simplified = donate, Executables(), {}
         try:
             made._definition = self.definition.donating(donate)
         except Failure as failure:
@@ -100,6 +104,9 @@ class Kernel(Called[P, R]):
 
     def donated(self, choice: Choice, donate: Donate | None = None) -> tuple[int, ...]:
         """The arrays, by their place in the program, that give their memory to results."""
+        from pscdsl.donation import donated, named, reused
+        from pscdsl.typing.diagnostics import Failure
+
         definition = self.definition
         try:
             chosen = definition.donate if donate is None else named(donate)
@@ -117,6 +124,9 @@ class Kernel(Called[P, R]):
 
     def check(self) -> tuple[Diagnostic, ...]:
         """Check for all sizes; returns warnings, raises CheckError where there are errors."""
+        from pscdsl.frontend.check import check_definition
+        from pscdsl.typing.diagnostics import Severity
+
         found, status = check_definition(self.definition)
         if status == "error" or any(each.severity is Severity.ERROR for each in found):
             raise CheckError(found)
@@ -127,9 +137,15 @@ class Kernel(Called[P, R]):
 
         `choices` fix what the signature leaves open: dtypes, ranks, lengths, static values.
         """
-        return self._instance(self._choice(choices))
+        from pscdsl.choices import chosen
+
+        return self._instance(chosen(self.definition, self.signature, choices))
 
     def _instance(self, choice: Choice) -> Function:
+        from pscdsl.frontend.definitions import Excluded
+        from pscdsl.frontend.values import Poisoned
+        from pscdsl.typing.diagnostics import Failure
+
         try:
             return self.definition.instance(choice)
         except Failure as failure:
@@ -144,61 +160,22 @@ class Kernel(Called[P, R]):
         """The typed program without dead and repeated equations."""
         found = self._simplified.get(choice)
         if found is None:
+            from pscdsl.transforms.simplify import simplify
+
             found = self._simplified[choice] = simplify(self._instance(choice))
         return found
-
-    def _choice(self, given: Mapping[str, Any]) -> Choice:
-        """The choice that keywords name; where they leave it open, the first that is admitted."""
-        open_parts = self.signature.open_parts()
-        unknown = given.keys() - open_parts.keys()
-        if unknown:
-            known = ", ".join(open_parts) or "nothing"
-            raise TypeError(f"{self.name} leaves {known} open, not {sorted(unknown)[0]}")
-        choices = self.signature.choices() or [Choice()]
-        for choice in choices:
-            if not self._fits(choice, given):
-                continue
-            try:
-                self.definition.instance(choice)
-            except Excluded:
-                continue
-            except (Failure, Poisoned):
-                pass
-            return choice
-        return self._made(given)
-
-    def _fits(self, choice: Choice, given: Mapping[str, Any]) -> bool:
-        parts: dict[str, Any] = {k: v.name for k, v in choice.dtypes}
-        parts |= dict(choice.ranks) | {f"len({k})": v for k, v in choice.lengths}
-        parts |= {k: v.value for k, v in choice.statics}
-        parts |= {f"{k} is None": not v for k, v in choice.given}
-        return all(parts.get(key) == getattr(value, "name", value) for key, value in given.items())
-
-    def _made(self, given: Mapping[str, Any]) -> Choice:
-        kinds = self.signature.open_parts()
-        missing = kinds.keys() - given.keys()
-        if missing:
-            raise TypeError(f"{self.name}: say what {', '.join(sorted(missing))} is")
-        items = [(key, kinds[key], value) for key, value in given.items()]
-        return Choice(
-            tuple(
-                (k, dtype_named(getattr(v, "name", v))) for k, kind, v in items if kind == "dtype"
-            ),
-            tuple((k, v) for k, kind, v in items if kind == "rank"),
-            tuple((k[len("len(") : -1], v) for k, kind, v in items if kind == "length"),
-            (),
-            tuple((k, StaticType(v)) for k, kind, v in items if kind == "static"),
-            tuple((k.removesuffix(" is None"), not v) for k, kind, v in items if kind == "absence"),
-        )
 
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
         """The StableHLO at these sizes; keywords name sizes, and choices where there are any.
 
         `donate` names other parameters than the kernel does whose memory results may take.
         """
+        from pscdsl.choices import chosen
+        from pscdsl.lowered import Lowered
+
         open_parts = self.signature.open_parts()
         choices = {key: value for key, value in sizes.items() if key in open_parts}
-        choice = self._choice(choices)
+        choice = chosen(self.definition, self.signature, choices)
         program = self.optimised(choice)
         numbers = {key: int(value) for key, value in sizes.items() if key not in open_parts}
         missing = [name for name in program.dims if name not in numbers]
@@ -211,6 +188,8 @@ class Kernel(Called[P, R]):
 
     def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
         """The StableHLO for arguments of a kind: their types count, not what they hold."""
+        from pscdsl.lowered import Lowered
+
         _, types = self.arguments(args, kwargs)
         fit, sizes = self.matched(types)
         program = self.optimised(fit.choice)
@@ -237,13 +216,14 @@ class Kernel(Called[P, R]):
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter, as Python binds them."""
         if self._function is not None:
-            signature = _signature(self._function)
             try:
-                arguments = signature.bind(*args, **kwargs)
+                arguments = _signature(self._function).bind(*args, **kwargs)
             except TypeError as error:
                 raise ArgumentError(f"{self.name}: {error}") from None
             arguments.apply_defaults()
             return arguments.arguments
+        from pscdsl.typing.diagnostics import Failure
+
         try:
             return self.definition.closure.bind(args, kwargs)
         except Failure as failure:
@@ -251,13 +231,18 @@ class Kernel(Called[P, R]):
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
         """What the front end knows of the class of an argument."""
+        from pscdsl.frontend.loaded import record_class
+
         return record_class(cls)
 
     def _gives(self) -> Sequence[str]:
+        from pscdsl.donation import donated
+
         return donated(self.signature, self.definition.donate)
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
         """Find or make the program for arguments of a kind."""
+        from pscdsl import boundary
         from pscdsl.xla.dispatch import Specialised
         from pscdsl.xla.trees import register_class
 
@@ -274,63 +259,9 @@ class Kernel(Called[P, R]):
 
 @functools.lru_cache(maxsize=4096)
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    import inspect
+
     return inspect.signature(function)
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A kernel at given sizes, as StableHLO."""
-
-    kernel: Kernel[Any, Any]
-    choice: Choice
-    program: Function
-    sizes: Mapping[str, int]
-    donate: tuple[int, ...] = ()
-    """The arrays, by their place in the program, that give their memory to results."""
-
-    def text(self) -> str:
-        """The module as text."""
-        from pscdsl.xla.emit import module_text
-
-        return module_text(emitted(self.program, self.sizes, self.donate))
-
-    def compile(self) -> Compiled:
-        """The compiled kernel."""
-        return Compiled(self, self.kernel.executable(self.choice, self.sizes, self.donate))
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A compiled kernel: called with arguments of exactly the sizes it was compiled for."""
-
-    lowered: Lowered
-    executable: Executable
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on the device."""
-        kernel = self.lowered.kernel
-        leaves, types = kernel.arguments(args, kwargs)
-        fit, sizes = kernel.matched(types)
-        if fit.choice != self.lowered.choice or sizes != self.lowered.sizes:
-            raise ArgumentError(
-                f"{kernel.name} was compiled for {dict(self.lowered.sizes)}, called with {sizes}"
-            )
-        tree = self.lowered.program.result
-        assert tree is not None
-        try:
-            arrays = self.executable.run(leaves)
-        except (ValueError, RuntimeError) as error:
-            kernel.explain(error, args, kwargs)
-            raise
-        return boundary.result(tree, iter(arrays))
-
-    def run(self, leaves: Sequence[Any]) -> list[Any]:
-        """Run on the arrays alone, in the order of the program's parameters."""
-        return self.executable.run(leaves)
-
-    def text(self) -> str:
-        """The HLO that XLA optimised the program to."""
-        return self.executable.text()
 
 
 def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
@@ -338,6 +269,9 @@ def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
 
     Raises LookupError if the file has no such kernel, CheckError if it cannot be read.
     """
+    from pscdsl.frontend.check import load_definition
+    from pscdsl.typing.diagnostics import Failure
+
     try:
         return Kernel.from_definition(load_definition(path, name))
     except Failure as failure:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, ParamSpec, TypeVar, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from pscdsl.call_sites import CallSite, call_site
-from pscdsl.custom import UserPrimitive
-from pscdsl.custom_derivatives import Ruled
-from pscdsl.donation import Donate
 from pscdsl.errors import CheckError
-from pscdsl.frontend.definitions import Definition
-from pscdsl.frontend.loaded import abstract
-from pscdsl.frontend.transformations import gradients, jacobians, mapping, saving
-from pscdsl.frontend.transformations.derived import DerivedDefinition, Made
-from pscdsl.frontend.transformations.traced import Transformed
 from pscdsl.kernel import Kernel, kernel
-from pscdsl.typing.diagnostics import Failure
+
+if TYPE_CHECKING:
+    from pscdsl.donation import Donate
+    from pscdsl.frontend.definitions import Definition
+    from pscdsl.frontend.transformations.derived import DerivedDefinition
+    from pscdsl.frontend.transformations.traced import Transformed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,6 +40,9 @@ class DerivedKernel(Kernel[P, R]):
 
     @functools.cached_property
     def _derived(self) -> DerivedDefinition:
+        from pscdsl.frontend.transformations.derived import DerivedDefinition, Made
+        from pscdsl.typing.diagnostics import Failure
+
         base = as_kernel(self._fun, self._transformation)
         try:
             transformed = self._make(base.definition)
@@ -60,6 +61,8 @@ class DerivedKernel(Kernel[P, R]):
 
     @functools.cached_property
     def _transformed(self) -> Transformed:
+        from pscdsl.frontend.loaded import abstract
+
         return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…")))
 
     def donating(self, donate: Donate) -> Kernel[P, R]:
@@ -110,6 +113,9 @@ def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
         return function  # pyright: ignore[reportUnknownVariableType]
     if isinstance(function, types.FunctionType):
         return _Kernels.of(function).get("kernel", lambda: kernel(function))
+    from pscdsl.custom import UserPrimitive
+    from pscdsl.custom_derivatives import Ruled
+
     if isinstance(function, Ruled | UserPrimitive):
         plain: Any = function.function  # pyright: ignore[reportUnknownMemberType]
         if isinstance(plain, Kernel | types.FunctionType):
@@ -132,18 +138,25 @@ def _ruled_kernel(function: Any, plain: Any, name: str) -> Kernel[..., Any]:
 
 def _call_of(function: Any) -> Transformed:
     """A function with rules of its own, as something that can be called."""
+    from pscdsl.frontend.transformations.traced import Transformed
+
     definition = function.__pscdsl_definition__()
     return Transformed(definition.name, definition, definition.apply, called=definition.name)
 
 
-def _derived(
-    fun: Callable[P, Any], name: str, make: Callable[..., Transformed], *options: Any
-) -> Kernel[P, Any]:
-    """The kernel that a transformation makes of a function; the same one at the same place."""
+def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Kernel[P, Any]:
+    """The kernel that a transformation makes of a function; the same one at the same place.
+
+    `where` is the module with the transformation's meaning.
+    """
     if not callable(fun):
         raise TypeError(f"psc.{name} takes a function, not {fun!r}")
     site = call_site(__name__)
-    apply = lambda function: make(None, function, *options)  # noqa: E731  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
+
+    def apply(function: Any) -> Transformed:
+        module = import_module(f"pscdsl.frontend.transformations.{where}")
+        return cast("Transformed", getattr(module, name)(None, function, *options))
+
     key = (name, options, repr(options), site)
     found: Any = _Kernels.of(fun).get(key, lambda: DerivedKernel(fun, name, apply, site))  # pyright: ignore[reportUnknownArgumentType]
     return cast("Kernel[P, Any]", found)
@@ -158,35 +171,35 @@ def grad(
     function returns (value, aux), and this (gradient, aux).  Of a complex argument z = x + iy the
     gradient is df/dx - i df/dy.
     """
-    return _derived(fun, "grad", gradients.grad, argnums, has_aux)
+    return _derived(fun, "grad", "gradients", argnums, has_aux)
 
 
 def value_and_grad(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
     """The value and the gradient: (value, gradient), or ((value, aux), gradient)."""
-    return _derived(fun, "value_and_grad", gradients.value_and_grad, argnums, has_aux)
+    return _derived(fun, "value_and_grad", "gradients", argnums, has_aux)
 
 
 def jacfwd(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
     """All derivatives, by forward mode: arrays of the result's shape, then the argument's."""
-    return _derived(fun, "jacfwd", jacobians.jacfwd, argnums, has_aux)
+    return _derived(fun, "jacfwd", "jacobians", argnums, has_aux)
 
 
 def jacrev(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
     """All derivatives, by reverse mode: arrays of the result's shape, then the argument's."""
-    return _derived(fun, "jacrev", jacobians.jacrev, argnums, has_aux)
+    return _derived(fun, "jacrev", "jacobians", argnums, has_aux)
 
 
 def hessian(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
     """All second derivatives, forward over reverse."""
-    return _derived(fun, "hessian", jacobians.hessian, argnums, has_aux)
+    return _derived(fun, "hessian", "jacobians", argnums, has_aux)
 
 
 def vmap(
@@ -197,7 +210,7 @@ def vmap(
     `in_axes` is the batch's axis in all arguments, or a tuple with an axis, a tree of axes, or
     None (the same for all rows) for each; `out_axes` where it stands in the results.
     """
-    return _derived(fun, "vmap", mapping.vmap, in_axes, out_axes, axis_size)
+    return _derived(fun, "vmap", "mapping", in_axes, out_axes, axis_size)
 
 
 def checkpoint(
@@ -210,7 +223,7 @@ def checkpoint(
     """
     if fun is None:
         return functools.partial(checkpoint, policy=policy)
-    return _derived(fun, "checkpoint", saving.checkpoint, policy)
+    return _derived(fun, "checkpoint", "saving", policy)
 
 
 def stop_gradient(x: R) -> R:

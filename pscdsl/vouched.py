@@ -25,8 +25,7 @@ from pscdsl.frontend.frames import Frame, NoProgram, Session, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import of_values, strong
-from pscdsl.frontend.values import External, StaticFunction, describe, is_traced
-from pscdsl.meanings import MEANINGS
+from pscdsl.frontend.values import External, describe, is_traced
 from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.codes.limits_vouched import (
     Vouched,
@@ -180,6 +179,3 @@ def make_pure(here: Any, function: Any) -> Any:
     if isinstance(function, Closure):
         return VouchedDefinition(function.name, function, None)
     return VouchedDefinition(getattr(function, "name", "function"), None, None)
-
-
-MEANINGS["pscdsl.pure"] = StaticFunction("pscdsl.pure", make_pure)

@@ -21,7 +21,7 @@ from pscdsl.caching.store import SUFFIX, Store
 from pscdsl.forms import VARIABLE
 from pscdsl.kernel import Kernel
 from pscdsl.typing.signatures import Choice
-from pscdsl.xla import boot, cache, conditions
+from pscdsl.xla import boot, cache, conditions, kept
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.cache import obtain
 from pscdsl.xla.client import device
@@ -228,7 +228,7 @@ def test_a_place_that_cannot_be_written_is_no_cache(
 
 def test_dumps_are_made_each_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=/tmp/x")
-    assert cache.opened() is None
+    assert kept.opened() is None
     del folder
 
 

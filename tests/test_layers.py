@@ -93,14 +93,16 @@ ALLOWED: dict[str, set[str]] = {
     "transformations": MIDDLE | {"call_sites", "custom", "custom_derivatives", "errors", "kernel"},
     "directional": MIDDLE | {"boundary", "errors", "executables", "kernel", "transformations"},
     "derived_programs": MIDDLE,
-    "compile_all": MIDDLE | {"kernel"},
+    "compile_all": MIDDLE | {"kernel", "lowered"},
     "gradient_checks": MIDDLE | {"derived_programs", "directional", "errors", "transformations"},
     "errors": MIDDLE,
-    "kernel": MIDDLE | {"boundary", "called", "errors", "executables"},
+    "choices": MIDDLE,
+    "lowered": MIDDLE | {"boundary", "errors", "executables"},
+    "kernel": MIDDLE | {"boundary", "called", "choices", "errors", "executables", "lowered"},
     "tree": MIDDLE | {"boundary", "errors"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
-    "cli": MIDDLE | {"checking", "discover", "executables", "kernel", "pscdsl"},
+    "cli": MIDDLE | {"checking", "discover", "executables", "kernel", "lowered", "pscdsl"},
 }
 
 
@@ -221,8 +223,9 @@ def f(x: f32["n"]) -> f32["n"]:
 
 
 def _loaded(code: str, *arguments: str) -> set[str]:
-    """The top-level packages that are loaded after running some code in a fresh interpreter."""
-    code += "\nimport sys\nprint('loaded', *{name.split('.')[0] for name in sys.modules})"
+    """The packages and our parts that are loaded after running some code in a new interpreter."""
+    code += "\nimport sys\nprint('loaded', *{name.split('.')[0] for name in sys.modules}, "
+    code += "*{'.'.join(n.split('.')[:2]) for n in sys.modules if n.startswith('pscdsl.')})"
     out = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
@@ -235,6 +238,28 @@ def _loaded(code: str, *arguments: str) -> set[str]:
 
 def test_importing_the_package_loads_no_backend() -> None:
     assert not _loaded("import pscdsl") & {"jaxlib", "jax", "rich", "mypy"}
+
+
+READING = {f"pscdsl.{part}" for part in ("frontend", "ir", "primitives", "transforms", "numpy")}
+"""What kernels are read with, which is loaded when one has to be read."""
+
+
+def test_making_kernels_loads_nothing_that_reads_them() -> None:
+    code = "import pscdsl as psc; from pscdsl import f32, value_and_grad, vmap\n"
+    code += "class Layer(psc.Record):\n    w: f32['n']\n"
+    code += "psc.grad(psc.kernel(lambda x: x))"
+    assert not _loaded(code) & (READING | {"pyrsistent"})
+
+
+def test_every_public_name_is_there_whichever_module_was_loaded_first() -> None:
+    code = (
+        "import pscdsl.primitive, pscdsl.kernel, pscdsl.compile_all, types; import pscdsl as psc\n"
+    )
+    code += "kinds = {n: type(getattr(psc, n)) for n in psc.__all__}\n"
+    code += "modules = {n for n in kinds if kinds[n] is types.ModuleType}\n"
+    code += "assert modules == {'numpy', 'random', 'special', 'tree'}, modules\n"
+    code += "assert set(psc.__all__) <= set(dir(psc))"
+    assert _loaded(code)
 
 
 def test_checking_loads_no_backend(tmp_path: Path) -> None:

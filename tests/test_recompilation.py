@@ -10,6 +10,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
+from pscdsl.choices import chosen
 from pscdsl.recompilation import MANY, Reasons, Variant
 from pscdsl.typing.signatures import Choice
 
@@ -54,13 +55,13 @@ def test_what_has_changed_is_named(caplog: pytest.LogCaptureFixture) -> None:
 
 def many(parts: str, caplog: pytest.LogCaptureFixture) -> str:
     """The one warning after many compilations that differ in sizes or static values."""
-    reasons, program = Reasons(), f.optimised(f._choice({"t": 0}))  # pyright: ignore[reportPrivateUsage]
+    reasons, program = Reasons(), f.optimised(chosen(f.definition, f.signature, {"t": 0}))
     with caplog.at_level(logging.WARNING, "pscdsl.compile"):
         for index in range(MANY + 5):
             sizes = {"n": 2, "m": 2, "k": index if parts == "sizes" else 2}
             choice = Choice()
             if parts == "statics":
-                choice = f._choice({"t": index % 5})  # pyright: ignore[reportPrivateUsage]
+                choice = chosen(f.definition, f.signature, {"t": index % 5})
                 sizes["n"] = 2 + index // 5
             reasons.tell(Variant(program, choice, sizes), "compiled", 0.1)
         for _ in range(MANY):
@@ -84,7 +85,7 @@ def test_many_static_values_are_warned_of(caplog: pytest.LogCaptureFixture) -> N
 
 def test_what_is_found_on_disk_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
     reasons = Reasons()
-    program = f.optimised(f._choice({"t": 0}))  # pyright: ignore[reportPrivateUsage]
+    program = f.optimised(chosen(f.definition, f.signature, {"t": 0}))
     with caplog.at_level(logging.INFO, "pscdsl.compile"):
         for index in range(MANY + 5):
             reasons.tell(Variant(program, Choice(), {"n": index}), "disk", 0.1)

@@ -25,8 +25,8 @@ from pscdsl.xla import fast_path, trees
 from pscdsl.xla.arrays import to_numpy as contents
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put
-from pscdsl.xla.compile import Executable, compile_options
 from pscdsl.xla.dispatch import Dispatcher, Specialised
+from pscdsl.xla.executable import Executable, compile_options
 
 ELEMENTS = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "bool": "i1"}
 
@@ -429,7 +429,7 @@ import numpy as np
 from pscdsl.xla import fast_path
 from pscdsl.xla.client import client, devices, put
 from pscdsl.xla.boot import Aval
-from pscdsl.xla.compile import Executable, compile_options
+from pscdsl.xla.executable import Executable, compile_options
 from pscdsl.xla.dispatch import Dispatcher, Specialised
 assert fast_path.fast_path_works()
 {later}

@@ -25,8 +25,9 @@ from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, F32, I32, KEY, DType
 from pscdsl.typing.spans import Span
 from pscdsl.xla.arrays import to_numpy as contents
-from pscdsl.xla.compile import Executable, compile_module, load_executable
+from pscdsl.xla.compile import compile_module
 from pscdsl.xla.emit import lower_module, module_bytecode, module_text
+from pscdsl.xla.executable import Executable, load_executable
 
 N = dims.parse("n")
 VECTOR = ArrayType(F32, (N,))
@@ -315,7 +316,7 @@ LOADING = """
 import sys
 import numpy as np
 from pscdsl.xla.boot import Aval
-from pscdsl.xla.compile import load_executable
+from pscdsl.xla.executable import load_executable
 
 blob = open(sys.argv[1], "rb").read()
 matrix, scalar = Aval((3, 3), np.dtype("f4")), Aval((), np.dtype("i4"))

@@ -26,7 +26,8 @@ from pscdsl.cli.derivatives import add_derivatives, chosen
 from pscdsl.cli.target import add_dims, add_target, dims
 
 if TYPE_CHECKING:
-    from pscdsl.kernel import Kernel, Lowered
+    from pscdsl.kernel import Kernel
+    from pscdsl.lowered import Lowered
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any
 
 from pscdsl.builder import Builder, Value
 from pscdsl.frontend import combinators, python_library
-from pscdsl.frontend.values import External, KnownModule, Marker
+from pscdsl.frontend.values import External, KnownModule, Marker, StaticFunction
 from pscdsl.meanings import MEANINGS
 from pscdsl.numpy.registry import register_all
 from pscdsl.primitives import elementwise as e
@@ -94,6 +94,19 @@ MEANINGS["dataclasses.dataclass"] = Marker("dataclasses.dataclass")
 MEANINGS["dataclasses.field"] = Marker("dataclasses.field")
 for _method in ("property", "staticmethod", "classmethod"):
     MEANINGS[f"builtins.{_method}"] = Marker(f"builtins.{_method}")
+
+
+def _made_in(module: str, function: str) -> StaticFunction:
+    """A decorator whose meaning stands in a module that needs this one."""
+
+    def made(here: Any, decorated: Any) -> Any:
+        return getattr(importlib.import_module(module), f"make_{function}")(here, decorated)
+
+    return StaticFunction(f"pscdsl.{function}", made)
+
+
+MEANINGS["pscdsl.primitive"] = _made_in("pscdsl.custom", "primitive")
+MEANINGS["pscdsl.pure"] = _made_in("pscdsl.vouched", "pure")
 
 
 def known_attribute(module: KnownModule, name: str) -> Any:

@@ -9,28 +9,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from pscdsl.caching import places
 from pscdsl.caching.store import Store
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import KEY
-from pscdsl.xla import conditions, wide
+from pscdsl.xla import wide
 from pscdsl.xla.boot import Aval
-from pscdsl.xla.client import client, devices
-from pscdsl.xla.compile import (
-    Executable,
-    compile_module,
-    compile_options,
-    load_executable,
-    signature,
-)
+from pscdsl.xla.compile import compile_module, signature
 from pscdsl.xla.emit import lower_module
-from pscdsl.xla.keys import NoKey, Request, module_key, program_key, text_key
+from pscdsl.xla.executable import Executable
+from pscdsl.xla.kept import keep, load
+from pscdsl.xla.keys import NoKey, Request, module_key, program_key
 
 Source: TypeAlias = Literal["compiled", "disk"]
 
@@ -50,14 +44,6 @@ class Answer:
     seconds: float
     unkept: str = ""
     """Why it is not on disk now, if it is not."""
-
-
-def opened() -> Store | None:
-    """The store that the environment names; None if nothing is to be kept."""
-    folder = places.folder()
-    if folder is None or conditions.dumps():
-        return None
-    return Store(folder, places.limit())
 
 
 def obtain(
@@ -87,11 +73,11 @@ def obtain(
         key = module_key(module, request)
     except NoKey as reason:
         return answer(_compiled(module, request), "compiled", str(reason))
-    found = _load(store, key, *signature(module))
+    found = load(store, key, *signature(module))
     source: Source = "compiled" if found is None else "disk"
     if found is None:
         found = _compiled(module, request)
-        if not _keep(store, key, found):
+        if not keep(store, key, found):
             return answer(found, source, f"{store.folder} does not take it")
     if short is not None:
         store.put(short, key.encode())
@@ -110,20 +96,6 @@ def _compiled(module: Any, request: Request) -> Executable:
         raise Refused(str(error)) from error
 
 
-def from_text(text: str, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:
-    """The executable of a small module of our own, given as text."""
-    options = compile_options(None, {})
-    store = opened()
-    key = text_key(text, options)
-    found = None if store is None else _load(store, key, inputs, outputs)
-    if found is None:
-        loaded = client().compile_and_load(text, devices(), options)
-        found = Executable(loaded, inputs, outputs)
-        if store is not None:
-            _keep(store, key, found)
-    return found
-
-
 def _led(store: Store, short: str | None, request: Request) -> Executable | None:
     """The executable to which the program's own key leads."""
     key = None if short is None else store.get(short)
@@ -133,30 +105,7 @@ def _led(store: Store, short: str | None, request: Request) -> Executable | None
     inputs, outputs = (
         [_aval(each, request.sizes) for each in types] for types in (body.in_types, body.out_types)
     )
-    return _load(store, key.decode("ascii", "replace"), inputs, outputs)
-
-
-def _load(
-    store: Store, key: str, inputs: Sequence[Aval], outputs: Sequence[Aval]
-) -> Executable | None:
-    code = store.get(key)
-    if code is None:
-        return None
-    try:
-        return load_executable(code, inputs, outputs)
-    except Exception as error:  # whatever jaxlib makes of code that it cannot use
-        log.info("compiled code cannot be loaded, and is removed: %s", error)
-        store.remove(key)
-        return None
-
-
-def _keep(store: Store, key: str, executable: Executable) -> bool:
-    try:
-        code = executable.serialize()
-    except Exception as error:  # a backend that cannot
-        log.debug("compiled code cannot be written down: %s", error)
-        return False
-    return store.put(key, code)
+    return load(store, key.decode("ascii", "replace"), inputs, outputs)
 
 
 def _aval(given: ArrayType, sizes: Mapping[str, int]) -> Aval:

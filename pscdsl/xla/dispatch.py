@@ -17,7 +17,7 @@ import numpy as np
 
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
-from pscdsl.xla.compile import Executable, is_here
+from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
 
 Args: TypeAlias = tuple[Any, ...]

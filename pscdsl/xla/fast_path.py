@@ -13,9 +13,9 @@ import numpy as np
 from pscdsl.xla import boot, trees
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.boot import ArrayImpl, Aval
-from pscdsl.xla.cache import from_text
 from pscdsl.xla.client import copied, put, sharding
-from pscdsl.xla.compile import Executable, transfer
+from pscdsl.xla.executable import Executable, transfer
+from pscdsl.xla.kept import from_text
 
 
 class FastPath(NamedTuple):

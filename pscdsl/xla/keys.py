@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Final
 
 from pscdsl.fingerprint import NoFingerprint, fingerprint
@@ -20,11 +19,10 @@ from pscdsl.forms import switched_off
 from pscdsl.ir import Function
 from pscdsl.xla import boot, conditions, lapack, wide
 from pscdsl.xla import context as c
-from pscdsl.xla.compile import LOOP_BYTES, compile_options
+from pscdsl.xla.compile import LOOP_BYTES
 from pscdsl.xla.emit import module_bytecode
-
-_VERSION: Final = "pscdsl executables 1"
-"""Of the form of the entries; to be raised when they change."""
+from pscdsl.xla.executable import compile_options
+from pscdsl.xla.kept import digest
 
 log: Final = logging.getLogger("pscdsl.compile")
 
@@ -53,7 +51,7 @@ def program_key(request: Request) -> str | None:
         log.debug("`%s` is looked up by its module: it holds %s", request.program.name, reason)
         return None
     sizes = ",".join(f"{name}={request.sizes[name]}" for name in request.program.dims)
-    return _digest("program", *_conditions(request), conditions.emission(), content, sizes)
+    return digest("program", *_conditions(request), conditions.emission(), content, sizes)
 
 
 def module_key(module: Any, request: Request) -> str:
@@ -61,12 +59,7 @@ def module_key(module: Any, request: Request) -> str:
     foreign = sorted({each for each in _routines(module) if not each.startswith(lapack.PREFIX)})
     if foreign:
         raise NoKey(f"it calls {', '.join(foreign)}, which may be elsewhere in another process")
-    return _digest("module", *_conditions(request, module), _without_places(module))
-
-
-def text_key(text: str, options: Any) -> str:
-    """The key of a module that is given as text."""
-    return _digest("text", *conditions.backend(), options.SerializeAsString(), text)
+    return digest("module", *_conditions(request, module), _without_places(module))
 
 
 def _conditions(request: Request, module: Any = None) -> tuple[str | bytes, ...]:
@@ -74,14 +67,6 @@ def _conditions(request: Request, module: Any = None) -> tuple[str | bytes, ...]
     options = compile_options(request.loop_bytes, chosen).SerializeAsString()
     forms = ",".join(sorted(switched_off()))
     return (*conditions.backend(), options, repr(sorted(request.donate)), f"without {forms}")
-
-
-def _digest(*parts: str | bytes) -> str:
-    made = blake2b(_VERSION.encode(), digest_size=32)
-    for part in parts:
-        data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
-        made.update(len(data).to_bytes(8, "little") + data)
-    return made.hexdigest()
 
 
 def _routines(module: Any) -> list[str]:

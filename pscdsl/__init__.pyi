@@ -1,0 +1,113 @@
+"""The public names, each with the module that it comes from; they are listed here alone.
+
+To type checkers this is the package; the package itself reads it, and loads what is asked for.
+"""
+
+from pscdsl import (
+    numpy as numpy,
+    random as random,
+    special as special,
+    tree as tree,
+)
+from pscdsl.arrays import (
+    Array as Array,
+    Bool as Bool,
+    Complex as Complex,
+    Float as Float,
+    Inexact as Inexact,
+    Int as Int,
+    Integer as Integer,
+    Key as Key,
+    Num as Num,
+    Shaped as Shaped,
+    Static as Static,
+    UInt as UInt,
+    bf16 as bf16,
+    bool_ as bool_,
+    c64 as c64,
+    c128 as c128,
+    f16 as f16,
+    f32 as f32,
+    f64 as f64,
+    i8 as i8,
+    i16 as i16,
+    i32 as i32,
+    i64 as i64,
+    u8 as u8,
+    u16 as u16,
+    u32 as u32,
+    u64 as u64,
+)
+from pscdsl.compile_all import (
+    compile_all as compile_all,
+    stand_in as stand_in,
+)
+from pscdsl.control import (
+    associative_scan as associative_scan,
+    avg_pool as avg_pool,
+    complex as complex,
+    cond as cond,
+    conv as conv,
+    conv_transpose as conv_transpose,
+    dynamic_slice as dynamic_slice,
+    dynamic_update as dynamic_update,
+    fori_loop as fori_loop,
+    map as map,
+    map_reduce as map_reduce,
+    max_pool as max_pool,
+    reveal_type as reveal_type,
+    scan as scan,
+    scope as scope,
+    switch as switch,
+    top_k as top_k,
+    triangular_solve as triangular_solve,
+    update as update,
+    while_loop as while_loop,
+)
+from pscdsl.custom import (
+    UserPrimitive as UserPrimitive,
+    primitive as primitive,
+    register_translation_rule as register_translation_rule,
+)
+from pscdsl.custom_derivatives import (
+    custom_jvp as custom_jvp,
+    custom_vjp as custom_vjp,
+)
+from pscdsl.directional import (
+    jvp as jvp,
+    linear_transpose as linear_transpose,
+    linearize as linearize,
+    vjp as vjp,
+)
+from pscdsl.errors import (
+    ArgumentError as ArgumentError,
+    CheckError as CheckError,
+)
+from pscdsl.gradient_checks import check_grads as check_grads
+from pscdsl.hlo import Hlo as Hlo
+from pscdsl.kernel import (
+    Kernel as Kernel,
+    kernel as kernel,
+)
+from pscdsl.records import Record as Record
+from pscdsl.solutions import (
+    custom_linear_solve as custom_linear_solve,
+    custom_root as custom_root,
+)
+from pscdsl.transformations import (
+    checkpoint as checkpoint,
+    grad as grad,
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacrev as jacrev,
+    stop_gradient as stop_gradient,
+    value_and_grad as value_and_grad,
+    vmap as vmap,
+)
+from pscdsl.vouched import (
+    PureFunction as PureFunction,
+    pure as pure,
+)
+
+__all__: list[str]
+__version__: str

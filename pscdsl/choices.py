@@ -1,0 +1,58 @@
+"""What keywords fix of a signature: `kernel.lower(dtype="f32", n=8)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pscdsl.frontend.definitions import Definition, Excluded
+from pscdsl.frontend.values import Poisoned
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import dtype
+from pscdsl.typing.signatures import Choice, Signature
+from pscdsl.typing.trees import StaticType
+
+
+def chosen(definition: Definition, signature: Signature, given: Mapping[str, Any]) -> Choice:
+    """The choice that keywords name; where they leave it open, the first that is admitted."""
+    open_parts = signature.open_parts()
+    unknown = given.keys() - open_parts.keys()
+    if unknown:
+        known = ", ".join(open_parts) or "nothing"
+        raise TypeError(f"{definition.name} leaves {known} open, not {sorted(unknown)[0]}")
+    choices = signature.choices() or [Choice()]
+    for choice in choices:
+        if not _fits(choice, given):
+            continue
+        try:
+            definition.instance(choice)
+        except Excluded:
+            continue
+        except (Failure, Poisoned):
+            pass
+        return choice
+    return _made(definition, signature, given)
+
+
+def _fits(choice: Choice, given: Mapping[str, Any]) -> bool:
+    parts: dict[str, Any] = {k: v.name for k, v in choice.dtypes}
+    parts |= dict(choice.ranks) | {f"len({k})": v for k, v in choice.lengths}
+    parts |= {k: v.value for k, v in choice.statics}
+    parts |= {f"{k} is None": not v for k, v in choice.given}
+    return all(parts.get(key) == getattr(value, "name", value) for key, value in given.items())
+
+
+def _made(definition: Definition, signature: Signature, given: Mapping[str, Any]) -> Choice:
+    kinds = signature.open_parts()
+    missing = kinds.keys() - given.keys()
+    if missing:
+        raise TypeError(f"{definition.name}: say what {', '.join(sorted(missing))} is")
+    items = [(key, kinds[key], value) for key, value in given.items()]
+    return Choice(
+        tuple((k, dtype(getattr(v, "name", v))) for k, kind, v in items if kind == "dtype"),
+        tuple((k, v) for k, kind, v in items if kind == "rank"),
+        tuple((k[len("len(") : -1], v) for k, kind, v in items if kind == "length"),
+        (),
+        tuple((k, StaticType(v)) for k, kind, v in items if kind == "static"),
+        tuple((k.removesuffix(" is None"), not v) for k, kind, v in items if kind == "absence"),
+    )

@@ -1,0 +1,73 @@
+"""Kernels at given sizes: as StableHLO, and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pscdsl import boundary
+from pscdsl.errors import ArgumentError
+from pscdsl.executables import emitted
+from pscdsl.ir import Function
+from pscdsl.typing.signatures import Choice
+
+if TYPE_CHECKING:
+    from pscdsl.kernel import Kernel
+    from pscdsl.xla.executable import Executable
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel at given sizes, as StableHLO."""
+
+    kernel: Kernel[Any, Any]
+    choice: Choice
+    program: Function
+    sizes: Mapping[str, int]
+    donate: tuple[int, ...] = ()
+    """The arrays, by their place in the program, that give their memory to results."""
+
+    def text(self) -> str:
+        """The module as text."""
+        from pscdsl.xla.emit import module_text
+
+        return module_text(emitted(self.program, self.sizes, self.donate))
+
+    def compile(self) -> Compiled:
+        """The compiled kernel."""
+        return Compiled(self, self.kernel.executable(self.choice, self.sizes, self.donate))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled kernel: called with arguments of exactly the sizes it was compiled for."""
+
+    lowered: Lowered
+    executable: Executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on the device."""
+        kernel = self.lowered.kernel
+        leaves, types = kernel.arguments(args, kwargs)
+        fit, sizes = kernel.matched(types)
+        if fit.choice != self.lowered.choice or sizes != self.lowered.sizes:
+            raise ArgumentError(
+                f"{kernel.name} was compiled for {dict(self.lowered.sizes)}, called with {sizes}"
+            )
+        tree = self.lowered.program.result
+        assert tree is not None
+        try:
+            arrays = self.executable.run(leaves)
+        except (ValueError, RuntimeError) as error:
+            kernel.explain(error, args, kwargs)
+            raise
+        return boundary.result(tree, iter(arrays))
+
+    def run(self, leaves: Sequence[Any]) -> list[Any]:
+        """Run on the arrays alone, in the order of the program's parameters."""
+        return self.executable.run(leaves)
+
+    def text(self) -> str:
+        """The HLO that XLA optimised the program to."""
+        return self.executable.text()

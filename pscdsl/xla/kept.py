@@ -1,0 +1,81 @@
+"""Executables in the store on disk: their names, how they get there, and back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+from pscdsl.caching import places
+from pscdsl.caching.store import Store
+from pscdsl.xla import conditions
+from pscdsl.xla.boot import Aval
+from pscdsl.xla.client import client, devices
+from pscdsl.xla.executable import Executable, compile_options, load_executable
+
+_VERSION: Final = "pscdsl executables 1"
+"""Of the form of the entries; to be raised when they change."""
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+def opened() -> Store | None:
+    """The store that the environment names; None if nothing is to be kept."""
+    folder = places.folder()
+    if folder is None or conditions.dumps():
+        return None
+    return Store(folder, places.limit())
+
+
+def digest(*parts: str | bytes) -> str:
+    """The name of an entry: different if any of the parts is."""
+    made = blake2b(_VERSION.encode(), digest_size=32)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
+        made.update(len(data).to_bytes(8, "little") + data)
+    return made.hexdigest()
+
+
+def load(
+    store: Store, key: str, inputs: Sequence[Aval], outputs: Sequence[Aval]
+) -> Executable | None:
+    """The executable under a key; None if there is none that can be used."""
+    code = store.get(key)
+    if code is None:
+        return None
+    try:
+        return load_executable(code, inputs, outputs)
+    except Exception as error:  # whatever jaxlib makes of code that it cannot use
+        log.info("compiled code cannot be loaded, and is removed: %s", error)
+        store.remove(key)
+        return None
+
+
+def keep(store: Store, key: str, executable: Executable) -> bool:
+    """Keep an executable; whether that could be done."""
+    try:
+        code = executable.serialize()
+    except Exception as error:  # a backend that cannot
+        log.debug("compiled code cannot be written down: %s", error)
+        return False
+    return store.put(key, code)
+
+
+def from_text(text: str, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:
+    """The executable of a small module of our own, given as text."""
+    options = compile_options(None, {})
+    store = opened()
+    key = text_key(text, options)
+    found = None if store is None else load(store, key, inputs, outputs)
+    if found is None:
+        loaded = client().compile_and_load(text, devices(), options)
+        found = Executable(loaded, inputs, outputs)
+        if store is not None:
+            keep(store, key, found)
+    return found
+
+
+def text_key(text: str, options: Any) -> str:
+    """The key of a module that is given as text."""
+    return digest("text", *conditions.backend(), options.SerializeAsString(), text)
