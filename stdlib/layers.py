@@ -38,7 +38,9 @@ class Embedding(psc.Record, dims="v d"):
     table: Float["v d"]
 
 
-def dense_layer(key: Key, inputs: int, outputs: int, dtype: Any = np.float32) -> Dense["i o"]:
+def dense_layer(
+    key: Key, inputs: int, outputs: int, dtype: Any = np.float32
+) -> Dense["inputs outputs"]:
     """A dense layer with weights by `glorot_uniform`, and a bias of 0."""
     bias: Any = np.zeros(outputs, dtype)
     return Dense(glorot_uniform(key, (inputs, outputs), dtype), bias)
@@ -46,7 +48,7 @@ def dense_layer(key: Key, inputs: int, outputs: int, dtype: Any = np.float32) ->
 
 def convolution_layer(
     key: Key, inputs: int, outputs: int, window: Sequence[int], dtype: Any = np.float32
-) -> Convolution["o i *window"]:
+) -> Convolution["outputs inputs ..."]:
     """A convolution with weights by `he_normal`, and a bias of 0.
 
     With groups, `inputs` is the channels of one group.
@@ -57,7 +59,7 @@ def convolution_layer(
 
 def embedding_layer(
     key: Key, symbols: int, features: int, dtype: Any = np.float32
-) -> Embedding["v d"]:
+) -> Embedding["symbols features"]:
     """Normal vectors whose squared length is 1 on average."""
     return Embedding(scaled_normal(key, (symbols, features), 1 / features, dtype))
 

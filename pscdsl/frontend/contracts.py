@@ -1,7 +1,8 @@
 """Annotations of inlined helpers: what they say of arrays is checked at each call.
 
 Sizes that a helper names belong to that call: they are bound by its arguments.  Annotations that
-say nothing of arrays (`int`, `Callable`, a class of the user's) are left alone.
+say nothing of arrays (`int`, `Callable`, a class of the user's) are left alone; but a parameter
+that is given a size is the size of this name.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.results import result_problems
 from pscdsl.frontend.source import FunctionNode
 from pscdsl.frontend.values import Poisoned, is_poisoned
+from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Failure, Label
-from pscdsl.typing.dims import variable
+from pscdsl.typing.dims import Dim, Size, names, substitute, variable
 from pscdsl.typing.signatures import (
     ArraySpec,
     Parameter,
@@ -27,7 +29,7 @@ from pscdsl.typing.signatures import (
     walk_paths,
 )
 from pscdsl.typing.spans import Span
-from pscdsl.typing.trees import Type, leaves, substitute_tree
+from pscdsl.typing.trees import Type, map_leaves
 from pscdsl.typing.unify import Match, match
 
 FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
@@ -41,23 +43,25 @@ class Contract:
         self.result_span = result_span
         """Where the result is declared."""
 
-    def arguments(self, here: Builder, names: Mapping[str, Any]) -> Match | None:
+    def arguments(self, here: Builder, given: Mapping[str, Any]) -> Match | None:
         """Check the arguments; how the names of sizes are bound, if they all are."""
         types: dict[str, Type] = {}
         chosen: dict[str, Any] = {}
         for parameter in self.signature.parameters:
-            value = names[parameter.name]
+            value = given[parameter.name]
             if is_poisoned(value):
                 return None
             found = settle(here, parameter.spec, value, self.signature.name, chosen)
             types[parameter.name] = found[1]
         try:
-            return match(self.signature, types, here.facts)
+            fit = match(self.signature, types, here.facts)
         except Failure as failure:
             if any(d.code == "PSC304" for d in failure.diagnostics):
                 return None  # a size that the arguments do not bind: nothing can be compared
             spans = (Label(p.span, "declared here") for p in self.signature.parameters)
             raise failure.labelled(*spans) from None
+        numbers = {n: v for n, v in given.items() if _is_size(v)}
+        return Match(fit.choice, {**numbers, **fit.sizes})
 
     def result(self, here: Builder, fit: Match, value: Any) -> None:
         """Check what is returned."""
@@ -66,12 +70,23 @@ class Contract:
             return
         found = settle(here, spec, value, self.signature.name, {})
         wanted = self.signature.result_type(fit.choice, found[1])
-        unknown = {n for leaf in leaves(wanted) for n in leaf.names() if n not in fit.sizes}
-        sizes = {**fit.sizes, **{name: variable("_") for name in unknown}}
-        declared = substitute_tree(wanted, sizes)
+        declared = map_leaves(wanted, lambda leaf: _known(leaf, fit.sizes))
         problems = result_problems(here.facts, self.signature.name, found[1], declared)
         if problems:
             raise Failure(*problems)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int | Dim) and not isinstance(value, bool)
+
+
+def _known(array: ArrayType, sizes: Mapping[str, Size]) -> ArrayType:
+    """The type with sizes in place of names, and `_` for what contains another name."""
+    shape = tuple(
+        substitute(size, sizes) if names(size) <= sizes.keys() else variable("_")
+        for size in array.shape
+    )
+    return ArrayType(array.dtype, shape)
 
 
 def contract(frame: Frame, node: FunctionNode) -> Contract | None:

@@ -1,0 +1,227 @@
+"""Recurrent networks: a step of a cell, and whole sequences.
+
+A step takes inputs and states with any leading axes, which are a batch.  A sequence has time as its
+first axis, [t *batch i], and its product with the weights of the inputs is one product for all
+times.  Where `present` is false a state stays what it was: so sequences of several lengths are one
+batch, padded at the end.  With `reverse`, time runs backwards; row i of a result belongs to row i
+of the inputs either way.
+
+The gates of a cell are the parts of one matrix: side by side, in the order that its docstring says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, Key, bool_
+from pscdsl.stdlib.activations import sigmoid
+from pscdsl.stdlib.initializers import orthogonal, scaled_uniform
+from pscdsl.stdlib.precision import widened
+
+
+class RNN(psc.Record, dims="i h"):
+    """A simple recurrent network, from i inputs to a state of h numbers."""
+
+    inputs: Float["i h"]
+    state: Float["h h"]
+    bias: Float["h"]
+
+
+class LSTM(psc.Record, dims="i h"):
+    """Long short-term memory: the input, forget, cell and output gates, side by side."""
+
+    inputs: Float["i 4*h"]
+    state: Float["h 4*h"]
+    bias: Float["4*h"]
+
+
+class Memory(psc.Record, dims="*batch h"):
+    """The state of an LSTM."""
+
+    output: Float["*batch h"]
+    cell: Float["*batch h"]
+
+
+class GRU(psc.Record, dims="i h"):
+    """Gated recurrent units: the reset and update gates and the candidate, side by side."""
+
+    inputs: Float["i 3*h"]
+    state: Float["h 3*h"]
+    bias: Float["3*h"]
+    candidate_bias: Float["h"]
+    """Added to what the candidate takes from the state, before the reset gate."""
+
+
+def rnn_layer(key: Key, inputs: int, size: int, dtype: Any = np.float32) -> RNN["inputs size"]:
+    """Parameters of a simple network: `inputs` by Glorot and Bengio, an orthogonal `state`."""
+    return RNN(*_drawn(key, inputs, size, 1, dtype))
+
+
+def lstm_layer(
+    key: Key, inputs: int, size: int, dtype: Any = np.float32, forget_bias: float = 1.0
+) -> LSTM["inputs size"]:
+    """Parameters of an LSTM, each gate by itself like `rnn_layer`.
+
+    The bias of the forget gate keeps memories at first (Jozefowicz, Zaremba, Sutskever 2015).
+    """
+    into, state, bias = _drawn(key, inputs, size, 4, dtype)
+    return LSTM(into, state, psc.update(bias, np.s_[size : 2 * size], forget_bias))
+
+
+def gru_layer(key: Key, inputs: int, size: int, dtype: Any = np.float32) -> GRU["inputs size"]:
+    """Parameters of gated recurrent units, each gate by itself like `rnn_layer`."""
+    into, state, bias = _drawn(key, inputs, size, 3, dtype)
+    return GRU(into, state, bias, np.zeros_like(bias[:size]))
+
+
+@psc.kernel
+def rnn_step(p: RNN["i h"], state: Float["*batch h"], x: Float["*batch i"]) -> Float["*batch h"]:
+    """The new state, `tanh(x @ p.inputs + state @ p.state + p.bias)` (Elman 1990)."""
+    (found,) = _rnn(p, (widened(state),), _from_inputs(p, x))
+    return found.astype(x.dtype)
+
+
+@psc.kernel
+def lstm_step(
+    p: LSTM["i h"], memory: Memory["*batch h"], x: Float["*batch i"]
+) -> Memory["*batch h"]:
+    """The new memory: a share of the old cell and of a new one, and what is let out of it.
+
+    Hochreiter, Schmidhuber 1997, with the forget gate of Gers, Schmidhuber, Cummins 2000.
+    """
+    wide = (widened(memory.output), widened(memory.cell))
+    output, cell = _lstm(p, wide, _from_inputs(p, x))
+    return Memory(output.astype(x.dtype), cell.astype(x.dtype))
+
+
+@psc.kernel
+def gru_step(p: GRU["i h"], state: Float["*batch h"], x: Float["*batch i"]) -> Float["*batch h"]:
+    """The new state: shares of the old one and of a candidate (Cho et al. 2014).
+
+    The reset gate acts on what the candidate takes from the state after its product with the
+    weights, so that a step is one product.
+    """
+    (found,) = _gru(p, (widened(state),), _from_inputs(p, x))
+    return found.astype(x.dtype)
+
+
+@psc.kernel
+def rnn(
+    p: RNN["i h"],
+    state: Float["*batch h"],
+    xs: Float["t *batch i"],
+    present: bool_["t *batch"] | None = None,
+    reverse: psc.Static[bool] = False,
+) -> tuple[Float["*batch h"], Float["t *batch h"]]:
+    """`rnn_step` over a sequence that begins with `state`: the last state, and all states."""
+    (last,), states = _sequence(_rnn, p, (state,), xs, present, reverse)
+    return last, states
+
+
+@psc.kernel
+def lstm(
+    p: LSTM["i h"],
+    memory: Memory["*batch h"],
+    xs: Float["t *batch i"],
+    present: bool_["t *batch"] | None = None,
+    reverse: psc.Static[bool] = False,
+) -> tuple[Memory["*batch h"], Float["t *batch h"]]:
+    """`lstm_step` over a sequence that begins with `memory`: the last memory, and all outputs."""
+    last, outputs = _sequence(_lstm, p, (memory.output, memory.cell), xs, present, reverse)
+    return Memory(*last), outputs
+
+
+@psc.kernel
+def gru(
+    p: GRU["i h"],
+    state: Float["*batch h"],
+    xs: Float["t *batch i"],
+    present: bool_["t *batch"] | None = None,
+    reverse: psc.Static[bool] = False,
+) -> tuple[Float["*batch h"], Float["t *batch h"]]:
+    """`gru_step` over a sequence that begins with `state`: the last state, and all states."""
+    (last,), states = _sequence(_gru, p, (state,), xs, present, reverse)
+    return last, states
+
+
+States = tuple[Any, ...]
+"""What a cell carries, in the dtype for sums; the first of it is its output."""
+
+
+def _sequence(
+    cell: Callable[[Any, States, Any], States],
+    p: Any,
+    start: States,
+    xs: Any,
+    present: Any,
+    reverse: bool,
+) -> tuple[States, Any]:
+    """The last states and all outputs, in the dtype of the inputs."""
+
+    def step(states: States, row: tuple[Any, Any]) -> tuple[States, Any]:
+        from_inputs, here = row
+        found = cell(p, states, from_inputs)
+        if here is not None:
+            pairs = zip(found, states, strict=True)
+            here = here[..., None]
+            found = tuple([_choice(here, new, old) for new, old in pairs])
+        return found, found[0].astype(xs.dtype)
+
+    rows = (_from_inputs(p, xs), present)
+    wide = tuple(widened(each) for each in start)
+    last, outputs = psc.scan(step, wide, rows, reverse=reverse)
+    return tuple(each.astype(xs.dtype) for each in last), outputs
+
+
+def _choice(condition: bool_["..."], new: Float["..."], old: Float["..."]) -> Float["..."]:
+    return np.where(condition, new, old)
+
+
+def _from_inputs(p: Any, x: Any) -> Any:
+    """What the gates take from the inputs."""
+    return widened(x @ p.inputs) + widened(p.bias)
+
+
+def _from_state(p: Any, state: Any) -> Any:
+    """What the gates take from the state."""
+    return widened(state.astype(p.state.dtype) @ p.state)
+
+
+def _rnn(p: Any, states: States, from_inputs: Any) -> States:
+    (state,) = states
+    return (np.tanh(from_inputs + _from_state(p, state)),)
+
+
+def _lstm(p: Any, states: States, from_inputs: Any) -> States:
+    output, cell = states
+    taken, kept, new, shown = np.split(from_inputs + _from_state(p, output), 4, axis=-1)
+    cell = sigmoid(kept) * cell + sigmoid(taken) * np.tanh(new)
+    return sigmoid(shown) * np.tanh(cell), cell
+
+
+def _gru(p: Any, states: States, from_inputs: Any) -> States:
+    (state,) = states
+    size = state.shape[-1]
+    gates = _from_state(p, state)
+    both = sigmoid(from_inputs[..., : 2 * size] + gates[..., : 2 * size])
+    reset, update = np.split(both, 2, axis=-1)
+    recalled = gates[..., 2 * size :] + widened(p.candidate_bias)
+    candidate = np.tanh(from_inputs[..., 2 * size :] + reset * recalled)
+    return (update * state + (1 - update) * candidate,)
+
+
+def _drawn(key: Key, inputs: int, size: int, gates: int, dtype: Any) -> tuple[Any, Any, Any]:
+    """Weights of the inputs and of the state, and a bias of 0, for gates side by side."""
+    first, second = psc.random.split(key)
+    shape = (inputs, gates * size)
+    into = scaled_uniform(first, shape, 2 / (inputs + size), dtype)
+
+    def square(key: Key) -> Any:
+        return orthogonal(key, (size, size), dtype=dtype)
+
+    squares: Any = psc.map(square, psc.random.split(second, gates))
+    return into, np.moveaxis(squares, 0, 1).reshape(size, -1), np.zeros(gates * size, dtype)
