@@ -81,7 +81,7 @@ def parameters(record: Any, i: int, h: int, dtype: Any) -> Any:
     return record(*(numbers(*shape).astype(dtype) for shape in shapes[:fields]))
 
 
-CELLS = {
+CELLS: dict[Any, tuple[Any, Any, Any]] = {
     recurrent.RNN: (recurrent.rnn_step, recurrent.rnn, rnn_in_numpy),
     recurrent.LSTM: (recurrent.lstm_step, recurrent.lstm, lstm_in_numpy),
     recurrent.GRU: (recurrent.gru_step, recurrent.gru, gru_in_numpy),
