@@ -177,7 +177,7 @@ def _sequence(
     return tuple(each.astype(xs.dtype) for each in last), outputs
 
 
-def _choice(condition: bool_["..."], new: Float["..."], old: Float["..."]) -> Float["..."]:
+def _choice(condition: bool_["*c"], new: Float["*s"], old: Float["*s"]) -> Float["*s"]:
     return np.where(condition, new, old)
 
 
