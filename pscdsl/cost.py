@@ -1,8 +1,9 @@
 """What a program costs, as polynomials in its sizes: operations, and bytes of memory.
 
 Operations are floating-point operations as textbooks count them: 2*m*n*k for a product of matrices,
-one for each element of a sum.  Memory is counted as if every equation wrote its result: XLA fuses
-many and needs less, so it is at most this much, beside what its own library calls take.
+one for each element of a sum.  A `while_loop` counts with all the steps that it may take, if it
+has `max_steps`.  Memory is counted as if every equation wrote its result: XLA fuses many and needs
+less, so it is at most this much, beside what its own library calls take.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from functools import lru_cache
 from pscdsl.ir import Atom, Block, Equation, Function, Var, walk
 from pscdsl.primitives.control import Call, While
 from pscdsl.primitives.control.call import function_cost
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.traffic import bytes_of, function_traffic, total_bytes
+from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, maximum, substitute
 from pscdsl.typing.facts import Fact
@@ -27,7 +29,9 @@ class Cost:
     """Of one call of a program."""
 
     flops: Size
-    """Floating-point operations; of each `while_loop` those of one step."""
+    """Floating-point operations; of loops without a bound those of one step."""
+    bytes: Size
+    """That are read and written, if every operation reads its operands and writes its results."""
     arguments: Size
     """Bytes."""
     results: Size
@@ -35,7 +39,7 @@ class Cost:
     peak: Size
     """The most bytes that are in memory at once, arguments and results among them."""
     loops: tuple[Span, ...]
-    """The loops whose number of steps is not known."""
+    """The loops whose number of steps is not known, nor how many there are at most."""
 
     def at(self, sizes: Mapping[str, Size]) -> Cost:
         """The same with numbers in place of sizes."""
@@ -52,26 +56,15 @@ def cost(function: Function) -> Cost:
     facts, body = function.facts, function.body
     return Cost(
         facts.simplify(function_cost(function)),
-        facts.simplify(_total(body.in_types)),
-        facts.simplify(_total(body.out_types)),
-        facts.simplify(_largest(facts, _moments(facts, body))),
+        facts.simplify(function_traffic(function)),
+        facts.simplify(total_bytes(body.in_types)),
+        facts.simplify(total_bytes(body.out_types)),
+        facts.simplify(_largest(facts, moments(facts, body))),
         _loops(function),
     )
 
 
-def bytes_of(array: ArrayType) -> Size:
-    """What the elements of an array take."""
-    return size_of(array.shape) * max(1, array.dtype.bits // 8)
-
-
-def _total(types: Iterable[ArrayType]) -> Size:
-    total: Size = 0
-    for each in types:
-        total = total + bytes_of(each)
-    return total
-
-
-def _moments(facts: Assumptions, block: Block) -> Iterator[Size]:
+def moments(facts: Assumptions, block: Block) -> Iterator[Size]:
     """How much is alive while each equation is computed: what is needed later, and its results."""
     last: dict[Atom, int] = {}
     for place, equation in enumerate(block.equations):
@@ -82,14 +75,14 @@ def _moments(facts: Assumptions, block: Block) -> Iterator[Size]:
     for atom, place in last.items():
         if isinstance(atom, Var):
             dying.setdefault(place, []).append(atom.type)
-    alive = _total(block.in_types)
+    alive = total_bytes(block.in_types)
     yield alive
     for place, equation in enumerate(block.equations):
         made = [var.type for var in equation.outputs]
-        alive = alive + _total(made)
+        alive = alive + total_bytes(made)
         yield alive + _inside(facts, equation)
         unused = [var.type for var in equation.outputs if var not in last]
-        alive = alive - _total((*unused, *dying.get(place, ())))
+        alive = alive - total_bytes((*unused, *dying.get(place, ())))
 
 
 def _inside(facts: Assumptions, equation: Equation) -> Size:
@@ -98,7 +91,7 @@ def _inside(facts: Assumptions, equation: Equation) -> Size:
     if isinstance(primitive, Call):
         function = primitive.function
         inner = substitute(_peak(function), dict(primitive.sizes))
-        return inner - _total([atom.type for atom in (*equation.inputs, *equation.outputs)])
+        return inner - total_bytes([atom.type for atom in (*equation.inputs, *equation.outputs)])
     return _largest(facts, [_beside(facts, equation, each) for each in primitive.blocks()])
 
 
@@ -110,12 +103,12 @@ def _beside(facts: Assumptions, equation: Equation, block: Block) -> Size:
         if there[each]:
             there[each] -= 1
             given = given + bytes_of(each)
-    return _largest(facts, _moments(facts, block)) - given
+    return _largest(facts, moments(facts, block)) - given
 
 
 @lru_cache(maxsize=1024)
 def _peak(function: Function) -> Size:
-    return _largest(function.facts, _moments(function.facts, function.body))
+    return _largest(function.facts, moments(function.facts, function.body))
 
 
 def _largest(facts: Assumptions, sizes: Iterable[Size]) -> Size:
@@ -137,8 +130,9 @@ def _loops(function: Function) -> tuple[Span, ...]:
     """Each once, however often the functions that have them are called."""
     found: dict[Span, None] = {}
     for equation in walk(function.body):
-        if isinstance(equation.primitive, While):
+        primitive = equation.primitive
+        if isinstance(primitive, While) and primitive.bound is None:
             found[equation.span] = None
-        if isinstance(equation.primitive, Call):
-            found.update(dict.fromkeys(_loops(equation.primitive.function)))
+        if isinstance(primitive, Call):
+            found.update(dict.fromkeys(_loops(primitive.function)))
     return tuple(found)

@@ -6,7 +6,7 @@ import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from pscdsl.called import Called, admit
 from pscdsl.errors import ArgumentError, CheckError
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from pscdsl.xla.dispatch import Specialised
     from pscdsl.xla.executable import Executable
 
+Budget: TypeAlias = str | Sequence[str]
+"""Bounds on what a kernel costs, in one text or in several."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -39,10 +42,11 @@ class Kernel(Called[P, R]):
         self,
         function: Callable[P, R] | None,
         definition: Definition | None = None,
-        donate: Donate = (),
+        donate: Donate | None = None,
+        budget: Budget | None = None,
     ):
         self._function = function
-        self._donate = donate
+        self._donate, self._budget = donate, budget
         self._definition = definition
         self._executables = Executables()
         self._simplified: dict[Choice, Function] = {}
@@ -65,7 +69,8 @@ class Kernel(Called[P, R]):
             from pscdsl.typing.diagnostics import Failure
 
             try:
-                self._definition = definition_of(function).donating(self._donate)
+                found = definition_of(function)
+                self._definition = found.with_options(self._donate, self._budget)
             except Failure as failure:
                 raise CheckError(failure.diagnostics) from None
         return self._definition
@@ -89,15 +94,19 @@ class Kernel(Called[P, R]):
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
 
-    def donating(self, donate: Donate) -> Kernel[P, R]:
-        """The same kernel, whose results may take the memory of these parameters."""
+    def with_options(
+        self, donate: Donate | None = None, budget: Budget | None = None
+    ) -> Kernel[P, R]:
+        """The same kernel, whose results may take the memory of parameters, and with a budget."""
         from pscdsl.typing.diagnostics import Failure
 
         made = copy(self)
         made.__dict__.pop("dispatcher", None)
-        made._donate, made._executables, made._simplified = donate, Executables(), {}
+        made._donate = self._donate if donate is None else donate
+        made._budget = self._budget if budget is None else budget
+        made._executables, made._simplified = Executables(), {}
         try:
-            made._definition = self.definition.donating(donate)
+            made._definition = self.definition.with_options(donate, budget)
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
         return made
@@ -279,18 +288,29 @@ def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
 
 
 @overload
-def kernel(function: Callable[P, R], /, *, donate: Donate = ()) -> Kernel[P, R]: ...
+def kernel(
+    function: Callable[P, R], /, *, donate: Donate | None = None, budget: Budget | None = None
+) -> Kernel[P, R]: ...
 @overload
-def kernel(*, donate: Donate = ()) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(function: Callable[..., Any] | None = None, /, *, donate: Donate = ()) -> Any:
+def kernel(
+    *, donate: Donate | None = None, budget: Budget | None = None
+) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    donate: Donate | None = None,
+    budget: Budget | None = None,
+) -> Any:
     """Make a kernel of a pure function with typed array parameters.
 
     `donate` names parameters, by name or position, whose memory results of the same type may take.
     The arrays that were given for them are gone after a call; NumPy arrays are not touched.
+    `budget` bounds what it costs, `"flops <= 2*n*d, peak <= 8*n*d"`: `check` proves it.
     """
     if function is None:
-        return functools.partial(kernel, donate=donate) if donate != () else kernel
+        return functools.partial(kernel, donate=donate, budget=budget)
     if isinstance(function, Kernel):
         known: Kernel[..., Any] = function  # pyright: ignore[reportUnknownVariableType]
-        return known.donating(donate) if donate != () else known
-    return Kernel(function, donate=donate)
+        return known if donate is None is budget else known.with_options(donate, budget)
+    return Kernel(function, donate=donate, budget=budget)

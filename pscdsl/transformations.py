@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from pscdsl.call_sites import CallSite, call_site
 from pscdsl.errors import CheckError
-from pscdsl.kernel import Kernel, kernel
+from pscdsl.kernel import Budget, Kernel, kernel
 
 if TYPE_CHECKING:
     from pscdsl.donation import Donate
@@ -65,9 +65,11 @@ class DerivedKernel(Kernel[P, R]):
 
         return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…")))
 
-    def donating(self, donate: Donate) -> Kernel[P, R]:
+    def with_options(
+        self, donate: Donate | None = None, budget: Budget | None = None
+    ) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of these parameters."""
-        made = super().donating(donate)
+        made = super().with_options(donate, budget)
         made.__dict__["_derived"] = made.__dict__["_definition"]
         return made
 

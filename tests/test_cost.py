@@ -129,3 +129,86 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (found["arguments"], found["results"]) == (4000, 4000)
     assert main(["cost", str(path), "--dims", "k=3"]) == 2
     assert "k" in capsys.readouterr().err
+
+
+@psc.kernel
+def added(x: f32["n m"], y: f32["n m"]) -> f32["n m"]:
+    return x * y + x
+
+
+@psc.kernel
+def summed(x: f32["n m"]) -> f32["n"]:
+    return np.sum(x, axis=1)
+
+
+@psc.kernel
+def largest(x: f32["n m"]) -> f32["m"]:
+    return np.max(x, axis=0)
+
+
+@psc.kernel
+def batches(a: f32["m k n"], b: f32["m n k"]) -> f32["m k k"]:
+    return a @ b
+
+
+@psc.kernel
+def outer(a: f32["n"], b: f32["m"]) -> f32["n m"]:
+    return np.outer(a, b)
+
+
+@psc.kernel
+def affine(w: f32["k k"], h: f32["k"]) -> f32["k"]:
+    return w @ h
+
+
+@psc.kernel
+def repeated(w: f32["k k"], h: f32["k"]) -> f32["k"]:
+    return psc.fori_loop(0, 40, lambda _, h: affine(w, h), h)
+
+
+@psc.kernel
+def limited(a: f64["n"]) -> f64["n"]:
+    return psc.while_loop(lambda x: np.max(x) > 1, lambda x: x / 2, a, max_steps=20)
+
+
+def counted(kernel: Kernel[Any, Any], what: str = "flops") -> float:
+    """What XLA counts in the compiled program."""
+    return kernel.compile(**here(kernel)).executable.cost_analysis()[what]
+
+
+@pytest.mark.parametrize("kernel", [added, batches, outer, affine])
+def test_operations_are_those_that_xla_counts(kernel: Kernel[Any, Any]) -> None:
+    assert cost(simplify(kernel.ir())).at(here(kernel)).flops == counted(kernel)
+
+
+def test_a_reduction_takes_one_operation_for_each_element() -> None:
+    """XLA counts none for the first of each row."""
+    taken = cost(simplify(summed.ir())).at(here(summed)).flops
+    assert taken == SIZES["n"] * SIZES["m"] == counted(summed) + SIZES["n"]
+
+
+def test_a_loop_costs_its_steps_of_which_xla_counts_one() -> None:
+    found = cost(simplify(repeated.ir()))
+    assert found.flops == 40 * cost(affine.ir()).flops
+    assert found.at(here(repeated)).flops == pytest.approx(40 * counted(repeated), rel=1e-3)
+    found = cost(simplify(recurrence.ir())).at(here(recurrence))
+    assert isinstance(found.flops, int)
+    assert found.flops >= SIZES["n"] * counted(affine)
+
+
+def test_a_loop_with_a_bound_counts_with_it() -> None:
+    found = cost(simplify(limited.ir()))
+    assert found.loops == ()
+    assert found.flops == 20 * name("n") + 21 * (name("n") + 3) + 20
+
+
+@pytest.mark.parametrize("kernel", [added, summed, batches, outer, affine, product, products])
+def test_no_more_bytes_are_moved_than_is_said(kernel: Kernel[Any, Any]) -> None:
+    found = cost(simplify(kernel.ir())).at(here(kernel))
+    assert isinstance(found.bytes, int)
+    assert counted(kernel, "bytes accessed") <= found.bytes
+
+
+@pytest.mark.parametrize("kernel", [summed, batches, affine, product, products])
+def test_bytes_of_what_is_not_fused_are_those_that_xla_counts(kernel: Kernel[Any, Any]) -> None:
+    assert cost(simplify(kernel.ir())).at(here(kernel)).bytes == counted(kernel, "bytes accessed")

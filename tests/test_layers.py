@@ -35,10 +35,12 @@ TYPED_PROGRAM = FOUNDATION | {
     "primitive",
     "scalars",
     "show",
+    "traffic",
     "verify",
 }
 PRIMITIVES = TYPED_PROGRAM | {"primitives"}
 MIDDLE = PRIMITIVES | {
+    "budgets",
     "caching",
     "configuration",
     "donation",
@@ -80,6 +82,7 @@ ALLOWED: dict[str, set[str]] = {
     "fingerprint": PRIMITIVES,
     "recompilation": TYPED_PROGRAM,
     "xla": PRIMITIVES | {"caching", "fingerprint"},
+    "budgets": MIDDLE,
     "frontend": MIDDLE,
     "discover": MIDDLE,
     "boundary": TYPED_PROGRAM,

@@ -19,6 +19,7 @@ from pscdsl.typing.facts import Fact, Relation, connected, parse_fact
 from pscdsl.typing.refutation import refuted
 from pscdsl.typing.samples import FactGroup, refuted_by_samples
 from pscdsl.typing.simplification import Simplifier, definitions
+from pscdsl.typing.slack import holds_by_slack
 
 
 class Verdict(Enum):
@@ -149,6 +150,8 @@ class Assumptions:
             relevant = self._relevant_groups(claim.names())
             if refuted_by_samples(claim, relevant):
                 return False
+            if holds_by_slack(claim, self.facts, self.lower_bound):
+                return True
             known = self._known(relevant)
             if not all(map(self._nonzero, claim.divisors())):
                 return refuted(known)

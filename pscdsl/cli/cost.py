@@ -3,7 +3,8 @@
     pscdsl cost model.py:loss --grad --dims n=128
 
 It is counted in the checked program: nothing is run.  Sizes that --dims names become numbers.
-Memory is an upper bound, which XLA stays below by fusing; one step is counted of a `while_loop`.
+Bytes moved, and memory, are upper bounds, which XLA stays below by fusing; of a `while_loop`
+without `max_steps` one step is counted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pscdsl.cli.target import add_dims, add_target, dims, reporting
 if TYPE_CHECKING:
     from pscdsl.cost import Cost
 
-ROWS = ("flops", "arguments", "results", "peak")
+ROWS = ("flops", "bytes", "arguments", "results", "peak")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +63,8 @@ def _text(head: str, cost: Cost) -> str:
     lines = [head]
     for name in ROWS:
         value = getattr(cost, name)
-        lines.append(f"  {name:<10}{_number(value)}{'' if name == 'flops' else ' bytes'}")
+        unit = "" if name in ("flops", "bytes") else " bytes"
+        lines.append(f"  {name:<10}{_number(value)}{unit}")
     lines += [f"  one step is counted of the while_loop at {place}" for place in cost.loops]
     return "\n".join(lines)
 

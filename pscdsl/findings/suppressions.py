@@ -18,7 +18,7 @@ from pscdsl.typing.spans import Span
 OWN = ("PSC920", "PSC921", "PSC922")
 """What is found of the comments themselves: silenced only where it is named."""
 
-_DIRECTIVE = re.compile(r"#\s*psc\s*:\s*(?P<verb>[A-Za-z][\w-]*)\s*(?P<rest>[^#]*)")
+DIRECTIVE = re.compile(r"#\s*psc\s*:\s*(?P<verb>[A-Za-z][\w-]*)\s*(?P<rest>[^#]*)")
 _CODES = re.compile(r"\[(?P<codes>[^\]]*)\](?P<reason>.*)", re.DOTALL)
 _LAYOUT = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE}
 _END = 2**31
@@ -66,11 +66,11 @@ def suppressions(
     """The suppressions of a module, in order; `locate` says where a row of the text is found."""
     if "psc" not in text:
         return ()
-    comments, lines = _comments(text)
+    comments, lines = comments_of(text)
     layout = _Layout(tree, lines, locate)
     found: list[Suppression] = []
     for row, column, comment in comments:
-        for directive in islice(_DIRECTIVE.finditer(comment), _MOST):
+        for directive in islice(DIRECTIVE.finditer(comment), _MOST):
             start = column + directive.start() + 1
             path, line = locate(row)
             span = Span(path, line, start, line, start + len(directive[0].rstrip()))
@@ -80,7 +80,7 @@ def suppressions(
     return tuple(found)
 
 
-def _comments(text: str) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
+def comments_of(text: str) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
     """Row, column and text of each comment of ours; first and last row of each logical line."""
     comments: list[tuple[int, int, str]] = []
     lines: list[tuple[int, int]] = []
@@ -134,6 +134,8 @@ class _Layout:
 def _read(verb: str, rest: str, span: Span) -> Suppression | None:
     """What a comment says, wherever it stands; nothing if it is no suppression at all."""
     rest = rest.strip()
+    if verb == "budget":
+        return None
     if verb not in ("ignore", "ignore-file"):
         alike = get_close_matches(verb.lower(), ("ignore", "ignore-file", "noqa"), 1, 0.75)
         if not alike and not rest.startswith("["):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from pscdsl.budgets.checking import over_budget, stray_comments
 from pscdsl.findings.silencing import Examined, silence, together
 from pscdsl.findings.suppressions import Suppression, suppressions
 from pscdsl.frontend.definitions import Definition, Excluded
@@ -135,8 +136,11 @@ def check_module(module: StaticModule) -> CheckResult:
     kernels: list[KernelReport] = []
     revealed: list[tuple[int, str]] = []
     checked: set[ast.AST] = set()
+    places: list[Span] = []
     for name, definition in find_kernels(module, diagnostics):
         checked.add(definition.closure.node)
+        if (made_at := definition.written_at) is not None:
+            places.append(made_at)
         found, status = check_definition(definition)
         diagnostics.extend(each.replaced(kernel=name) for each in found)
         revealed.extend(definition.revealed)
@@ -149,6 +153,7 @@ def check_module(module: StaticModule) -> CheckResult:
     diagnostics.extend(misused_decorators(module))
     for each in unchecked_kernels(module, checked):
         place = each.place
+        places.append(place)
         diagnostics.append(
             KernelNotChecked(
                 kernel_name=each.name, reason=each.reason, span=place, kernel=each.name
@@ -157,6 +162,7 @@ def check_module(module: StaticModule) -> CheckResult:
         kernels.append(
             KernelReport(each.name, place.path, place.line, place.column, "unchecked", "(…)")
         )
+    diagnostics.extend(stray_comments(module.source, places))
     if diagnostics:
         from pscdsl.frontend.fixes import with_fixes
 
@@ -254,7 +260,9 @@ def _check_choices(
     for choice in choices:
         try:
             definition.instance(choice)
-            findings = definition.warnings(choice)
+            kept = [d.replaced(choice=str(choice)) for d in over_budget(definition, choice)]
+            findings = (*definition.warnings(choice), *kept)
+            status = "error" if kept else status
         except Failure as failure:
             findings = tuple(d.replaced(choice=str(choice)) for d in failure.diagnostics)
             status = "error"

@@ -77,11 +77,14 @@ class Definition:
         self._active: set[Choice] = set()
         self.donate: tuple[object, ...] = ()
         """The parameters whose memory may be reused for results."""
+        self.budget: tuple[object, ...] = ()
+        """Bounds on what it costs, those in comments left out."""
 
-    def donating(self, donate: object) -> Self:
-        """The same kernel, whose results may take the memory of these parameters."""
+    def with_options(self, donate: object = None, budget: object = None) -> Self:
+        """The same kernel, whose results may take the memory of parameters, and its budget."""
         made = copy(self)
-        made.donate = named(donate)
+        made.donate = self.donate if donate is None else named(donate)
+        made.budget = self.budget if budget is None else named(budget)
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
         return made
 
@@ -94,6 +97,11 @@ class Definition:
     def span(self) -> Span:
         """The place of the whole of it."""
         return self.closure.source.span(self.closure.node)
+
+    @property
+    def written_at(self) -> Span | None:
+        """Where the statement that makes it begins, but for its decorators, if that is known."""
+        return self.span
 
     @property
     def head(self) -> Span:

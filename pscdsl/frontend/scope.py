@@ -348,20 +348,23 @@ def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
     }
 
 
-def make_kernel(here: Any, function: Any = None, *, donate: Any = (), **options: Any) -> Any:
-    """`@psc.kernel`, `@psc.kernel(donate="state")`."""
+def make_kernel(
+    here: Any, function: Any = None, *, donate: Any = None, budget: Any = None, **options: Any
+) -> Any:
+    """`@psc.kernel`, `@psc.kernel(donate="state")`, `@psc.kernel(budget="flops <= 2*n")`."""
+    given = {"donate": donate, "budget": budget}
     if function is None and not options:
-        return StaticFunction("pscdsl.kernel", partial(make_kernel, donate=donate))
+        return StaticFunction("pscdsl.kernel", partial(make_kernel, **given))
     if isinstance(function, Transformed) and not options:
         made = function if isinstance(here, Builder) else derived_kernel(function)
-        return made.donating(donate) if isinstance(made, Definition) and donate != () else made
+        return made.with_options(**given) if isinstance(made, Definition) else made
     if options or not isinstance(function, Closure | Definition):
         problem = "takes one function, written in Python"
         raise Failure(BadArguments(function="psc.kernel", problem=problem))
     if isinstance(here, Builder):
         return function  # inside a kernel it is a helper that sees the kernel's values
     kernel = Definition(function) if isinstance(function, Closure) else function
-    return kernel.donating(donate) if donate != () else kernel
+    return kernel if donate is None is budget else kernel.with_options(**given)
 
 
 MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)

@@ -20,6 +20,7 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import Span
 
 if TYPE_CHECKING:
+    from pscdsl.budgets.comments import Comment
     from pscdsl.frontend.contracts import Contract
     from pscdsl.frontend.uses import Uses
 
@@ -40,6 +41,8 @@ class Source:
         """What the annotations of helpers say, by scope and the identity of the function's node."""
         self.uses: Uses | None = None
         """Where names and attributes are used, once it was asked for."""
+        self.budgets: tuple[Comment, ...] | None = None
+        """The comments that are budgets, once they were asked for."""
         self._yields: dict[int, ast.expr | None] = {}
         self._scoping: dict[int, frozenset[str]] = {}
         self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None

@@ -59,6 +59,11 @@ class DerivedDefinition(Definition):
         return super().span if self.made is None else self.made.span
 
     @property
+    def written_at(self) -> Span | None:
+        """The place of the transformation, if that is known."""
+        return None if self.made is None else self.made.span
+
+    @property
     def head(self) -> Span:
         """The place that findings about the transformation itself have."""
         return super().head if self.made is None else self.made.span

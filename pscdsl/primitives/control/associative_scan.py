@@ -10,7 +10,6 @@ import numpy as np
 
 from pscdsl.ir import Block
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
-from pscdsl.primitives.control.base import block_cost
 from pscdsl.primitives.control.blockwise import (
     block_length,
     goes_apart,
@@ -100,8 +99,8 @@ class AssociativeScan(Expanded, name="associative_scan"):
         results = hlo.while_loop(start, lambda now: hlo.compare("LT", now[0], limit), body)
         return results[1 + len(rows) :]
 
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return block_cost(self.combine) * self.length
+    def runs(self) -> tuple[tuple[Block, Size], ...]:
+        return ((self.combine, self.length),)
 
     def block_length(self, facts: Assumptions) -> int | None:
         """How many rows are combined one after the other, as one of many blocks of rows."""

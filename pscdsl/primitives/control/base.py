@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Self, cast
 
 from pscdsl.ir import Atom, Block, Equation, Literal, Var
-from pscdsl.primitive import Primitive
+from pscdsl.primitive import Primitive, Types
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -71,6 +71,16 @@ class Control(Primitive):
             items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
             found.extend(item for item in items if isinstance(item, Block))
         return tuple(found)
+
+    def runs(self) -> tuple[tuple[Block, Size], ...]:
+        """The blocks that it goes through, each with how often; none where one is chosen."""
+        return tuple([(block, 1) for block in self.blocks()])
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        total: Size = 0
+        for block, times in self.runs():
+            total = total + block_cost(block) * times
+        return total
 
     def substitute(self, env: Mapping[str, Size]) -> Self:
         result = super().substitute(env)

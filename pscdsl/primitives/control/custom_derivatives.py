@@ -12,7 +12,7 @@ from pscdsl.interpreters.replay import replay, zeros
 from pscdsl.interpreters.transpose import transpose
 from pscdsl.ir import Block
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
-from pscdsl.primitives.control.base import Control, block_cost, substitute_block
+from pscdsl.primitives.control.base import Control, substitute_block
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control_rules import CapturedByRule, NoForwardMode
@@ -97,9 +97,6 @@ class Ruled(Control):
         return hlo.block(
             self.body, [*operands[: self.captured[0]], *operands[sum(self.captured) :]]
         )
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return block_cost(self.body)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -256,9 +253,6 @@ class BackwardOnly(Control, name="custom_vjp_tangents"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         raise Failure(NoForwardMode(function=self.function))
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return block_cost(self.backward)
 
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]

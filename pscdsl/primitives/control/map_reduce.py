@@ -10,7 +10,6 @@ import numpy as np
 
 from pscdsl.ir import Block
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
-from pscdsl.primitives.control.base import block_cost
 from pscdsl.primitives.control.blockwise import goes_apart, many_at_once
 from pscdsl.primitives.control.expanded import Expanded
 from pscdsl.primitives.control.rows import Fold
@@ -84,8 +83,8 @@ class MapReduce(Expanded, name="map_reduce"):
         concrete, types = self.at_numbers(hlo.sizes, inputs)
         return hlo.block(concrete.program(Assumptions(), types), operands)
 
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return (block_cost(self.body) + block_cost(self.combine)) * self.length
+    def runs(self) -> tuple[tuple[Block, Size], ...]:
+        return (self.body, self.length), (self.combine, self.length)
 
     def program(self, facts: Assumptions, operands: Types) -> Block:
         """Reductions, or loops over the rows, or over the rows of many blocks at once."""

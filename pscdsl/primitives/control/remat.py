@@ -15,7 +15,7 @@ from pscdsl.interpreters.transpose import transpose_block
 from pscdsl.ir import Atom, Block
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.control.base import Control, block_cost
+from pscdsl.primitives.control.base import Control
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -49,9 +49,6 @@ class Checkpoint(Control, name="checkpoint"):
             types = [hlo.type_of(each) for each in operands]
             operands = hlo.op("optimization_barrier", operands, types)
         return hlo.block(self.body, operands)
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return block_cost(self.body)
 
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]

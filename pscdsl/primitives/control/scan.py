@@ -12,7 +12,7 @@ from pscdsl.interpreters.cut import Cut
 from pscdsl.ir import Block
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
-from pscdsl.primitives.control.base import Control, block_cost
+from pscdsl.primitives.control.base import Control
 from pscdsl.primitives.control.loop_factors import with_turned_factors
 from pscdsl.primitives.control.scan_sums import afterwards
 from pscdsl.typing.arrays import ArrayType
@@ -128,8 +128,8 @@ class Scan(Control, name="scan"):
         )
         return results[1:]
 
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return block_cost(self.body) * self.length
+    def runs(self) -> tuple[tuple[Block, Size], ...]:
+        return ((self.body, self.length),)
 
     # Derivatives and batches: see `scan_rules`.
 

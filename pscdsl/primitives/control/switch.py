@@ -63,6 +63,9 @@ class Switch(Control, name="switch"):
         run = [lambda branch=branch: hlo.block(branch, rest) for branch in self.branches]
         return hlo.case(index, run, outputs)
 
+    def runs(self) -> tuple[tuple[Block, Size], ...]:
+        return ()
+
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """The dearest branch."""
         total: Size = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pscdsl.interpreters.cut import Cut
 from pscdsl.ir import Block
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
-from pscdsl.primitives.control.base import Control, block_cost
+from pscdsl.primitives.control.base import Control
 from pscdsl.primitives.control.loop_factors import with_turned_factors
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -66,9 +66,11 @@ class While(Control, name="while"):
             lambda now: hlo.block(body, [*held, *now]),
         )
 
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        """Of one step: how many there will be is not known."""
-        return block_cost(self.cond) + block_cost(self.body)
+    def runs(self) -> tuple[tuple[Block, Size], ...]:
+        """As often as they may be run at most; once if that is not known."""
+        if self.bound is None:
+            return (self.cond, 1), (self.body, 1)
+        return (self.cond, self.bound + 1), (self.body, self.bound)
 
     # Derivatives and batches: see `while_rules`.
 
