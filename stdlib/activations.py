@@ -12,7 +12,6 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import Float
-from pscdsl.stdlib.precision import widened
 
 SELU_ALPHA = 1.6732632423543772
 """Slope of `selu` at large negative arguments, over `SELU_SCALE`."""
@@ -145,14 +144,10 @@ def softmax(x: Float["*batch n"]) -> Float["*batch n"]:
 
     An entry of -inf has probability 0; each row needs a finite one, and none that is +inf.
     """
-    z = widened(x)
-    e = np.exp(z - z.max(axis=-1, keepdims=True))
-    return (e / e.sum(axis=-1, keepdims=True)).astype(x.dtype)
+    return psc.special.softmax(x, axis=-1)
 
 
 @psc.kernel
 def log_softmax(x: Float["*batch n"]) -> Float["*batch n"]:
     """`log(softmax(x))` over the last axis, also where the probability is 0 in this dtype."""
-    z = widened(x)
-    z = z - z.max(axis=-1, keepdims=True)  # first, so that what rows have in common cancels
-    return (z - np.log(np.exp(z).sum(axis=-1, keepdims=True))).astype(x.dtype)
+    return psc.special.log_softmax(x, axis=-1)

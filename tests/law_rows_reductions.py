@@ -8,6 +8,7 @@ from typing import get_args
 
 import numpy as np
 
+from pscdsl.primitives.exponential_sums import LEAST_PLAIN, ExponentialSum, Largest
 from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.recurrences import LinearRecurrence
 from pscdsl.primitives.reductions import (
@@ -18,9 +19,20 @@ from pscdsl.primitives.reductions import (
     Reduction,
     reducible,
 )
+from pscdsl.primitives.shaping import without
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import ALL, DType
-from tests.law_rows import Domain, NDArray, Row, anything, array_types, between, finfo
+from tests.law_rows import (
+    Domain,
+    NDArray,
+    Row,
+    anything,
+    array_types,
+    between,
+    finfo,
+    finite,
+    whole,
+)
 from tests.law_rows_structure import facts
 
 SHAPES: tuple[tuple[str, tuple[int, ...], dict[str, int]], ...] = (
@@ -164,4 +176,28 @@ def _derivatives() -> Iterator[Row]:
                 yield replace(row, primitive=primitive, operands=given, smooth=smooth)
 
 
-ROWS = (*_reductions(), *_long(), *_recurrences(), *_derivatives())
+def _exponentials() -> Iterator[Row]:
+    """Sums of exponentials, of few elements and of many, and what they are shifted by."""
+    for dtype in (dtypes.F32, dtypes.F64):
+        for shape, axes, sizes in SHAPES:
+            known = facts("n >= 0", "m >= 0")
+            (operand,) = array_types(f"{dtype}{shape}")
+            primitive = ExponentialSum(axes)
+            shift = operand.with_shape(without(operand.shape, axes))
+            close = 64 * float(finfo(dtype).eps)
+            row = Row(primitive, (operand, shift), sizes, between(-2, 2), 64, close, facts=known)
+            yield replace(row, signed_zeros=False)
+    for dtype in (dtypes.F16, dtypes.BF16, dtypes.F32, dtypes.F64):
+        for shape, axes, sizes in SHAPES:
+            operands = array_types(f"{dtype}{shape}")
+            known = facts("n >= 0", "m >= 0")
+            yield Row(Largest(axes), operands, sizes, finite, signed_zeros=False, facts=known)
+    many = {"m": 64, "n": LEAST_PLAIN // 64}
+    for domain in (between(-2, 0), between(-90, -10)):  # far above 1, and near
+        operands = array_types("f32[m n], f32[m]")
+        yield Row(ExponentialSum((1,)), operands, many, (domain, whole(0, 0)), 128)
+    operands = array_types("f32[m n], f32[n]")
+    yield Row(ExponentialSum((0,)), operands, {"m": 8, "n": LEAST_PLAIN}, between(-2, 2), 64, 1e-5)
+
+
+ROWS = (*_reductions(), *_long(), *_recurrences(), *_derivatives(), *_exponentials())

@@ -14,6 +14,7 @@ import scipy.special
 
 import pscdsl as psc
 from pscdsl import f32, f64
+from pscdsl.forms import VARIABLE
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.shapes_library import EmptyReduction
 from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange
@@ -79,6 +80,10 @@ def test_what_is_refused() -> None:
     refused(AxisOutOfRange, NAME, np.ones(2), 1)
 
 
+def rows(x: f32["m n"]) -> f32["m"]:
+    return psc.special.logsumexp(x, axis=1)
+
+
 @psc.kernel
 def total(x: f64["m n"], b: f64["m n"]) -> f64:
     rows = psc.special.logsumexp(x, axis=1)
@@ -110,3 +115,34 @@ def test_derivatives_of_softmax() -> None:
     share = scipy.special.softmax(x.astype(np.float64))
     wanted = share * (1 + x - share @ x) + np.array([1, 0, 0]) - share
     np.testing.assert_allclose(np.asarray(psc.grad(shifted)(x)), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_many_rows_of_each_kind(near: bool) -> None:
+    x = normal(64, 1024).astype(np.float32)
+    x[3] *= 100
+    x[5, 7] = 40 if near else 0.5  # a sum that is 1 but for rounding, among others
+    x[8:11, 4] = INF, np.nan, -INF
+    x[12:14] = -INF
+    x[13, 0] = np.nan
+    found = run_compiled_special("logsumexp", x)
+    with np.errstate(all="ignore"):
+        wanted = scipy.special.logsumexp(x.astype(np.float64), axis=1)
+    agree(found, wanted, 2e-7)
+    x[20] = np.where(np.arange(1024) == 7, 0, normal(1024) - 40)
+    terms = np.exp(np.delete(x[20].astype(np.float64), 7))
+    found = run_compiled_special("logsumexp", x)[20]
+    np.testing.assert_allclose(found, terms.sum(), 1e-5)
+
+
+def test_the_plain_sum_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = psc.kernel(rows)
+    assert "stablehlo.case" in kernel.lower(m=64, n=256).text()
+    assert "stablehlo.case" not in kernel.lower(m=8, n=256).text()
+    monkeypatch.setenv(VARIABLE, "plain_exponential_sum")
+    assert "stablehlo.case" not in kernel.lower(m=64, n=256).text()
+
+
+def run_compiled_special(name: str, x: Any) -> Any:
+    """A function along the last axis, compiled."""
+    return build(f"pscdsl.special.{name}", (x,), {"axis": 1}).compiled()

@@ -8,6 +8,7 @@ from pscdsl.ir import Atom, Equation, Literal
 from pscdsl.lint.programs import Program
 from pscdsl.lint.wording import Wording
 from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.control.custom_derivatives import CustomJvp
 from pscdsl.primitives.creation import SizeValue
 from pscdsl.primitives.reductions import Cumulative, Reduce
 from pscdsl.typing.codes.numerics_cancellation import (
@@ -97,6 +98,8 @@ def _of_log(program: Program, wording: Wording, at: Equation) -> Diagnostic | No
         return LogOfSigmoid() if _is_sigmoid(program, inner) else None
     if inner.primitive is e.logistic:
         return LogOfSigmoid()
+    if isinstance(inner.primitive, CustomJvp) and inner.primitive.function == "softmax":
+        return LogOfSoftmax()
     if isinstance(inner.primitive, Reduce) and inner.primitive.kind == "sum":
         power = _power(program, inner.inputs[0])
         if power is None or _guarded(program, power.inputs[0]):

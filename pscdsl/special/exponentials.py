@@ -8,10 +8,11 @@ from typing import Any
 
 from pscdsl.builder import Value, broadcast_to
 from pscdsl.numpy.axes import Axes, normalize_axes
-from pscdsl.numpy.reductions import extremum, reduced_shape, require_elements, total
-from pscdsl.numpy.shorthand import cast, filled, reshaped, where, wide
+from pscdsl.numpy.reductions import extremum, finished, reduced_shape, require_elements, total
+from pscdsl.numpy.shorthand import cast, filled, is_nan, reshaped, where, wide
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.control.own_tangents import Values, with_own_tangents
+from pscdsl.primitives.exponential_sums import ExponentialSum, Largest
 from pscdsl.primitives.stopping import StopGradient
 from pscdsl.special.declaring import floating, of_special
 
@@ -39,13 +40,11 @@ def logsumexp(
         x = where(e.equal(weights, 0), filled(x, -math.inf), x)
     axes = normalize_axes(axis, x.ndim, f"pscdsl.special.{name}")
     require_elements(x, axes, f"pscdsl.special.{name}")
-    largest, shift = _shift(x, axes)
     if weights is None:
-        counts = e.is_finite(largest)
-        result = _log_of_sum(x, largest, shift, counts, axes)
+        result = _log_of_sum(x, axes)
         sign = filled(result, 1.0)
-        result = where(counts, e.add(result, shift), largest)
     else:
+        largest, shift = _shift(x, axes)
         sums = total(e.multiply(weights, e.exp(e.subtract(x, shift))), axes, keepdims=True)
         sign = e.sign(sums)
         # The logarithm of a sum of nothing, which is not used, does not spoil derivatives.
@@ -62,7 +61,7 @@ def logsumexp(
 def softmax(x: Value, axis: Axes = None) -> Value:
     """`exp(x) / sum(exp(x))`: positive numbers that sum to 1."""
     wider, axes = _prepared("softmax", x, axis)
-    _, shift = _shift(wider, axes)
+    shift = finished(_largest(wider, axes), wider.shape, axes, keepdims=True)
 
     def value(size: Value) -> Value:
         terms = e.exp(size)
@@ -82,11 +81,11 @@ def softmax(x: Value, axis: Axes = None) -> Value:
 def log_softmax(x: Value, axis: Axes = None) -> Value:
     """`log(softmax(x))`, also where that is 0, or so near 1 that its logarithm would be 0."""
     wider, axes = _prepared("log_softmax", x, axis)
-    largest, shift = _shift(wider, axes)
-    counts = e.not_equal(largest, -math.inf)
-    logarithm = _log_of_sum(wider, largest, shift, counts, axes)
-    logarithm = e.subtract(e.subtract(wider, shift), logarithm)
-    return cast(logarithm, floating("log_softmax", x).dtype)
+    _, shift, above = _sums(wider, axes)
+    # Rows of nothing but -inf do not spoil derivatives.
+    above = where(e.equal(above, -1), filled(above, 0.0), above)
+    shift, size = (finished(v, wider.shape, axes, keepdims=True) for v in (shift, e.log1p(above)))
+    return cast(e.subtract(e.subtract(wider, shift), size), floating("log_softmax", x).dtype)
 
 
 def _prepared(name: str, x: Value, axis: Axes) -> tuple[Value, tuple[int, ...]]:
@@ -108,23 +107,26 @@ def _shift(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:
     return largest, where(e.is_finite(largest), largest, filled(largest, 0.0))
 
 
-def _log_of_sum(
-    x: Value, largest: Value, shift: Value, counts: Value, axes: tuple[int, ...]
-) -> Value:
-    """The logarithm of the sum of `exp(x - shift)` where it counts: exact also if it is small.
+def _largest(x: Value, axes: tuple[int, ...]) -> Value:
+    """The largest elements along axes, if there is no NaN; constants."""
+    return Largest(axes)(StopGradient()(x))
 
-    A sum that does not count is not used, and does not spoil derivatives.
+
+def _sums(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, Value]:
+    """The largest numbers, what they shift by, and by how much sums of exponentials are above 1.
+
+    A NaN is seen in the sums alone.
     """
+    largest = _largest(x, axes)
+    shift = where(e.is_finite(largest), largest, filled(largest, 0.0))
+    return largest, shift, ExponentialSum(axes)(x, shift)
 
-    def value(terms: Value, top: Value) -> Value:
-        """By how much the sum is above one of the largest terms, which are ones."""
-        others = total(where(top, filled(terms, 0.0), terms), axes, keepdims=True)
-        count = total(cast(top, terms.dtype), axes, keepdims=True)
-        return e.add(others, e.subtract(count, 1))  # type: ignore[no-any-return]
 
-    def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
-        return above_one(*given), total(tangents[0], axes, keepdims=True)
-
-    above_one = partial(with_own_tangents, "above_one", value, rule)
-    above = above_one(e.exp(e.subtract(x, shift)), e.equal(x, largest))
-    return e.log1p(where(counts, above, filled(above, 0.0)))  # type: ignore[no-any-return]
+def _log_of_sum(x: Value, axes: tuple[int, ...]) -> Value:
+    """The logarithm of the sum of exponentials: exact also if it is small."""
+    largest, shift, above = _sums(x, axes)
+    # A sum of infinities, or of nothing, is not used, and does not spoil derivatives.
+    counts = e.is_finite(largest)
+    known = StopGradient()(where(is_nan(above), above, largest))
+    result = e.add(e.log1p(where(counts, above, filled(above, 0.0))), shift)
+    return where(counts, result, known)

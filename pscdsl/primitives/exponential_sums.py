@@ -1,0 +1,167 @@
+"""Sums of exponentials, and the largest numbers, by which they are shifted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pscdsl.forms import form
+from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitives.elementwise import add, exp, multiply, subtract
+from pscdsl.primitives.reductions import Reduce, combinable, combiner, identity
+from pscdsl.primitives.shaping import Broadcast, are_axes, each_batched, without
+from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL
+
+if TYPE_CHECKING:
+    from pscdsl.builder import Value
+
+PLAIN_EXPONENTIAL_SUM = form(
+    "plain_exponential_sum",
+    "Sums of exponentials above one by a sum of all terms, and only where some are near 1 again "
+    "without the largest terms, instead of always without them: 0.5 of the time for rows of a "
+    "million elements, as XLA then does not write the terms out.",
+)
+LEAST_PLAIN = 1 << 14
+"""From so many elements on."""
+LEAST_PLAIN_IN_LOOP = 1 << 16
+"""The same in loops: those that do less in a step have no threads."""
+NEAR_ONE = 1.5
+"""Below this, a sum of exponentials is computed without the ones among them."""
+
+
+@dataclass(frozen=True)
+class Largest(Primitive, name="largest"):
+    """The largest real numbers along axes; where one is NaN, anything.
+
+    For those who see NaN elsewhere: `Reduce` keeps it, and takes more time.
+    """
+
+    axes: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not are_axes(self.axes, x.rank) or not x.dtype.is_float:
+            self.ill_typed(f"the largest of {x} along axes {self.axes}")
+        return (x.with_shape(without(x.shape, self.axes)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        found = np.max(combinable(x), axis=self.axes, initial=-np.inf)
+        return (np.asarray(found).astype(x.dtype),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (given,) = inputs
+        init = hlo.full(identity("maximum", given.dtype), ArrayType(given.dtype))
+        return hlo.reduce(operands, (init,), self.axes, outputs, combiner(hlo, "maximum"))
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        return Reduce("maximum", self.axes).jvp(outputs, primals, tangents)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return (Largest(tuple([axis + 1 for axis in self.axes]))(*operands),), (True,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(inputs[0].shape)
+
+
+@dataclass(frozen=True)
+class ExponentialSum(Primitive, name="exponential_sum"):
+    """`sum(exp(x - shift)) - 1` along axes of x, which shift has not.
+
+    If the shift is the largest along the axes it is accurate also where that is small: the largest
+    terms are ones, and counted.
+    """
+
+    axes: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        x, shift = operands
+        if not are_axes(self.axes, x.rank) or not x.dtype.is_float or x.dtype.bits < 32:
+            self.ill_typed(f"exponential sum of {x} along axes {self.axes}")
+        if shift != x.with_shape(without(x.shape, self.axes)):
+            self.ill_typed(f"{x} shifted by {shift} along axes {self.axes}")
+        return (shift,)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        x, shift = operands
+        shift = np.expand_dims(shift, self.axes)
+        with np.errstate(all="ignore"):
+            top = x == shift
+            terms = np.where(top, 0, np.exp(x - shift))
+            count = np.sum(top, self.axes) - 1
+            return (np.asarray(np.sum(terms, self.axes) + count).astype(x.dtype),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        x, shift = operands
+        (given, _), (output,) = inputs, outputs
+        least = LEAST_PLAIN_IN_LOOP if hlo.in_loop else LEAST_PLAIN
+        if prod(hlo.shape(given.shape)) < least or not hlo.uses(PLAIN_EXPONENTIAL_SUM):
+            return (self._without_ones(hlo, x, shift, given, output),)
+        spread = hlo.broadcast(shift, given, without(range(given.rank), self.axes))
+        terms = hlo.unary("exponential", hlo.binary("subtract", x, spread))
+        sums = self._sum(hlo, terms, output)
+        near = hlo.compare("LT", sums, hlo.full(NEAR_ONE, output))
+        init = hlo.full(False, ArrayType(BOOL))
+        some = range(output.rank)
+        (rare,) = hlo.reduce((near,), (init,), some, (ArrayType(BOOL),), combiner(hlo, "any"))
+        return hlo.case(
+            rare,
+            (
+                lambda: (hlo.binary("subtract", sums, hlo.full(1, output)),),
+                lambda: (self._without_ones(hlo, x, shift, given, output),),
+            ),
+            (output,),
+        )
+
+    def _without_ones(self, hlo: Hlo, x: H, shift: H, given: ArrayType, output: ArrayType) -> H:
+        """The sum of the terms that are not 1, and how many are less one."""
+        spread = hlo.broadcast(shift, given, without(range(given.rank), self.axes))
+        top = hlo.compare("EQ", x, spread)
+        terms = hlo.unary("exponential", hlo.binary("subtract", x, spread))
+        others = self._sum(hlo, hlo.select(top, hlo.full(0, given), terms), output)
+        count = self._sum(hlo, hlo.convert(top, given), output)
+        return hlo.binary("add", others, hlo.binary("subtract", count, hlo.full(1, output)))
+
+    def _sum(self, hlo: Hlo, terms: H, output: ArrayType) -> H:
+        init = hlo.full(0, ArrayType(output.dtype))
+        return hlo.reduce((terms,), (init,), self.axes, (output,), combiner(hlo, "sum"))[0]
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (x, shift), (dx, dshift) = primals, tangents
+        spread = Broadcast(x.shape, without(range(x.ndim), self.axes))
+        terms = exp(subtract(x, spread(shift)))
+        total: Value | None = None
+        if dx is not None:
+            total = Reduce("sum", self.axes)(multiply(terms, dx))
+        if dshift is not None:
+            moved = multiply(-add(outputs[0], 1), dshift)
+            total = moved if total is None else add(total, moved)
+        return (total,)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        x, shift = each_batched(operands, batched, size)
+        return (ExponentialSum(tuple([axis + 1 for axis in self.axes]))(x, shift),), (True,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 6 * size_of(inputs[0].shape)
