@@ -10,27 +10,24 @@ NumPy arrays become traced arrays, also inside lists and tuples; everything else
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-import pscdsl.numpy
 from pscdsl.builder import Program, Value, Weak
 from pscdsl.evaluate import evaluate
 from pscdsl.ir import Function
 from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl.numpy.registry import register_all
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Dim
 
-for _module in pkgutil.iter_modules(pscdsl.numpy.__path__):
-    importlib.import_module(f"pscdsl.numpy.{_module.name}")
+register_all()
 
 
 class S(int):
