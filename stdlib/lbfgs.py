@@ -1,0 +1,163 @@
+"""Minimization with curvature that is learnt from gradients, in little memory.
+
+    found = lbfgs(loss, start)
+
+L-BFGS (Nocedal 1980; Liu, Nocedal 1989): each direction is the gradient times an approximation of
+the inverse of the second derivatives, made of the last few steps and of how gradients changed in
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, bool_, i32
+from pscdsl.stdlib.line_search import either, line_search
+
+
+class Minimum(psc.Record):
+    """What a minimizer found."""
+
+    params: Any
+    value: Float
+    slope: Float
+    """The largest absolute value in the gradient."""
+    steps: i32
+    evaluations: i32
+    """How often the function and its gradient were computed."""
+
+
+class Curvature(psc.Record, dims="m n"):
+    """The last m steps, the oldest first; those that were not made yet are 0."""
+
+    steps: Float["m n"]
+    changes: Float["m n"]
+    """Of gradients."""
+    scales: Float["m"]
+    """1 over the product of each step and its change; 0 for no step."""
+
+
+class _Descent(psc.Record, dims="m n"):
+    """Where a run stands."""
+
+    x: Float["n"]
+    value: Float
+    gradient: Float["n"]
+    curvature: Curvature["m n"]
+    stuck: bool_
+    """Whether the last step lowered neither the value nor the gradient."""
+    steps: i32
+    evaluations: i32
+
+
+def lbfgs(
+    loss: Callable[[Any], Any],
+    start: Any,
+    memory: int = 10,
+    search: Literal["wolfe", "armijo"] = "wolfe",
+    tolerance: Any = 1e-5,
+    max_steps: Any = 500,
+) -> Minimum:
+    """A local minimum of a smooth function of a tree of real arrays of one dtype; for kernels.
+
+    Stops once no element of the gradient is above `tolerance`, after `max_steps`, or where a step
+    lowers neither the value nor the gradient, as happens once rounding is all that is left: look at
+    `slope`.
+    `memory` is how many steps are remembered.
+    """
+    first, restored = psc.tree.ravel(start)
+
+    def of_vector(x: Any) -> Any:
+        return loss(restored(x))
+
+    def at(x: Any) -> tuple[Any, Any]:
+        found: tuple[Any, Any] = psc.value_and_grad(of_vector)(x)
+        return found
+
+    def unfinished(run: Any) -> Any:
+        return (np.abs(run.gradient).max() > tolerance) & ~run.stuck
+
+    def step(run: Any) -> Any:
+        direction = -newton_direction(run.curvature, run.gradient)
+        # Without curvature the first length is that of a step of length at most 1.
+        known = run.curvature.scales[-1] > 0
+        length = np.where(known, 1, np.minimum(1, 1 / np.abs(run.gradient).sum()))
+        found = line_search(
+            at, run.x, direction, run.value, run.gradient, length, search == "wolfe"
+        )
+        moved = found.low.length * direction
+        change = found.low.gradient - run.gradient
+        flatter = np.abs(found.low.gradient).max() < np.abs(run.gradient).max()
+        return _Descent(
+            run.x + moved,
+            found.low.value,
+            found.low.gradient,
+            remembered(run.curvature, moved, change),
+            ~((found.low.value < run.value) | flatter),
+            run.steps + 1,
+            run.evaluations + found.evaluations,
+        )
+
+    value, gradient = at(first)
+    table = np.zeros((memory, first.shape[0]), first.dtype)
+    nothing = Curvature(table, table, table[:, 0])
+    begun = _Descent(first, value, gradient, nothing, np.bool_(False), np.int32(0), np.int32(1))
+    run = psc.while_loop(unfinished, step, begun, max_steps=max_steps)
+    slope = np.abs(run.gradient).max()
+    return Minimum(restored(run.x), run.value, slope, run.steps, run.evaluations)
+
+
+def remembered(
+    curvature: Curvature["m n"], moved: Float["n"], change: Float["n"]
+) -> Curvature["m n"]:
+    """The curvature with one more step in place of the oldest.
+
+    A step along which gradients do not grow, which says nothing of a minimum, is left out.
+    """
+    product = moved @ change
+    enough = product > np.finfo(moved.dtype).eps * (change @ change)
+    scale = 1 / np.where(enough, product, 1)
+    newer = Curvature(
+        _shifted(curvature.steps, moved),
+        _shifted(curvature.changes, change),
+        _shifted(curvature.scales, scale),
+    )
+    known: Curvature["m n"] = either(enough, newer, curvature)
+    return known
+
+
+def _shifted(rows: Any, row: Any) -> Any:
+    """The rows without the first, and with another one at the end."""
+    found: Any = np.concatenate([rows[1:], row[None]])
+    return found
+
+
+@psc.kernel
+def newton_direction(curvature: Curvature["m n"], gradient: Float["n"]) -> Float["n"]:
+    """The gradient times the approximate inverse of the second derivatives, by two loops.
+
+    The gradient itself where no step was made.  It takes 8 m n operations.
+    """
+
+    def back(q: Any, row: Any) -> Any:
+        step, change, scale = row
+        share = scale * (step @ q)
+        return q - share * change, share
+
+    def forth(q: Any, row: Any) -> Any:
+        (step, change, scale), share = row
+        return q + (share - scale * (change @ q)) * step, None
+
+    rows = (curvature.steps, curvature.changes, curvature.scales)
+    q, shares = psc.scan(back, gradient, rows, reverse=True)
+    last = curvature.changes[-1]
+    square, scale = last @ last, curvature.scales[-1]
+    known = scale > 0
+    # The size of second derivatives along the last step.
+    q = q * np.where(known, 1 / np.where(known, scale * square, 1), 1)
+    q, _ = psc.scan(forth, q, (rows, shares))
+    return q

@@ -1,0 +1,118 @@
+"""How far to go along a direction: searches for minimizers, which look for no exact minimum.
+
+A length is accepted where the value has fallen enough (Armijo 1966), and, for the conditions of
+Wolfe 1969 in their strong form, where the slope along the direction has become flat enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, bool_, i32
+
+
+class Place(psc.Record, dims="n"):
+    """A point on the line."""
+
+    length: Float
+    """How far from its start."""
+    value: Float
+    slope: Float
+    """The derivative along the line."""
+    gradient: Float["n"]
+
+
+class Search(psc.Record, dims="n"):
+    """Where a search stands: between two lengths, once `bracketed`, or beyond the lower."""
+
+    low: Place["n"]
+    """The lowest value found, among those that have fallen enough; at first the start."""
+    high: Place["n"]
+    """The other end."""
+    bracketed: bool_
+    trial: Float
+    """The length to look at next."""
+    found: bool_
+    """Whether `low` is accepted."""
+    evaluations: i32
+
+
+def line_search(
+    value_and_slope: Callable[[Any], tuple[Any, Any]],
+    x: Float["n"],
+    direction: Float["n"],
+    value: Float,
+    gradient: Float["n"],
+    length: Float | float = 1.0,
+    wolfe: bool = True,
+    decrease: float = 1e-4,
+    flatness: float = 0.9,
+    max_evaluations: int = 20,
+) -> Search["n"]:
+    """Look for a length along a direction in which the function falls, at first at `length`.
+
+    `value_and_slope` gives a value and its gradient.  The value must fall by `decrease` times what
+    the slope at the start promises, up to rounding; with `wolfe` the slope must be at most
+    `flatness` times that one.  Lengths double until they enclose an acceptable one; cubics through
+    both ends then propose the next (Nocedal, Wright 2006, algorithms 3.5 and 3.6).  Look at
+    `found`; `low` is the best place either way.
+    """
+    start = Place(np.zeros_like(value), value, direction @ gradient, gradient)
+    rounding = 4 * np.finfo(x.dtype).eps * np.abs(value)
+
+    def unfinished(search: Search["n"]) -> bool_:
+        return ~search.found
+
+    def step(search: Search["n"]) -> Search["n"]:
+        low, high, length = search.low, search.high, search.trial
+        value, gradient = value_and_slope(x + length * direction)
+        here = Place(length, value, direction @ gradient, gradient)
+        enough = start.value + decrease * length * start.slope + rounding
+        # A value that is not a number has not fallen.
+        fallen = (here.value <= enough) & (here.value <= low.value + rounding)
+        flat = np.abs(here.slope) <= -flatness * start.slope if wolfe else fallen
+        outwards = np.where(search.bracketed, high.length - low.length, 1)
+        turned = fallen & (here.slope * outwards >= 0)
+        high = either(fallen, either(turned, low, high), here)
+        low = either(fallen, here, low)
+        bracketed = search.bracketed | ~fallen | turned
+        trial = np.where(bracketed, _between(low, high), 2 * length)
+        return Search(low, high, bracketed, trial, fallen & flat, search.evaluations + 1)
+
+    begun = Search(
+        start,
+        start,
+        np.bool_(False),
+        np.asarray(length, value.dtype),
+        np.bool_(False),
+        np.int32(0),
+    )
+    return psc.while_loop(unfinished, step, begun, max_steps=max_evaluations)
+
+
+def either(condition: Any, yes: Any, no: Any) -> Any:
+    """One tree or the other."""
+
+    def one(yes: Float["*s"], no: Float["*s"]) -> Float["*s"]:
+        return np.where(condition, yes, no)
+
+    return psc.tree.map(one, yes, no)
+
+
+def _between(low: Any, high: Any) -> Any:
+    """The least point of the cubic through both ends with their slopes, kept off the ends.
+
+    The middle where there is none, or where a value is infinite.
+    """
+    width = high.length - low.length
+    mean = 3 * (low.value - high.value) / np.where(width == 0, 1, width) + low.slope + high.slope
+    square = mean * mean - low.slope * high.slope
+    root = np.sign(width) * np.sqrt(np.maximum(square, 0))
+    below = high.slope - low.slope + 2 * root
+    share = 1 - (high.slope + root - mean) / np.where(below == 0, 1, below)
+    usable = (square >= 0) & (below != 0) & np.isfinite(share)
+    return low.length + width * np.where(usable, np.clip(share, 0.1, 0.9), 0.5)

@@ -1,0 +1,185 @@
+"""First-order optimizers: what a step makes of parameters, its own state, and a gradient.
+
+    state = adam_start(params)
+    params, state = adam(params, state, gradient, rate)
+
+Parameters are any tree of real arrays; where the gradient has None, as it does for integers and
+keys, they stay.  A rate is a number or a 0-dimensional array, such as a schedule gives.  These are
+functions for kernels and know nothing of a loss: gradients come from `psc.grad`, perhaps clipped.
+Parameters of 16 bits have states of 32: a share of 0.001 would be lost in theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import i32
+from pscdsl.stdlib.precision import widened
+
+T = TypeVar("T")
+
+
+class Moments(psc.Record):
+    """Running means over steps, for `adam` and `adamw`."""
+
+    mean: Any
+    """Of gradients."""
+    square: Any
+    """Of their squares."""
+    steps: i32
+
+
+def sgd(params: T, gradient: Any, rate: Any) -> T:
+    """A step of gradient descent, against the gradient (Cauchy 1847; Robbins, Monro 1951)."""
+    return psc.tree.map(lambda p, g: _moved(p, g, rate), params, gradient)
+
+
+def momentum_start(params: T) -> T:
+    """The velocity before the first step."""
+    return _nothing(params)
+
+
+def momentum(
+    params: T,
+    velocity: T,
+    gradient: Any,
+    rate: Any,
+    *,
+    decay: Any = 0.9,
+    nesterov: bool = False,
+) -> tuple[T, T]:
+    """A step along the velocity, a sum of gradients of which each counts less with every step.
+
+    Polyak 1964; with `nesterov` the velocity that the next step would have (Nesterov 1983, as in
+    Sutskever, Martens, Dahl, Hinton 2013).
+    """
+
+    def gathered(v: Any, g: Any) -> Any:
+        return v if g is None else _as(decay, v) * v + widened(g)
+
+    velocity = psc.tree.map(gathered, velocity, gradient)
+    ahead = psc.tree.map(gathered, velocity, gradient) if nesterov else velocity
+    return psc.tree.map(lambda p, v, g: _moved(p, g, rate, v), params, ahead, gradient), velocity
+
+
+def adam_start(params: Any) -> Moments:
+    """The state before the first step."""
+    return Moments(_nothing(params), _nothing(params), np.int32(0))
+
+
+def adam(
+    params: T,
+    state: Moments,
+    gradient: Any,
+    rate: Any,
+    *,
+    decay: Any = 0.9,
+    square_decay: Any = 0.999,
+    epsilon: Any = 1e-8,
+) -> tuple[T, Moments]:
+    """A step along the mean of gradients over the root of the mean of their squares.
+
+    Both are corrected for starting at 0 (Kingma, Ba 2015).
+    """
+    return adamw(
+        params,
+        state,
+        gradient,
+        rate,
+        weight_decay=0.0,
+        decay=decay,
+        square_decay=square_decay,
+        epsilon=epsilon,
+    )
+
+
+def adamw(
+    params: T,
+    state: Moments,
+    gradient: Any,
+    rate: Any,
+    *,
+    weight_decay: Any = 0.01,
+    decay: Any = 0.9,
+    square_decay: Any = 0.999,
+    epsilon: Any = 1e-8,
+) -> tuple[T, Moments]:
+    """`adam`, after parameters have shrunk by `rate * weight_decay` (Loshchilov, Hutter 2019)."""
+    mean = psc.tree.map(lambda m, g: _mixed(m, g, decay), state.mean, gradient)
+    square = psc.tree.map(lambda s, g: _mixed(s, g, square_decay, power=2), state.square, gradient)
+    steps = state.steps + 1
+
+    def step(p: Any, m: Any, s: Any, g: Any) -> Any:
+        if g is None:
+            return p
+        m = m / _complement(decay, steps, m)
+        s = s / _complement(square_decay, steps, s)
+        return _moved(p, g, rate, m / (np.sqrt(s) + _as(epsilon, s)), weight_decay)
+
+    return psc.tree.map(step, params, mean, square, gradient), Moments(mean, square, steps)
+
+
+def lion_start(params: T) -> T:
+    """The mean of gradients before the first step."""
+    return _nothing(params)
+
+
+def lion(
+    params: T,
+    mean: T,
+    gradient: Any,
+    rate: Any,
+    *,
+    weight_decay: Any = 0.0,
+    decay: Any = 0.9,
+    mean_decay: Any = 0.99,
+) -> tuple[T, T]:
+    """A step by the sign of a mean of gradients, the same in every direction (Chen et al. 2023).
+
+    The mean that decides is mixed with `decay`, the one that is kept with `mean_decay`.
+    """
+
+    def step(p: Any, m: Any, g: Any) -> Any:
+        return _moved(p, g, rate, np.sign(_mixed(m, g, decay)), weight_decay)
+
+    moved = psc.tree.map(step, params, mean, gradient)
+    return moved, psc.tree.map(lambda m, g: _mixed(m, g, mean_decay), mean, gradient)
+
+
+def _nothing(params: T) -> T:
+    """Zeros like the parameters, in the dtype for sums."""
+    return psc.tree.map(lambda p: np.zeros_like(_wide(p)), params)
+
+
+def _wide(x: Any) -> Any:
+    return widened(x) if np.issubdtype(x.dtype, np.inexact) else x
+
+
+def _as(number: Any, x: Any) -> Any:
+    """A number in the dtype of an array."""
+    return np.asarray(number, x.dtype)
+
+
+def _mixed(mean: Any, g: Any, decay: Any, power: int = 1) -> Any:
+    """A running mean with the gradient, or a power of it."""
+    if g is None:
+        return mean
+    share = _as(decay, mean)
+    return share * mean + (1 - share) * widened(g) ** power
+
+
+def _complement(decay: Any, steps: Any, x: Any) -> Any:
+    """How much a mean that began at 0 has taken in after some steps."""
+    return 1 - _as(decay, x) ** steps.astype(x.dtype)
+
+
+def _moved(p: Any, g: Any, rate: Any, direction: Any = None, weight_decay: Any = 0.0) -> Any:
+    """A parameter moved against a direction, or its gradient, and towards 0."""
+    if g is None:
+        return p
+    wide = widened(p)
+    step = widened(g) if direction is None else direction
+    return (wide - _as(rate, wide) * (step + _as(weight_decay, wide) * wide)).astype(p.dtype)

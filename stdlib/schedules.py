@@ -1,0 +1,52 @@
+"""Rates of learning that change from step to step; a constant one is a number.
+
+Each takes the number of steps that are done, and gives the rate of the next.  They combine by
+multiplication: `warmup(step, 100) * cosine(step, 5000, 1e-3)`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, Integer
+from pscdsl.stdlib.precision import widened
+
+
+@psc.kernel
+def warmup(step: Integer, steps: Integer, rate: Float = 1.0) -> Float:
+    """A line from `rate / steps` up to `rate`, which it reaches with the last of `steps` steps."""
+    done = (_number(step, rate) + 1) / np.maximum(_number(steps, rate), 1)
+    return (widened(rate) * np.minimum(done, 1)).astype(rate.dtype)
+
+
+@psc.kernel
+def cosine(step: Integer, steps: Integer, rate: Float, last: Float = 0.0) -> Float:
+    """Half a wave of a cosine from `rate` down to `last`, and `last` after `steps` steps.
+
+    Loshchilov, Hutter 2017, without restarts.
+    """
+    done = np.minimum(_number(step, rate) / np.maximum(_number(steps, rate), 1), 1)
+    share = (1 + np.cos(math.pi * done)) / 2
+    return (widened(last) + share * (widened(rate) - widened(last))).astype(rate.dtype)
+
+
+@psc.kernel
+def exponential(step: Integer, steps: Integer, rate: Float, factor: Float) -> Float:
+    """`rate * factor ** (step / steps)`: multiplied by `factor` > 0 in every `steps` steps."""
+    done = _number(step, rate) / np.maximum(_number(steps, rate), 1)
+    return (widened(rate) * widened(factor) ** done).astype(rate.dtype)
+
+
+@psc.kernel
+def piecewise(step: Integer, ends: Integer["k"], rates: Float["k+1"]) -> Float:
+    """`rates[i]` from step `ends[i - 1]` on; `ends` rises, and the first rate starts at step 0."""
+    return rates[(step >= ends).sum()]
+
+
+def _number(count: Any, rate: Any) -> Any:
+    """A count in the dtype that rates are computed in."""
+    return count.astype(widened(rate).dtype)
