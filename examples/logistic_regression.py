@@ -21,8 +21,8 @@ from sklearn.model_selection import train_test_split
 import pscdsl as psc
 from pscdsl import bool_, f32, i32
 from pscdsl.stdlib.activations import sigmoid
-from pscdsl.stdlib.linear import conjugate_gradients
 from pscdsl.stdlib.losses import logistic_loss
+from pscdsl.stdlib.solvers import conjugate_gradients
 
 
 class Scaling(psc.Record, dims="d"):

@@ -1,18 +1,17 @@
 """Linear systems and eigenvalues by iteration and substitution.
 
-`conjugate_gradients` takes the matrix as a function, for kernels that never form it;
-`solve_cg` is the same with a matrix, to be called on its own.
+`pscdsl.stdlib.solvers` takes matrices as functions, for kernels that never form them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import pscdsl as psc
 from pscdsl import Float, bool_, i32
+from pscdsl.stdlib.solvers import conjugate_gradients
 
 
 class Solution(psc.Record, dims="n"):
@@ -37,63 +36,13 @@ class Eigenpair(psc.Record, dims="n"):
     steps: i32
 
 
-class _Search(psc.Record, dims="n"):
-    """Where conjugate gradients stand: solution, residual, direction, and the residual's square."""
-
-    x: Float["n"]
-    residual: Float["n"]
-    direction: Float["n"]
-    square: Float
-    steps: i32
-
-
 @psc.kernel
 def solve_cg(
     a: Float["n n"], b: Float["n"], tolerance: Float = 1e-6, max_steps: i32 = 1000
 ) -> Solution["n"]:
     """Solve `a @ x = b` for a symmetric positive definite `a` by `conjugate_gradients`."""
-    return conjugate_gradients(lambda v: a @ v, b, None, tolerance, max_steps)
-
-
-def conjugate_gradients(
-    operator: Callable[[Float["n"]], Float["n"]],
-    b: Float["n"],
-    initial: Float["n"] | None = None,
-    tolerance: Float | float = 1e-6,
-    max_steps: i32 | int = 1000,
-) -> Solution["n"]:
-    """Solve `operator(x) = b` for a linear, symmetric, positive definite operator on vectors.
-
-    Starts at `initial`, or at 0, and stops once the residual is at most `tolerance` times the
-    length of `b`, or after `max_steps`: look at `residual` and `steps` (Hestenes, Stiefel 1952).
-    """
-    largest = np.abs(b).max()
-    scale = np.where(largest > 0, largest, 1)  # so that squares neither overflow nor vanish
-    target = b / scale
-    if initial is None:
-        x, residual = np.zeros_like(b), target
-    else:
-        x = initial / scale
-        residual = target - operator(x)
-    limit = tolerance * tolerance * (target @ target)
-
-    def unfinished(state: _Search["n"]) -> bool_:
-        return state.square > limit
-
-    def step(state: _Search["n"]) -> _Search["n"]:
-        image = operator(state.direction)
-        assert image.shape == b.shape, "the operator maps vectors to vectors of the same size"
-        length = state.square / (state.direction @ image)
-        residual = state.residual - length * image
-        square = residual @ residual
-        direction = residual + square / state.square * state.direction
-        return _Search(
-            state.x + length * state.direction, residual, direction, square, state.steps + 1
-        )
-
-    start = _Search(x, residual, residual, residual @ residual, np.int32(0))
-    found = psc.while_loop(unfinished, step, start, max_steps=max_steps)
-    return Solution(found.x * scale, np.sqrt(found.square) * scale, found.steps)
+    found = conjugate_gradients(lambda v: a @ v, b, None, tolerance, max_steps)
+    return Solution(found.x, found.residual, found.steps)
 
 
 @psc.kernel

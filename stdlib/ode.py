@@ -1,8 +1,8 @@
 """Ordinary differential equations `dy/dt = field(t, y)`: steps of fixed and of adapted length.
 
-A field is a function of a time and a state, an array of any shape with the dtype of the times;
-what else it depends on, it captures.  Everything here can be differentiated: with respect to the
-start, to what the field captures, and to the times.
+A field is a function of a time and a state, an array or a tree of arrays with the dtype of the
+times, and returns another one; what else it depends on, it captures.  Everything here can be
+differentiated: with respect to the start, to what the field captures, and to the times.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import pscdsl as psc
-from pscdsl import Float, bool_, i32
+from pscdsl import Shaped, bool_, i32
 
 EULER: Any = ((), (), (1.0,))
 """The method of order 1, as its nodes, its rows, and its weights (Euler 1768)."""
@@ -145,7 +145,7 @@ def dormand_prince(
     origin, end = times[0], psc.stop_gradient(times[-1])
     direction = np.where(end < origin, -1, 1).astype(times.dtype)
     slope = field(origin, start)
-    zero = np.zeros_like(start)
+    zero = psc.tree.zeros_like(start)
     first = _At(
         origin,
         start,
@@ -175,7 +175,7 @@ def dormand_prince(
         )
         reached = direction * (time - at.time) <= 0
         state = _between(at.pieces, (time - at.since) / at.width)
-        return at, (np.where(reached, state, np.nan), reached)
+        return at, (psc.tree.map(lambda x: np.where(reached, x, np.nan), state), reached)
 
     last, (rest, reached) = psc.scan(advance, first, times[1:])
     return Trajectory(_with_first(start, rest), np.all(reached), last.steps, last.rejected)
@@ -195,43 +195,43 @@ def _attempt(
     slope = field(time, state)
     slopes = (*slopes, slope)
 
-    estimate = _moved(np.zeros_like(state), width, slopes, _ERROR)
+    estimate = _moved(psc.tree.zeros_like(state), width, slopes, _ERROR)
     error = psc.stop_gradient(_norm(estimate, at.state, state, rtol, atol))
     accepted = error <= 1  # not if it is NaN
     floor = np.maximum(error, 1e-7)
     growth: Any = np.clip(0.9 * floor**-0.14 * at.error**0.08, 0.2, np.where(at.refused, 1, 10))
     shrinking = np.where(error < np.inf, np.maximum(0.9 * floor**-0.2, 0.2), 0.2)
-    length = np.abs(width) * _chosen(accepted, growth, shrinking)
 
-    change = state - at.state
-    bend = width * at.slope - change
-    pieces = (
-        at.state,
-        change,
-        bend,
-        change - width * slope - bend,
-        _moved(np.zeros_like(state), width, slopes, _DENSE),
+    change = psc.tree.map(lambda new, old: new - old, state, at.state)
+    bend = psc.tree.map(lambda k, c: width * k - c, at.slope, change)
+    curve = psc.tree.map(lambda c, k, b: c - width * k - b, change, slope, bend)
+    fourth = _moved(psc.tree.zeros_like(state), width, slopes, _DENSE)
+    taken = _At(
+        time,
+        state,
+        slope,
+        width * direction * growth,
+        np.maximum(error, 1e-4),
+        False,
+        at.time,
+        width,
+        (at.state, change, bend, curve, fourth),
+        at.steps + 1,
+        at.rejected,
     )
-    return _At(
-        _chosen(accepted, time, at.time),
-        _chosen(accepted, state, at.state),
-        _chosen(accepted, slope, at.slope),
-        length,
-        _chosen(accepted, np.maximum(error, 1e-4), at.error),
-        np.logical_not(accepted),
-        _chosen(accepted, at.time, at.since),
-        _chosen(accepted, width, at.width),
-        tuple([_chosen(accepted, new, old) for new, old in zip(pieces, at.pieces, strict=True)]),
-        at.steps + accepted.astype(np.int32),
-        at.rejected + np.logical_not(accepted).astype(np.int32),
-    )
+    shorter = width * direction * shrinking
+    stayed = at.replace(length=shorter, refused=True, rejected=at.rejected + 1)
+    return psc.tree.map(lambda yes, no: _chosen(accepted, yes, no), taken, stayed)
 
 
 def _between(pieces: Any, share: Any) -> Any:
     """The state when this share of a step has passed."""
-    start, change, bend, curve, fourth = pieces
     rest = 1 - share
-    return start + share * (change + rest * (bend + share * (curve + rest * fourth)))
+
+    def at(start: Any, change: Any, bend: Any, curve: Any, fourth: Any) -> Any:
+        return start + share * (change + rest * (bend + share * (curve + rest * fourth)))
+
+    return psc.tree.map(at, *pieces)
 
 
 def _stages(
@@ -247,15 +247,26 @@ def _stages(
 
 def _moved(state: Any, length: Any, slopes: tuple[Any, ...], weights: tuple[float, ...]) -> Any:
     """The state moved along a combination of slopes."""
-    terms = [weight * slope for weight, slope in zip(weights, slopes, strict=True) if weight != 0]
-    return state + length * sum(terms[1:], terms[0])
+    used = [weight for weight in weights if weight != 0]
+    along = [slope for weight, slope in zip(weights, slopes, strict=True) if weight != 0]
+
+    def moved(x: Any, *slopes: Any) -> Any:
+        first, *rest = [weight * slope for weight, slope in zip(used, slopes, strict=True)]
+        return x + length * sum(rest, first)
+
+    return psc.tree.map(moved, state, *along)
 
 
-def _norm(x: Any, first: Any, second: Any, rtol: Any, atol: Any) -> Any:
-    """The root mean square of x, relative to what is tolerated of two states."""
-    size: Any = np.maximum(np.abs(first), np.abs(second))
-    scaled = x / (atol + rtol * size)
-    return np.sqrt((scaled * scaled).mean())
+def _norm(tree: Any, first: Any, second: Any, rtol: Any, atol: Any) -> Any:
+    """The root mean square of a tree, relative to what is tolerated of two states."""
+
+    def squares(x: Any, one: Any, other: Any) -> Any:
+        size: Any = np.maximum(np.abs(one), np.abs(other))
+        scaled = x / (atol + rtol * size)
+        return (scaled * scaled).sum()
+
+    total = sum(psc.tree.leaves(psc.tree.map(squares, tree, first, second)))
+    return np.sqrt(total / psc.tree.size(tree))
 
 
 def _first_length(
@@ -273,7 +284,8 @@ def _first_length(
     little = (size < 1e-5) | (speed < 1e-5)
     trial = np.minimum(np.where(little, 1e-6, 0.01 * size / np.where(little, 1, speed)), span)
     signed = np.where(end < time, -trial, trial)
-    turn = field(time + signed, state + signed * slope) - slope
+    away = field(time + signed, _moved(state, signed, (slope,), (1.0,)))
+    turn = psc.tree.map(lambda new, old: new - old, away, slope)
     bend = _norm(turn, state, state, rtol, atol) / np.where(trial > 0, trial, 1)
     most = np.maximum(speed, bend)
     flat = most <= 1e-15
@@ -283,9 +295,9 @@ def _first_length(
     return np.minimum(np.minimum(100 * trial, by_bend), span)
 
 
-def _chosen(condition: bool_, yes: Float["*s"], no: Float["*s"]) -> Any:
+def _chosen(condition: bool_, yes: Shaped["*s"], no: Shaped["*s"]) -> Any:
     return np.where(condition, yes, no)
 
 
 def _with_first(first: Any, rest: Any) -> Any:
-    return np.concatenate([first[None], rest])
+    return psc.tree.map(lambda x, xs: np.concatenate([x[None], xs]), first, rest)

@@ -152,17 +152,23 @@ def test_derivatives() -> None:
         np.testing.assert_allclose(row, exact(times, start), rtol=0, atol=1e-7)
 
 
-def test_states_of_any_shape() -> None:
-    """A matrix differential equation, whose solution is the exponential of a matrix."""
+def test_states_are_trees_of_any_shape() -> None:
+    """The exponential of a matrix solves a differential equation; beside it, a number."""
 
     @psc.kernel
-    def exponential(a: f64["n n"], times: f64["t"]) -> tuple[f64["t n n"], f64["t n n"]]:
-        identity = np.eye(a.shape[0], dtype=np.float64)
-        found = ode.dormand_prince(lambda _, y: a @ y, identity, times, 1e-10, 1e-12)
-        return found.states, ode.rk4(lambda _, y: a @ y, identity, times, 20)
+    def exponential(a: f64["n n"], times: f64["t"]) -> tuple[f64["t n n"], f64["t"], f64["t n n"]]:
+        start = np.eye(a.shape[0], dtype=np.float64), np.zeros_like(times[0])
+
+        def field(time: f64, state: tuple[f64["n n"], f64]) -> tuple[f64["n n"], f64]:
+            return a @ state[0], 2 * time
+
+        found = ode.dormand_prince(field, start, times, 1e-10, 1e-12)
+        return found.states[0], found.states[1], ode.rk4(field, start, times, 20)[0]
 
     a, times = np.array([[0.0, 1.0], [-4.0, 0.0]]), np.array([0.0, 0.3, 1.0])
-    for states, tolerance in zip(exponential(a, times), (1e-8, 1e-5), strict=True):
-        cos, sin = np.cos(2 * times), np.sin(2 * times)
-        truth = np.stack([np.stack([cos, sin / 2], 1), np.stack([-2 * sin, cos], 1)], 1)
-        np.testing.assert_allclose(states, truth, rtol=0, atol=tolerance)
+    adaptive, squares, classical = exponential(a, times)
+    cos, sin = np.cos(2 * times), np.sin(2 * times)
+    truth = np.stack([np.stack([cos, sin / 2], 1), np.stack([-2 * sin, cos], 1)], 1)
+    np.testing.assert_allclose(adaptive, truth, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(classical, truth, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(squares, times**2, rtol=1e-12, atol=1e-14)

@@ -1,0 +1,323 @@
+"""Linear systems and eigenvalues of maps that are given as functions.
+
+No matrix is formed: an operator is a linear function from vectors, or trees of arrays, to others
+like them.  Solutions have the derivatives of their systems, in both modes: with respect to the
+right side and to what the operator captures, by solving further systems, however many steps the
+first one took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, bool_, i32
+from pscdsl.stdlib.precision import widened
+
+
+class Solution(psc.Record):
+    """What an iterative solver found."""
+
+    x: Any
+    """The solution, a tree like the right side."""
+    residual: Any
+    """The length of `b - operator(x)`, as the recurrence has it."""
+    steps: i32
+    """How many products with the operator the iteration took."""
+
+
+class Krylov(psc.Record, dims="n k"):
+    """An orthonormal basis in which a symmetric operator is nearly tridiagonal."""
+
+    diagonal: Float["k"]
+    beside: Float["k"]
+    """The numbers beside the diagonal; the last belongs to `rest`."""
+    basis: Float["k n"]
+    rest: Float["n"]
+    """The direction in which the operator leaves the basis, of length 1 or 0."""
+
+
+class Eigenpairs(psc.Record, dims="n k"):
+    """Approximate eigenvalues, in ascending order, and eigenvectors."""
+
+    values: Float["k"]
+    vectors: Float["k n"]
+    """One a row, of length 1."""
+    residuals: Float["k"]
+    """The lengths of `operator(vector) - value * vector`."""
+
+
+class _Search(psc.Record):
+    """Where conjugate gradients stand."""
+
+    x: Any
+    residual: Any
+    direction: Any
+    product: Any
+    """Of the residual with what the preconditioner makes of it."""
+    square: Any
+    """Of the residual's length."""
+    steps: i32
+
+
+class _Arnoldi(psc.Record, dims="n m"):
+    """A basis of the Krylov space, and the least squares problem in it, reduced by rotations."""
+
+    basis: Float["m+1 n"]
+    triangle: Float["m m"]
+    """Column by column; those still to come are those of the identity."""
+    cosines: Float["m"]
+    sines: Float["m"]
+    right: Float["m+1"]
+    size: i32
+
+
+def conjugate_gradients(
+    operator: Callable[[Any], Any],
+    b: Any,
+    initial: Any = None,
+    tolerance: Any = 1e-6,
+    max_steps: Any = 1000,
+    preconditioner: Callable[[Any], Any] | None = None,
+) -> Solution:
+    """Solve `operator(x) = b` for a symmetric positive definite operator.
+
+    Starts at `initial`, or at 0, and stops once the residual is at most `tolerance` times the
+    length of `b`, or after `max_steps`: look at `residual` and `steps` (Hestenes, Stiefel 1952).
+    `preconditioner` is another such operator, close to the inverse.
+    """
+
+    def solve(operator: Callable[[Any], Any], b: Any) -> tuple[Any, tuple[Any, i32]]:
+        scale = _largest(b)  # so that squares neither overflow nor vanish
+        target = _scaled(b, 1 / scale)
+        if initial is None:
+            x, residual = psc.tree.zeros_like(b), target
+        else:
+            x = _scaled(initial, 1 / scale)
+            residual = _plus(target, -1, operator(x))
+        limit = tolerance * tolerance * _dot(target, target)
+
+        def conditioned(residual: Any) -> Any:
+            return residual if preconditioner is None else preconditioner(residual)
+
+        def unfinished(at: _Search) -> bool_:
+            return at.square > limit
+
+        def step(at: _Search) -> _Search:
+            image = operator(at.direction)
+            length = at.product / _dot(at.direction, image)
+            residual = _plus(at.residual, -length, image)
+            z = conditioned(residual)
+            product = _dot(residual, z)
+            return _Search(
+                _plus(at.x, length, at.direction),
+                residual,
+                _plus(z, product / at.product, at.direction),
+                product,
+                _dot(residual, residual),
+                at.steps + 1,
+            )
+
+        z = conditioned(residual)
+        square = _dot(residual, residual)
+        start = _Search(x, residual, z, _dot(residual, z), square, np.int32(0))
+        found = psc.while_loop(unfinished, step, start, max_steps=max_steps)
+        return _scaled(found.x, scale), (np.sqrt(found.square) * scale, found.steps)
+
+    x, (residual, steps) = psc.custom_linear_solve(operator, b, solve, symmetric=True, has_aux=True)
+    return Solution(x, residual, steps)
+
+
+def gmres(
+    operator: Callable[[Any], Any],
+    b: Any,
+    tolerance: Any = 1e-6,
+    max_steps: Any = 1000,
+    restart: int = 20,
+    preconditioner: Callable[[Any], Any] | None = None,
+) -> Solution:
+    """Solve `operator(x) = b` for any regular operator.
+
+    The residual is least in the space of all products so far; every `restart` products that space
+    is begun anew, which bounds the memory, and may bring progress to a halt.  Stops once the
+    residual is at most `tolerance` times the length of `b`, or at the first restart after
+    `max_steps` products (Saad, Schultz 1986).  Vectors are orthogonalised twice (Giraud, Langou,
+    Rozložník 2005).  `preconditioner` is linear, close to the inverse, and applied from the right.
+    """
+    flat, restored = psc.tree.ravel(b)
+
+    def solve_with(
+        preconditioner: Callable[[Any], Any] | None,
+    ) -> Callable[[Callable[[Any], Any], Any], tuple[Any, tuple[Any, i32]]]:
+        def solve(operator: Callable[[Any], Any], b: Any) -> tuple[Any, tuple[Any, i32]]:
+            def conditioned(x: Any) -> Any:
+                if preconditioner is None:
+                    return x
+                return psc.tree.ravel(preconditioner(restored(x)))[0]
+
+            scale = _largest(b)
+            target = b / scale
+            limit = tolerance * np.sqrt(_dot(target, target))
+
+            def unfinished(at: tuple[Any, Any, i32]) -> bool_:
+                return (at[1] > limit) & (at[2] < max_steps)
+
+            def cycle(at: tuple[Any, Any, i32]) -> tuple[Any, Any, i32]:
+                x, _, steps = at
+                residual = target - operator(conditioned(x))
+                along, size = _least_residual(
+                    lambda v: operator(conditioned(v)), residual, limit, restart
+                )
+                x = x + along
+                left = target - operator(conditioned(x))
+                return x, np.sqrt(_dot(left, left)), steps + size
+
+            zero = np.zeros_like(target)
+            start = (zero, np.sqrt(_dot(target, target)), np.int32(0))
+            x, residual, steps = psc.while_loop(unfinished, cycle, start)
+            return conditioned(x) * scale, (residual * scale, steps)
+
+        return solve
+
+    def back(vecmat: Callable[[Any], Any], b: Any) -> Any:
+        if preconditioner is None:
+            return solve_with(None)(vecmat, b)[0]
+        transpose = psc.linear_transpose(preconditioner, restored(b))
+        return solve_with(lambda x: transpose(x)[0])(vecmat, b)[0]
+
+    def on_vectors(x: Any) -> Any:
+        return psc.tree.ravel(operator(restored(x)))[0]
+
+    x, (residual, steps) = psc.custom_linear_solve(
+        on_vectors, flat, solve_with(preconditioner), transpose_solve=back, has_aux=True
+    )
+    return Solution(restored(x), residual, steps)
+
+
+def _least_residual(
+    operator: Callable[[Any], Any], residual: Any, limit: Any, most: int
+) -> tuple[Any, i32]:
+    """Where the residual is least in a Krylov space of at most this size, and its size."""
+    places = np.arange(most)
+    length = np.sqrt(_dot(residual, residual))
+    first = _divided(residual, length)
+    zero: Any = np.zeros(most, residual.dtype)
+    identity: Any = np.eye(most, dtype=residual.dtype)
+    start = _Arnoldi(
+        psc.update(np.zeros((most + 1, residual.shape[0]), residual.dtype), 0, first),
+        identity,
+        zero + 1,
+        zero,
+        psc.update(np.zeros(most + 1, residual.dtype), 0, length),
+        np.int32(0),
+    )
+
+    def unfinished(at: _Arnoldi["n m"]) -> bool_:
+        return (at.size < most) & (np.abs(at.right[at.size]) > limit)
+
+    def step(at: _Arnoldi["n m"]) -> _Arnoldi["n m"]:
+        j = at.size
+        image = operator(at.basis[j])
+        once = at.basis @ image
+        rest = image - once @ at.basis
+        again = at.basis @ rest
+        rest = rest - again @ at.basis
+        height = np.sqrt(_dot(rest, rest))
+
+        def rotated(i: i32, column: Float["l"]) -> Float["l"]:
+            c, s, x, y = at.cosines[i], at.sines[i], column[i], column[i + 1]
+            return psc.update(psc.update(column, i, c * x + s * y), i + 1, c * y - s * x)
+
+        column = psc.fori_loop(0, most, rotated, once + again)
+        pivot = column[j]
+        radius = np.sqrt(pivot * pivot + height * height)
+        c, s = _divided(pivot, radius), _divided(height, radius)
+        column = np.where(places < j, column[:-1], np.where(places == j, radius, 0))
+        value = at.right[j]
+        right = psc.update(psc.update(at.right, j, c * value), j + 1, -s * value)
+        return _Arnoldi(
+            psc.update(at.basis, j + 1, _divided(rest, height)),
+            psc.update(at.triangle, (slice(None), j), column),
+            psc.update(at.cosines, j, c),
+            psc.update(at.sines, j, s),
+            right,
+            j + 1,
+        )
+
+    found = psc.while_loop(unfinished, step, start)
+    right = np.where(places < found.size, found.right[:-1], 0)
+    weights = psc.triangular_solve(widened(found.triangle), widened(right), lower=False)
+    return weights.astype(residual.dtype) @ found.basis[:-1], found.size
+
+
+def lanczos(
+    operator: Callable[[Float["n"]], Float["n"]], start: Float["n"], steps: int
+) -> Krylov["n k"]:
+    """An orthonormal basis of the span of `start`, `operator(start)`, … (Lanczos 1950).
+
+    The operator is symmetric.  Each vector is made orthogonal to all before it, twice.
+    """
+
+    def step(
+        at: tuple[Float["k n"], Float["n"]], j: i32
+    ) -> tuple[tuple[Float["k n"], Float["n"]], tuple[Float, Float]]:
+        basis, vector = at
+        basis = psc.update(basis, j, vector)
+        image = operator(vector)
+        rest = image - (basis @ image) @ basis
+        rest = rest - (basis @ rest) @ basis
+        height = np.sqrt(_dot(rest, rest))
+        noise = 10 * np.finfo(image.dtype).eps * np.sqrt(_dot(image, image))
+        height = np.where(height > noise, height, 0)
+        return (basis, _divided(rest, height)), (_dot(vector, image), height)
+
+    first = start / _largest(start)
+    first = _divided(first, np.sqrt(_dot(first, first)))
+    nothing = np.zeros((steps, start.shape[0]), start.dtype)
+    (basis, rest), (diagonal, beside) = psc.scan(step, (nothing, first), np.arange(steps))
+    return Krylov(diagonal, beside, basis, rest)
+
+
+def eigenpairs(
+    operator: Callable[[Float["n"]], Float["n"]], start: Float["n"], steps: int
+) -> Eigenpairs["n k"]:
+    """Approximate eigenpairs of a symmetric operator, from the basis of `lanczos`.
+
+    There are as many as steps.  Those at both ends of the spectrum, and those far from others, are
+    found first: look at `residuals`.  Where the basis ends early, because `start` has a part in few
+    eigenvectors, the others are 0 with a vector of zeros.
+    """
+    found = lanczos(operator, start, steps)
+    inner = found.beside[:-1]
+    matrix = np.diag(found.diagonal) + np.diag(inner, 1) + np.diag(inner, -1)
+    values, weights = np.linalg.eigh(matrix)
+    return Eigenpairs(values, weights.T @ found.basis, np.abs(found.beside[-1] * weights[-1]))
+
+
+def _dot(a: Any, b: Any) -> Any:
+    """The sum of products of two trees of one dtype, in that dtype."""
+    return psc.tree.dot(a, b).astype(psc.tree.leaves(a)[0].dtype)
+
+
+def _plus(x: Any, factor: Any, y: Any) -> Any:
+    return psc.tree.map(lambda x, y: x + factor * y, x, y)
+
+
+def _scaled(x: Any, factor: Any) -> Any:
+    return psc.tree.map(lambda x: factor * x, x)
+
+
+def _largest(x: Any) -> Any:
+    """The largest absolute value in a tree, or 1 if all are 0."""
+    first, *rest = [np.abs(leaf).max() for leaf in psc.tree.leaves(x)]
+    for each in rest:
+        first = np.maximum(first, each)
+    return np.where(first > 0, first, 1)
+
+
+def _divided(x: Any, length: Any) -> Any:
+    """`x / length`, and 0 where the length is."""
+    return x * np.where(length > 0, 1 / np.where(length > 0, length, 1), 0)
