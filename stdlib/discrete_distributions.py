@@ -1,0 +1,112 @@
+"""Distributions of whole numbers, and of several at once: logarithms of probabilities.
+
+The functions of numbers are for kernels: parameters of any shapes that broadcast, in one dtype,
+which is that of the result.  What is impossible has the logarithm -inf.  Samples are drawn by
+`psc.random`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, Integer
+from pscdsl.stdlib.distributions import log_beta_weight, log_poisson_weight
+
+
+def bernoulli_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Float["*r"]:
+    """Of 1 with this probability, else 0.
+
+    By log-odds it is `-logistic_loss(logits, labels)` of `pscdsl.stdlib.losses`.
+    """
+    number = _like(k, probability)
+    outside = (k < 0) | (k > 1)
+    found = psc.special.xlogy(number, probability)
+    return np.where(outside, -np.inf, found + psc.special.xlog1py(1 - number, -probability))
+
+
+def binomial_log_mass(
+    k: Integer["*s"], n: Integer["*n"] | int, probability: Float["*p"] | float
+) -> Float["*r"]:
+    """Of how many out of n are 1, each with this probability; exact for large n, too."""
+    outside = (k < 0) | (k > n)
+    possible = np.where(outside, 0, k)
+    ones, zeros = _like(possible, probability), _like(n - possible, probability)
+    found = log_beta_weight(ones, zeros, probability) - np.log(ones + zeros + 1)
+    return np.where(outside, -np.inf, found)
+
+
+def binomial_cdf(
+    k: Integer["*s"], n: Integer["*n"] | int, probability: Float["*p"] | float
+) -> Float["*r"]:
+    """How probable at most k is."""
+    below = np.clip(k, 0, n - 1)
+    ones, zeros = _like(below + 1, probability), _like(n - below, probability)
+    found = psc.special.betaincc(ones, zeros, probability)
+    return np.where(k < 0, 0, np.where(k >= n, 1, found))
+
+
+def negative_binomial_log_mass(
+    k: Integer["*s"], count: Float["*n"] | float, probability: Float["*p"] | float
+) -> Float["*r"]:
+    """Of how many failures come before `count` > 0 successes, not always a whole number."""
+    outside = k < 0
+    number = _like(np.where(outside, 0, k), probability)
+    ratio = np.log(count / (count + number))
+    found = log_beta_weight(count, number, probability) + ratio - np.log(count + number + 1)
+    return np.where(outside, -np.inf, found)
+
+
+def geometric_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Float["*r"]:
+    """Of the number of the first trial that succeeds, from 1 on."""
+    number = _like(k, probability)
+    found = psc.special.xlog1py(number - 1, -probability) + np.log(probability)
+    return np.where(k < 1, -np.inf, found)
+
+
+def poisson_log_mass(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
+    """Of the number of independent events, of which there are `mean` on average."""
+    outside = k < 0
+    found = log_poisson_weight(_like(np.where(outside, 0, k), mean), mean)
+    return np.where(outside, -np.inf, found)
+
+
+def poisson_cdf(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
+    """How probable at most k is."""
+    found = psc.special.gammaincc(_like(np.maximum(k, 0), mean) + 1, mean)
+    return np.where(k < 0, 0, found)
+
+
+def poisson_survival(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
+    """How probable more than k is, also where that is little."""
+    found = psc.special.gammainc(_like(np.maximum(k, 0), mean) + 1, mean)
+    return np.where(k < 0, 1, found)
+
+
+@psc.kernel
+def categorical_log_mass(
+    k: Integer["*batch"], log_probabilities: Float["*batch n"]
+) -> Float["*batch"]:
+    """Of one of n classes, given the logarithms of their probabilities (last axis)."""
+    n = log_probabilities.shape[-1]
+    place = np.clip(k, 0, n - 1)
+    found = np.take_along_axis(log_probabilities, place[..., None], axis=-1)[..., 0]
+    return np.where((k < 0) | (k >= n), -np.inf, found)
+
+
+@psc.kernel
+def multinomial_log_mass(counts: Integer["*batch n"], probabilities: Float["n"]) -> Float["*batch"]:
+    """Of how often each of n classes occurs, in as many trials as there are counts."""
+    numbers = counts.astype(probabilities.dtype)
+    total = numbers.sum(axis=-1)
+    # Independent Poisson numbers of the same means, given their sum.
+    means = total[..., None] * probabilities
+    found = log_poisson_weight(numbers, means).sum(axis=-1) - log_poisson_weight(total, total)
+    return np.where((counts < 0).any(axis=-1), -np.inf, found)
+
+
+def _like(k: Any, parameter: Any) -> Any:
+    """Whole numbers as numbers of the dtype of a parameter."""
+    return np.asarray(k).astype(np.asarray(parameter).dtype)
