@@ -10,7 +10,7 @@ bin    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit fuzz bench bench-check format clean
+.PHONY: help demo test lint types unit interop fuzz bench bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,8 +30,11 @@ types: $(VENV)/.test ## Both type checkers, in their strict modes, side by side.
 	$(bin)/pyright --pythonpath $(bin)/python; pyright=$$?; \
 	wait $$mypy && exit $$pyright
 
-unit: $(VENV)/.test ## The test suite.
+unit: $(VENV)/.test interop ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)
+
+interop: $(VENV)/.interop ## The tests of kernels among jax's functions, which see jax; the others do not.
+	PYTHONPATH=$(VENV)/interop $(bin)/python -m pytest -q -n $(JOBS) tests/interop
 
 fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 SEED=0.
 	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
@@ -55,6 +58,12 @@ $(VENV)/.test: extras := examples,test
 $(VENV)/.bench: extras := examples,test,bench
 $(VENV)/.demo $(VENV)/.test $(VENV)/.bench: pyproject.toml | $(VENV)/pyvenv.cfg
 	$(bin)/python -m pip install -q -e '.[$(extras)]'
+	@touch $@
+
+# The jax that goes with the installed jaxlib, beside the environment and not in it.
+$(VENV)/.interop: $(VENV)/.test
+	$(bin)/python -m pip install -q --no-deps --upgrade --target $(VENV)/interop opt_einsum \
+	  "jax==$$($(bin)/python -c 'import jaxlib; print(jaxlib.__version__)')"
 	@touch $@
 
 $(VENV)/pyvenv.cfg:

@@ -85,6 +85,7 @@ from pscdsl.errors import (
 )
 from pscdsl.gradient_checks import check_grads as check_grads
 from pscdsl.hlo import Hlo as Hlo
+from pscdsl.interchange import from_dlpack as from_dlpack
 from pscdsl.kernel import (
     Kernel as Kernel,
     kernel as kernel,

@@ -11,6 +11,7 @@ import numpy as np
 import pyrsistent
 
 from pscdsl.arrays import Array
+from pscdsl.interchange import host_view
 from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
 from pscdsl.numpy_dtypes import from_numpy, is_masked
 from pscdsl.scalars import fit
@@ -24,9 +25,11 @@ from pscdsl.typing.signatures import (
     OptionalSpec,
     RecordSpec,
     RepeatedSpec,
+    Signature,
     Spec,
     StaticSpec,
     TupleSpec,
+    walk_paths,
 )
 from pscdsl.typing.trees import (
     NONE,
@@ -182,7 +185,15 @@ def _container(
         return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
     if real is tuple and is_tuple(value):
         return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))
-    cls = records(real, spec)
+    if hasattr(value, "shape") and real.__module__.startswith("jax."):
+        raise NotAnArgument("a value that jax is tracing; call the kernel's `to_jax()` there")
+    if hasattr(value, "__dlpack__"):
+        return argument(spec, _host_view(value), leaves, register, classes, records)
+    try:
+        cls = records(real, spec)
+    except Failure as failure:
+        problem = failure.diagnostics[0].message()
+        raise NotAnArgument(f"an object of class {real.__qualname__}: {problem}") from None
     if cls is not None:
         names = cls.field_names()
         read = reader(cls)
@@ -194,6 +205,14 @@ def _container(
     if isinstance(value, dict):
         raise NotAnArgument("a dict; pass a record or a pyrsistent PMap")
     raise NotAnArgument(f"an object of class {real.__qualname__}")
+
+
+def _host_view(exporter: Any) -> Any:
+    try:
+        return host_view(exporter)
+    except (BufferError, RuntimeError, TypeError) as error:
+        kind = type(exporter).__qualname__
+        raise NotAnArgument(f"an array of class {kind} that cannot be read: {error}") from None
 
 
 def _map_children(value: Any) -> tuple[Any, Any]:
@@ -300,12 +319,44 @@ def register_result(tree: Type, register: Register) -> None:
         if isinstance(tree, VectorType):
             register(type(_NO_ITEMS), _vector_children, _vector_from)
     elif isinstance(tree, RecordType):
-        cls = cast("Record | None", tree.record.definition)
-        if cls is not None and cls.constructor and cls.kind != "namedtuple":
-            register(cls.constructor, *_record_ways(cls))
+        register_record(cast("Record | None", tree.record.definition), register)
         for _, each in tree.fields:
             register_result(each, register)
     elif isinstance(tree, MapType):
         register(type(_NO_ENTRIES), _map_children, _map_from)
         for _, each in tree.items:
             register_result(each, register)
+
+
+def register_record(cls: Record | None, register: Register) -> None:
+    """Tell `register` of the class of a record, if there is one that has to be told of."""
+    if cls is not None and cls.constructor and cls.kind != "namedtuple":
+        register(cls.constructor, *_record_ways(cls))
+
+
+def register_signature(signature: Signature, register: Register) -> None:
+    """Tell `register` of every container class that a signature names."""
+    register(type(_NO_ITEMS), _vector_children, _vector_from)
+    register(type(_NO_ENTRIES), _map_children, _map_from)
+    for name, spec in signature.specs():
+        for _, part in walk_paths(spec, name):
+            if isinstance(part, RecordSpec):
+                register_record(cast("Record | None", part.record.definition), register)
+
+
+def register_value(value: Any, register: Register, records: Records) -> None:
+    """Tell `register` of every container class in a value."""
+    real: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
+    if hasattr(value, "shape"):
+        return  # an array, whoever's it is
+    if is_tuple(value) or isinstance(value, list):
+        for each in value:  # pyright: ignore[reportUnknownVariableType]
+            register_value(each, register, records)
+    elif isinstance(value, Mapping):
+        for each in value.values():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            register_value(each, register, records)
+    elif (cls := records(real, None)) is not None:
+        register_record(cls, register)
+        read = reader(cls)
+        for name in cls.field_names():
+            register_value(read(value, name), register, records)

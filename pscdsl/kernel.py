@@ -220,6 +220,16 @@ class Kernel(Called[P, R]):
         """How often this kernel was compiled, or found on disk, and what that took."""
         return self._executables.info
 
+    def to_jax(self) -> Callable[P, R]:
+        """A function of jax arrays that jax can `jit`, `grad` and `vmap` around; needs jax.
+
+        Its derivatives and batches are the ones made here.  Random keys are given as the words of
+        `jax.random.key_data`.
+        """
+        from pscdsl.to_jax import to_jax
+
+        return to_jax(self)
+
     # Calls.
 
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

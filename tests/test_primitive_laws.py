@@ -174,7 +174,7 @@ def _compiled(
     block = Block(tuple(params), tuple(equations), results)
     function = Function("laws", tuple(sizes), Assumptions(), block)
     try:
-        executable = compile_module(lower_module(function, sizes))
+        executable = compile_module(lower_module(function, sizes), options=_options(rows))
     except Exception as error:
         if len(rows) > 1:
             return [_compiled([row], [given])[0] for row, given in zip(rows, operands, strict=True)]
@@ -182,6 +182,15 @@ def _compiled(
     flat = [array for given in operands for array in given]
     outputs = iter([np.asarray(each) for each in executable.run(flat)])
     return [tuple(next(outputs) for _ in equation.outputs) for equation in equations]
+
+
+def _options(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """LLVM optimises where numbers are computed; what moves and combines them compiles faster so.
+
+    The differential tests run all of these as they run elsewhere.
+    """
+    computes = any(isinstance(row.primitive, Elementwise) for row in rows)
+    return {} if computes else {"xla_backend_optimization_level": 0}
 
 
 def _stored_shape(type_: ArrayType) -> tuple[Size, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.xla import boot
 from pscdsl.xla.arrays import prepare
+from pscdsl.xla.arrays import to_numpy as to_host
 from pscdsl.xla.memory import keep_freed_memory
 
 
@@ -67,12 +68,40 @@ def _placing() -> tuple[Any, Any, list[Any]]:
 
 def copied(array: Any, aval: boot.Aval) -> Any:
     """`put` for an array that is known to have the wanted dtype and shape."""
+    return _placed(array, aval, _SEMANTICS)
+
+
+def _placed(array: Any, aval: boot.Aval, semantics: Any) -> Any:
     place, here, where = _placing()
-    return place(aval, here, [array], where, True, False, _SEMANTICS, enable_x64=True)
+    return place(aval, here, [array], where, True, False, semantics, enable_x64=True)
 
 
-def from_dlpack(exporter: Any) -> Any:
-    """A device array with the contents of another library's array, by DLPack; a copy."""
-    if type(exporter) is boot.ArrayImpl:
+def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
+    """A device array with the contents of another library's array, by DLPack; see `interchange`."""
+    if type(exporter) is boot.ArrayImpl and not copy:
         return exporter
-    return put(np.from_dlpack(exporter))
+    array = view(exporter)
+    if copy:
+        return put(array)
+    aval = boot.Aval(array.shape, to_numpy(from_numpy(array.dtype)))
+    shares = array.flags.c_contiguous and not array.ctypes.data % ALIGNMENT
+    if not shares and copy is False:
+        how = "aligned to 64 bytes" if array.flags.c_contiguous else "contiguous in C order"
+        raise BufferError(f"the memory cannot be shared: it is not {how}; copy=None copies it")
+    return _placed(array, aval, boot.HostBufferSemantics.ZERO_COPY if shares else _SEMANTICS)
+
+
+ALIGNMENT = 64
+"""At which addresses, in bytes, XLA wants arrays to begin."""
+
+
+def view(exporter: Any) -> Any:
+    """A NumPy array that shares another library's memory; a BufferError if none can."""
+    try:
+        return np.from_dlpack(exporter)
+    except (BufferError, RuntimeError) as error:
+        try:  # NumPy cannot read bf16
+            capsule = exporter.__dlpack__()
+            return to_host(boot.jax.dlpack_managed_tensor_to_buffer(capsule, device(), None))
+        except (BufferError, RuntimeError):
+            raise BufferError(str(error)) from None

@@ -17,6 +17,7 @@ import numpy as np
 
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
+from pscdsl.xla.client import view
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
 
@@ -153,6 +154,9 @@ class Dispatcher:
 
     def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:
         """Answer C++, which has no program for this call: the result, and how to do without us."""
+        known = _without_foreign(args, kwargs)
+        if known is not None:
+            return self.positional(*known[0], **known[1]), None, True
         program = self.find(args, kwargs)
         used = program.flatten(args, kwargs)
         leaves, _ = trees.flatten(self._dynamic(args, kwargs))
@@ -164,6 +168,23 @@ class Dispatcher:
         if kept is not None and all(is_here(x) for x in used if type(x) is ArrayImpl):
             fast = fast_path(program.executable, used, kept, outputs, result)
         return result, fast, False
+
+
+def _without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
+    """The arguments with NumPy's in the place of other libraries' arrays, if there are any."""
+    leaves, structure = trees.flatten((args, kwargs))
+    if not any(map(_is_foreign, leaves)):
+        return None
+    try:
+        known = [view(each) if _is_foreign(each) else each for each in leaves]
+    except (BufferError, RuntimeError, TypeError):
+        return None  # the boundary will say what is wrong
+    args, kwargs = structure.unflatten(known)
+    return tuple(args), kwargs
+
+
+def _is_foreign(leaf: Any) -> bool:
+    return _kind(leaf) is None and hasattr(leaf, "__dlpack__")
 
 
 def _subsequence(used: Sequence[Any], leaves: Sequence[Any]) -> list[bool] | None:
