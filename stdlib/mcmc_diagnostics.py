@@ -1,0 +1,78 @@
+"""Whether Markov chains agree, and how many independent draws theirs are worth.
+
+Draws have the chains along their first axis and the steps along the second; further axes are
+gone through.  Each chain is split in half, so that one that drifts does not agree with itself.  The
+formulas are those of Vehtari, Gelman, Simpson, Carpenter, Bürkner, "Rank-normalization, folding,
+and localization: an improved R-hat", Bayesian Analysis 16 (2021), without the ranks.  Draws that
+are all equal give NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float
+from pscdsl.stdlib.precision import widened
+
+
+@psc.kernel
+def split_r_hat(draws: Float["c t *s"]) -> Float["*s"]:
+    """How much wider all chains are together than each is by itself: 1 if they agree.
+
+    Above 1.01 they should run longer.  At least 4 steps.
+    """
+    assert draws.shape[1] >= 4
+    within, total = _variances(_halves(widened(draws)))
+    return np.sqrt(total / within).astype(draws.dtype)
+
+
+@psc.kernel
+def effective_sample_size(draws: Float["c t *s"]) -> Float["*s"]:
+    """How many independent draws would have a mean as accurate as that of these.
+
+    By autocorrelations of all chains together, up to where the sum of two neighbouring ones is
+    first negative (Geyer 1992), by Fourier transforms.  At least 4 steps.
+    """
+    assert draws.shape[1] >= 4
+    halves = _halves(widened(draws))
+    chains, n = halves.shape[0], halves.shape[1]
+    within, total = _variances(halves)
+    centred = halves - halves.mean(axis=1, keepdims=True)
+    waves = np.fft.rfft(centred, n=2 * n, axis=1)
+    powers = (waves * np.conj(waves)).real
+    covariance = np.fft.irfft(powers, n=2 * n, axis=1)[:, :n].mean(axis=0) / n
+    correlation = 1 - (within - covariance) / total
+
+    count = n // 2
+    pairs = correlation[0 : 2 * count : 2] + correlation[1 : 2 * count : 2]
+    falling = np.minimum.accumulate(pairs, axis=0)
+    time = 2 * np.where(falling > 0, falling, 0).sum(axis=0) - 1
+    size = chains * n * np.ones_like(time)
+    # Chains that alternate can be better than independent draws, but not without bound.
+    return np.minimum(size / time, size * np.log10(size)).astype(draws.dtype)
+
+
+@psc.kernel
+def standard_error(draws: Float["c t *s"]) -> Float["*s"]:
+    """The standard deviation of the mean of all draws, as a mean of what they are drawn from."""
+    assert draws.shape[1] >= 4
+    _, total = _variances(_halves(widened(draws)))
+    size: Any = widened(effective_sample_size(draws))
+    return np.sqrt(total / size).astype(draws.dtype)
+
+
+def _halves(draws: Float["c t *s"]) -> Float["2*c t//2 *s"]:
+    """The first half of each chain, and the second one, as chains of their own."""
+    half = draws.shape[1] // 2
+    halves = np.concatenate([draws[:, :half], draws[:, draws.shape[1] - half :]])
+    return halves
+
+
+def _variances(draws: Float["c t *s"]) -> tuple[Float["*s"], Float["*s"]]:
+    """The mean variance of a chain, and an estimate of the variance of what they are drawn from."""
+    n = draws.shape[1]
+    within = draws.var(axis=1, ddof=1).mean(axis=0)
+    return within, within * (n - 1) / n + draws.mean(axis=1).var(axis=0, ddof=1)
