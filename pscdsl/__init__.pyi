@@ -21,6 +21,7 @@ from pscdsl.arrays import (
     Num as Num,
     Shaped as Shaped,
     Static as Static,
+    Tree as Tree,
     UInt as UInt,
     bf16 as bf16,
     bool_ as bool_,

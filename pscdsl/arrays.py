@@ -18,6 +18,13 @@ class Static(Generic[T]):
     """`psc.Static[int]`: a parameter whose value is known while checking."""
 
 
+class Tree(Generic[T]):
+    """The bound of type variables that stand for trees of arrays: `TypeVar("T", bound=psc.Tree)`.
+
+    `psc.Tree[f32]` has arrays of one dtype, `psc.Tree[Float]` of one of a class.
+    """
+
+
 def _named(dtype: DType) -> ElementType:
     return element(dtype.name, dtype)
 
@@ -33,4 +40,4 @@ Bool, Int, UInt, Integer, Float, Complex, Inexact, Num, Shaped = (
     element(name, *members) for name, members in CLASSES.items()
 )
 
-__all__ = ["Array", "Static"]
+__all__ = ["Array", "Static", "Tree"]

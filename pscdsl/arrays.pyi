@@ -25,21 +25,25 @@ from typing import (
     Protocol,
     Self,
     TypeAlias,
-    TypeVar,
     overload,
     runtime_checkable,
 )
 
 import numpy as np
 from numpy.typing import DTypeLike
+from typing_extensions import TypeVar
 
 _S = TypeVar("_S", bound=np.generic, covariant=True)
 _E = TypeVar("_E", bound=Surface[Any])
 _T = TypeVar("_T")
+_D = TypeVar("_D", covariant=True, default=Any)
 _Axes: TypeAlias = int | tuple[int, ...] | None
 
 Static: TypeAlias = Annotated[_T, "static"]
 """A parameter whose value is known while checking: to other checkers simply that type."""
+
+class Tree(Protocol[_D]):
+    """Any tree of arrays: to other checkers, anything."""
 
 class Subscripted(type):
     """What makes `f32["n d"]` a value; to mypy alone, whose plug-in puts it to use."""

@@ -28,6 +28,7 @@ from pscdsl.typing.signatures import (
     Signature,
     Spec,
     StaticSpec,
+    TreeSpec,
     TupleSpec,
     walk_paths,
 )
@@ -107,7 +108,7 @@ def argument(
         found = array_type(value)
         if isinstance(spec, ArraySpec) and spec.dtype is KEY:
             return keys_in(found)
-        if isinstance(spec, ArraySpec) and isinstance(spec.dtype, DTypeClass):
+        if isinstance(spec, ArraySpec | TreeSpec) and isinstance(spec.dtype, DTypeClass):
             classes.setdefault(spec.dtype.name, found.dtype)
         return found
     if value is None:
@@ -152,7 +153,7 @@ def keys_in(stored: ArrayType) -> ArrayType:
 
 
 def _weak_dtype(spec: Spec | None, kind: Kind, classes: Mapping[str, DType]) -> DType:
-    if isinstance(spec, ArraySpec):
+    if isinstance(spec, ArraySpec | TreeSpec) and spec.dtype is not None:
         dtype = classes.get(spec.dtype.name, spec.dtype)
         if isinstance(dtype, DType):
             return dtype if accepts_weak(dtype, kind) else DEFAULT[kind]
@@ -197,9 +198,15 @@ def _container(
     if cls is not None:
         names = cls.field_names()
         read = reader(cls)
+        static_names = known_statics(cls) if isinstance(spec, TreeSpec) else frozenset[str]()
         if cls.kind != "namedtuple":
             register(real, *_record_ways(cls))
-        return RecordType(cls.name, tuple((n, inside(n, read(value, n))) for n in names))
+
+        def field(name: str) -> Type:
+            item = read(value, name)
+            return static(item) if name in static_names else inside(name, item)
+
+        return RecordType(cls.name, tuple((n, field(n)) for n in names))
     if isinstance(value, list):
         raise NotAnArgument("a list; pass a tuple, or an array made by `np.array`")
     if isinstance(value, dict):
@@ -262,6 +269,12 @@ def _record_from(cls: Record, rest: Any, items: Any) -> Any:
     return construct(cls, list(items))
 
 
+def known_statics(cls: Record) -> frozenset[str]:
+    """The fields whose values are known while checking, as far as the declarations are known."""
+    find: Callable[[], frozenset[str]] | None = getattr(cls, "static_names", None)
+    return frozenset() if find is None else find()
+
+
 def reader(cls: Record) -> Callable[[Any, str], Any]:
     """How a field of an instance is read."""
     return (lambda value, name: value[name]) if cls.kind == "precord" else getattr
@@ -290,7 +303,7 @@ def _part(spec: Spec | None, index: int | str) -> Spec | None:
         return spec.item
     if isinstance(spec, RecordSpec):
         return dict(spec.fields).get(str(index))
-    return None
+    return spec if isinstance(spec, TreeSpec) else None
 
 
 def result(tree: Type, arrays: Iterator[Any]) -> Any:

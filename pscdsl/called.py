@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pscdsl import boundary
     from pscdsl.typing.assumptions import Assumptions
     from pscdsl.typing.dtypes import DType
-    from pscdsl.typing.signatures import Signature, Spec
+    from pscdsl.typing.signatures import Signature, Spec, StaticSpec, TreeSpec
     from pscdsl.typing.trees import Type
     from pscdsl.typing.unify import Match
     from pscdsl.xla.dispatch import Specialised
@@ -137,7 +137,7 @@ class Called(Generic[P, R]):
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Finds the compiled program for a call's arguments."""
-        from pscdsl.typing.signatures import StaticSpec
+        from pscdsl.typing.signatures import StaticSpec, TreeSpec
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
 
@@ -151,17 +151,19 @@ class Called(Generic[P, R]):
             static,
             name=self.name,
             parameters=positional,
-            inner_statics=self._inner_statics if self._has_inner_statics() else None,
+            inner_statics=self._inner_statics if self._has_inside(StaticSpec) else None,
+            tree_statics=self._inner_statics if self._has_inside(TreeSpec) else None,
         )
 
-    def _has_inner_statics(self) -> bool:
+    def _has_inside(self, kind: type[StaticSpec | TreeSpec]) -> bool:
+        """Whether there can be static values within arguments: declared ones, or in any tree."""
         from pscdsl.typing.signatures import StaticSpec, walk_paths
 
         return any(
-            isinstance(part, StaticSpec)
+            isinstance(part, kind)
             for parameter in self.signature.parameters
             for path, part in walk_paths(parameter.spec, parameter.name)
-            if path != parameter.name
+            if path != parameter.name or kind is not StaticSpec
         )
 
     def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

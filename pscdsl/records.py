@@ -24,6 +24,7 @@ class Record:
 
     `class Layer(psc.Record, dims="i o")` declares size parameters; `Layer["d h"]` applies them.
     One may be a group, `dims="o i *window"`, which takes any number: `Window["8 3 5 5"]`.
+    `class Moments(psc.Record, Generic[T])` declares type parameters; `Moments[Layer]` applies them.
     A subclass is a frozen dataclass.
     """
 
@@ -35,7 +36,9 @@ class Record:
             cls.__dims__ = tuple(dims.split())
         dataclasses.dataclass(frozen=True, eq=False)(cls)
 
-    def __class_getitem__(cls, sizes: str | tuple[Sizes]) -> type[Self]:
+    def __class_getitem__(cls, sizes: Any) -> type[Self]:
+        if getattr(cls, "__parameters__", ()):  # of `Generic`: types stand in the brackets
+            return cast("type[Self]", types.GenericAlias(cls, sizes))
         applied = Sizes(sizes) if isinstance(sizes, str) else sizes[0]  # as `typing` rebuilds it
         return cast("type[Self]", types.GenericAlias(cls, (applied,)))
 

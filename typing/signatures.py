@@ -17,19 +17,37 @@ from typing import Any, TypeAlias, TypeVar
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Dim, Size, name, names, substitute
-from pscdsl.typing.dtypes import DEFAULT, DType
-from pscdsl.typing.notation import Anonymous, DimSpec, Variadic
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.notation import Anonymous, Variadic
 from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.specs import ArraySpec as ArraySpec
+from pscdsl.typing.specs import DTypeClass as DTypeClass
+from pscdsl.typing.specs import MapSpec as MapSpec
+from pscdsl.typing.specs import NoneSpec as NoneSpec
+from pscdsl.typing.specs import OptionalSpec as OptionalSpec
+from pscdsl.typing.specs import RecordSpec as RecordSpec
+from pscdsl.typing.specs import RepeatedSpec as RepeatedSpec
+from pscdsl.typing.specs import Spec as Spec
+from pscdsl.typing.specs import StaticSpec as StaticSpec
+from pscdsl.typing.specs import TreeSpec as TreeSpec
+from pscdsl.typing.specs import TupleSpec as TupleSpec
+from pscdsl.typing.specs import arrays_of as arrays_of
+from pscdsl.typing.specs import declared_dims as declared_dims
+from pscdsl.typing.specs import extent as extent
+from pscdsl.typing.specs import group_dims as group_dims
+from pscdsl.typing.specs import group_name as group_name
+from pscdsl.typing.specs import trees_of as trees_of
+from pscdsl.typing.specs import walk_paths as walk_paths
 from pscdsl.typing.trees import (
     NONE,
     MapType,
-    RecordName,
     RecordType,
     StaticType,
     TupleType,
     Type,
     VectorType,
     children,
+    map_leaves,
 )
 
 T = TypeVar("T")
@@ -39,127 +57,13 @@ MAX_LENGTH = 3
 MAX_INSTANCES = 256
 
 
-@dataclass(frozen=True, slots=True)
-class DTypeClass:
-    """A class of dtypes; within a signature one class name stands for one dtype."""
-
-    name: str
-    members: tuple[DType, ...]
-
-    def usual_first(self) -> tuple[DType, ...]:
-        """The members, those that people use most in front: messages are about the first."""
-        usual = DEFAULT.values()
-        return tuple(sorted(self.members, key=lambda d: (d not in usual, d.bits < 32)))
-
-
-@dataclass(frozen=True, slots=True)
-class ArraySpec:
-    """`f32["n d"]`, `Float["*batch n"]`."""
-
-    dtype: DType | DTypeClass
-    dims: tuple[DimSpec, ...]
-    span: Span = field(default=NOWHERE, compare=False)
-
-    def __str__(self) -> str:
-        dims = " ".join(map(str, self.dims))
-        head = self.dtype.name
-        return f"{head}[{dims}]" if self.dims else head
-
-
-@dataclass(frozen=True, slots=True)
-class TupleSpec:
-    """`tuple[A, B]`."""
-
-    items: tuple[Spec, ...]
-
-    def __str__(self) -> str:
-        return f"tuple[{', '.join(map(str, self.items))}]"
-
-
-@dataclass(frozen=True, slots=True)
-class RepeatedSpec:
-    """`tuple[A, ...]`, `PVector[A]`: any number of the same."""
-
-    item: Spec
-    vector: bool = False
-
-    def __str__(self) -> str:
-        return f"PVector[{self.item}]" if self.vector else f"tuple[{self.item}, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordSpec:
-    """A record class, its sizes renamed if it was applied to some."""
-
-    record: RecordName
-    fields: tuple[tuple[str, Spec], ...]
-    arguments: str = ""
-    spelled: bool = field(default=False, compare=False)
-    """Whether the fields are not those that the class declares, and are shown."""
-
-    def __str__(self) -> str:
-        if self.spelled:
-            return f"{self.record.name}({', '.join(f'{n}: {each}' for n, each in self.fields)})"
-        return f"{self.record.name}[{self.arguments}]" if self.arguments else self.record.name
-
-
-@dataclass(frozen=True, slots=True)
-class MapSpec:
-    """`PMap[str, A]`: the keys come from the argument, every value fits A."""
-
-    item: Spec
-
-    def __str__(self) -> str:
-        return f"PMap[str, {self.item}]"
-
-
-@dataclass(frozen=True, slots=True)
-class StaticSpec:
-    """`psc.Static[int]`: a value known while checking; `samples` are tried when checking alone."""
-
-    kind: str
-    samples: tuple[object, ...] | None
-
-    def __str__(self) -> str:
-        return f"Static[{self.kind}]"
-
-
-@dataclass(frozen=True, slots=True)
-class OptionalSpec:
-    """`A | None`."""
-
-    item: Spec
-
-    def __str__(self) -> str:
-        return f"{self.item} | None"
-
-
-@dataclass(frozen=True, slots=True)
-class NoneSpec:
-    """`None`."""
-
-    def __str__(self) -> str:
-        return "None"
-
-
-Spec: TypeAlias = (
-    ArraySpec
-    | TupleSpec
-    | RepeatedSpec
-    | RecordSpec
-    | MapSpec
-    | StaticSpec
-    | OptionalSpec
-    | NoneSpec
-)
-
-
 @dataclass(frozen=True)
 class Choice:
     """What is fixed of a signature besides sizes.
 
-    Dtypes of classes and ranks of groups by their names; by the path of the part in question
-    (`xs`, `p.layers[0]`) lengths, map keys, static values, and whether what may be None is given.
+    Dtypes of classes, ranks of groups and trees of type variables by their names; by the path of
+    the part in question (`xs`, `p.layers[0]`) lengths, map keys, static values, and whether what
+    may be None is given.
     Where a choice is for every item of a tuple, its path has `[…]`.
     """
 
@@ -169,9 +73,11 @@ class Choice:
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
     statics: tuple[tuple[str, StaticType], ...] = ()
     given: tuple[tuple[str, bool], ...] = ()
+    trees: tuple[tuple[str, Type], ...] = ()
 
     def __str__(self) -> str:
         parts = [f"{name}={value}" for name, value in (*self.dtypes, *self.ranks)]
+        parts += [f"{name}={tree}" for name, tree in self.trees]
         parts += [f"len({path})={value}" for path, value in self.lengths]
         parts += [f"{path}={value.value!r}" for path, value in self.statics]
         parts += [f"{path} is {'not None' if given else 'None'}" for path, given in self.given]
@@ -216,11 +122,17 @@ class Signature:
         """The names of sizes in the parameters, in order of appearance."""
         found: dict[str, None] = {}
         for parameter in self.parameters:
-            for array in arrays_of(parameter.spec):
-                for dim in array.dims:
+            for _, part in walk_paths(parameter.spec, ""):
+                for dim in declared_dims(part):
                     if isinstance(dim, Dim):
                         found.update(dict.fromkeys(sorted(names(dim))))
         return tuple(found)
+
+    def unbound(self) -> tuple[str, ...]:
+        """The type variables that the result has, and no parameter."""
+        given = {each.name for p in self.parameters for each in trees_of(p.spec)}
+        result = () if self.result is None else trees_of(self.result)
+        return tuple(dict.fromkeys(each.name for each in result if each.name not in given))
 
     def choices(self) -> list[Choice] | None:
         """The choices that are tried when the signature is checked alone.
@@ -252,6 +164,11 @@ class Signature:
                         if isinstance(dim, Variadic):
                             group = group_name(dim)
                             found[group] = ("ranks", group, tuple(range(MAX_RANK + 1)))
+                elif isinstance(part, TreeSpec):
+                    if isinstance(part.dtype, DTypeClass):
+                        class_ = part.dtype
+                        found[class_.name] = ("dtypes", class_.name, class_.usual_first())
+                    found[f"tree {part.name}"] = ("trees", part.name, part.samples())
                 elif isinstance(part, RepeatedSpec):
                     found[f"len({where})"] = ("lengths", where, tuple(range(MAX_LENGTH + 1)))
                 elif isinstance(part, OptionalSpec):
@@ -281,6 +198,9 @@ class Signature:
                         found[part.dtype.name] = "dtype"
                     groups = (group_name(dim) for dim in part.dims if isinstance(dim, Variadic))
                     found.update((group, "rank") for group in groups)
+                elif isinstance(part, TreeSpec):
+                    if isinstance(part.dtype, DTypeClass):
+                        found[part.dtype.name] = "dtype"
                 elif isinstance(part, RepeatedSpec):
                     found[f"len({where})"] = "length"
                 elif isinstance(part, StaticSpec):
@@ -300,6 +220,10 @@ class Signature:
                     for dim in part.dims:
                         if isinstance(dim, Variadic):
                             found[f"{dim} of rank 0 to {MAX_RANK}"] = None
+                elif isinstance(part, TreeSpec):
+                    if isinstance(part.dtype, DTypeClass):
+                        found[f"{part.dtype.name} over its dtypes"] = None
+                    found[f"{part.name} over an array and a tuple of two"] = None
                 elif isinstance(part, RepeatedSpec):
                     found[f"{part} of length 0 to {MAX_LENGTH}"] = None
                 elif isinstance(part, OptionalSpec):
@@ -321,53 +245,10 @@ def _choice(columns: Sequence[Column], index: int) -> Choice:
         index, position = divmod(index, len(values))
         value = values[position]
         fields[kind].insert(0, (key, StaticType(value) if kind == "statics" else value))
+    dtypes = Instantiation(Choice(tuple(fields.get("dtypes", ()))))
+    if "trees" in fields:
+        fields["trees"] = [(key, dtypes.type_of(spec, key)) for key, spec in fields["trees"]]
     return Choice(**{kind: tuple(pairs) for kind, pairs in fields.items()})
-
-
-def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
-    """A specification and everything in it, each with the text that selects it."""
-    yield where, spec
-    if isinstance(spec, TupleSpec):
-        for index, item in enumerate(spec.items):
-            yield from walk_paths(item, f"{where}[{index}]")
-    elif isinstance(spec, RepeatedSpec | MapSpec):
-        yield from walk_paths(spec.item, f"{where}[…]")
-    elif isinstance(spec, OptionalSpec):
-        yield from walk_paths(spec.item, where)
-    elif isinstance(spec, RecordSpec):
-        for name_, item in spec.fields:
-            yield from walk_paths(item, f"{where}.{name_}")
-
-
-def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
-    """How many parts a specification has, those that are shared counted wherever they stand."""
-    found: dict[int, int] = {} if known is None else known
-    if id(spec) not in found:
-        parts: list[Spec] = []
-        if isinstance(spec, TupleSpec):
-            parts = list(spec.items)
-        elif isinstance(spec, RecordSpec):
-            parts = [part for _, part in spec.fields]
-        elif isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
-            parts = [spec.item]
-        found[id(spec)] = 1 + sum(extent(part, found) for part in parts)
-    return found[id(spec)]
-
-
-def arrays_of(spec: Spec) -> Iterator[ArraySpec]:
-    """The arrays in a specification."""
-    return (part for _, part in walk_paths(spec, "") if isinstance(part, ArraySpec))
-
-
-def group_name(dim: Variadic) -> str:
-    """The name of a group of dimensions; `...` is one group per signature."""
-    return dim.name if dim.name is not None else "..."
-
-
-def group_dims(group: str, rank: int) -> tuple[Size, ...]:
-    """The sizes that a group of dimensions stands for."""
-    stem = "rest" if group == "..." else group
-    return tuple(name(f"{stem}_{index}") for index in range(rank))
 
 
 def chosen(choices: Mapping[str, T], path: str, otherwise: U) -> T | U:
@@ -396,6 +277,7 @@ class Instantiation:
         self.keys: Mapping[str, tuple[str, ...]] = dict(choice.keys)
         self.statics: Mapping[str, StaticType] = dict(choice.statics)
         self.given: Mapping[str, bool] = dict(choice.given)
+        self.trees: Mapping[str, Type] = dict(choice.trees)
         self.static_sizes = static_sizes(self.statics)
         self._anonymous = count(1)
 
@@ -434,6 +316,10 @@ class Instantiation:
         if isinstance(spec, OptionalSpec):
             given = chosen(self.given, where, like is not None and like != NONE)
             return self.type_of(spec.item, where, like) if given else NONE
+        if isinstance(spec, TreeSpec) and spec.name in self.trees:
+            batch = spec.batch
+            tree = self.trees[spec.name]
+            return map_leaves(tree, lambda leaf: ArrayType(leaf.dtype, (*batch, *leaf.shape)))
         return NONE
 
     def array(self, spec: ArraySpec, like: ArrayType | None = None) -> ArrayType:

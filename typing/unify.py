@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -13,11 +14,12 @@ from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.codes.shapes_signatures import ArgumentShape, SizeNotDetermined
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, as_terms, names, substitute, variable
-from pscdsl.typing.dtypes import DType
-from pscdsl.typing.notation import Anonymous, Variadic
+from pscdsl.typing.dtypes import CLASSES, DType
+from pscdsl.typing.notation import Anonymous, DimSpec, Variadic
 from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
+    DTypeClass,
     MapSpec,
     NoneSpec,
     OptionalSpec,
@@ -26,12 +28,15 @@ from pscdsl.typing.signatures import (
     Signature,
     Spec,
     StaticSpec,
+    TreeSpec,
     TupleSpec,
-    arrays_of,
+    declared_dims,
     group_dims,
     group_name,
     static_sizes,
+    walk_paths,
 )
+from pscdsl.typing.tree_variables import Bound, differing
 from pscdsl.typing.trees import (
     MapType,
     NoneType,
@@ -40,6 +45,8 @@ from pscdsl.typing.trees import (
     TupleType,
     Type,
     VectorType,
+    map_leaves,
+    paths,
 )
 
 
@@ -74,8 +81,8 @@ def undetermined(signature: Signature) -> tuple[str, ...]:
     dims = [
         dim
         for parameter in signature.parameters
-        for array in arrays_of(parameter.spec)
-        for dim in array.dims
+        for _, part in walk_paths(parameter.spec, "")
+        for dim in declared_dims(part)
         if isinstance(dim, Dim)
     ]
     found = True
@@ -99,6 +106,7 @@ class _Matching:
         self.keys: dict[str, tuple[str, ...]] = {}
         self.statics: dict[str, StaticType] = {}
         self.given: dict[str, bool] = {}
+        self.trees: dict[str, Bound] = {}
         self.sizes: dict[str, Size] = {}
         self.reasons: dict[str, str] = {}
         self.demands: list[_Demand] = []
@@ -112,6 +120,9 @@ class _Matching:
             return
         if isinstance(spec, StaticSpec):
             self.static(spec, given, where)
+            return
+        if isinstance(spec, TreeSpec):
+            self.tree(spec, given, where)
             return
         if isinstance(spec, MapSpec):
             if not isinstance(given, MapType):
@@ -159,21 +170,53 @@ class _Matching:
             raise self.wrong_tree(where, spec, given)
         self.statics[where] = given
 
-    def array(self, spec: ArraySpec, given: ArrayType, where: str) -> None:
+    def tree(self, spec: TreeSpec, given: Type, where: str) -> None:
+        """Bind a type variable, or compare with what it is bound to."""
+        found = list(paths(given))
+        for path, leaf in found:
+            self.dtype(_leaf(spec), leaf, where + path, spec)
+            if leaf.rank < len(spec.batch):
+                why = f"it has {leaf.rank} axes, at least {len(spec.batch)} are of the batch"
+                raise self.wrong_shape(where + path, _leaf(spec), leaf, why)
+            for dim, size in zip(spec.batch, leaf.shape, strict=False):
+                self.demands.append(_Demand(dim, size, where + path, _leaf(spec), leaf))
+        row = map_leaves(given, lambda leaf: ArrayType(leaf.dtype, leaf.shape[len(spec.batch) :]))
+        bound = self.trees.get(spec.name)
+        if bound is not None:
+            problems = differing(self.function, spec, bound, row, where, self.facts)
+            if problems:
+                raise Failure(*problems)
+            return
+        sizes = [size for _, leaf in paths(row) for size in leaf.shape]
+        self.sizes.update({str(spec.size(index)): size for index, size in enumerate(sizes)})
+        count = iter(range(len(sizes)))
+        general = map_leaves(
+            row, lambda leaf: leaf.with_shape(tuple([spec.size(next(count)) for _ in leaf.shape]))
+        )
+        self.trees[spec.name] = Bound(where, row, general)
+
+    def dtype(
+        self, spec: ArraySpec, given: ArrayType, where: str, tree: TreeSpec | None = None
+    ) -> None:
+        """Refuse an array of another dtype than is declared; a class becomes one dtype."""
         if isinstance(spec.dtype, DType):
             fits = spec.dtype is given.dtype
         else:
             fits = given.dtype in spec.dtype.members
-            fits = fits and self.dtypes.setdefault(spec.dtype.name, given.dtype) is given.dtype
+            if spec.dtype is not ANY_INEXACT:
+                fits = fits and self.dtypes.setdefault(spec.dtype.name, given.dtype) is given.dtype
         if not fits:
             raise Failure(
                 ArgumentDtype(
                     function=self.function,
                     argument=where,
-                    declared=self.declared(spec),
+                    declared=self.declared(spec, tree),
                     given=given,
                 )
             )
+
+    def array(self, spec: ArraySpec, given: ArrayType, where: str) -> None:
+        self.dtype(spec, given, where)
         for dim, size in self.aligned(spec, given, where):
             if isinstance(dim, Dim):
                 self.demands.append(_Demand(dim, size, where, spec, given))
@@ -229,6 +272,7 @@ class _Matching:
             tuple(self.keys.items()),
             tuple(self.statics.items()),
             tuple(self.given.items()),
+            tuple((name, bound.general) for name, bound in self.trees.items()),
         )
         return Match(choice, self.sizes)
 
@@ -273,11 +317,28 @@ class _Matching:
             )
         )
 
-    def declared(self, spec: ArraySpec) -> str:
+    def declared(self, spec: ArraySpec, tree: TreeSpec | None = None) -> str:
         """A specification, with the dtype that its class stands for by now."""
+        if tree is not None:
+            known = (
+                ""
+                if spec.dtype.name not in self.dtypes
+                else f", here {self.dtypes[spec.dtype.name]}"
+            )
+            return f"{tree} of {spec.dtype.name} arrays{known}"
         if isinstance(spec.dtype, DType) or spec.dtype.name not in self.dtypes:
             return str(spec)
         return f"{spec} with {spec.dtype.name} being {self.dtypes[spec.dtype.name]}"
+
+
+ANY_INEXACT: Final = DTypeClass("Inexact", CLASSES["Inexact"])
+"""The dtype of an array in a tree whose arrays have each their own."""
+
+
+def _leaf(spec: TreeSpec) -> ArraySpec:
+    """What is asked of each array of a tree."""
+    dims: tuple[DimSpec, ...] = (*spec.batch, Variadic(None))
+    return ArraySpec(spec.dtype or ANY_INEXACT, dims)
 
 
 def _linear(declared: Dim, name: str) -> int | None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.records import RecordClass
+from pscdsl.frontend.type_variables import TREE, TypeVariable
 from pscdsl.frontend.values import (
     POISON,
     Alias,
@@ -33,6 +36,7 @@ from pscdsl.typing.signatures import (
     RepeatedSpec,
     Spec,
     StaticSpec,
+    TreeSpec,
     TupleSpec,
     extent,
 )
@@ -103,9 +107,19 @@ def _spec(frame: Frame, node: ast.expr) -> Spec:
         reason = f"`{value.title}` is not a record"
         raise _bad(node, frame, reason, "derive it from `psc.Record`, with a type for each field")
     if isinstance(value, RecordClass):
+        if value.variables:
+            reason = f"`{value.title}` is generic in {', '.join(value.variables)}"
+            raise _bad(node, frame, reason, f"say for what: `{value.title}[…]`")
         return record_spec(value, ())
+    if isinstance(value, TypeVariable):
+        if value.problem:
+            rewrite = f'{value.name} = TypeVar("{value.name}", bound=psc.Tree)'
+            raise _bad(node, frame, value.problem, rewrite)
+        return value.spec(span)
     if isinstance(value, Alias):
         return spec_of(value.frame, value.node)
+    if value == TREE:
+        return TreeSpec("", shown="Tree", bounded=True, span=span)
     if isinstance(value, Marker) and value.name == "jaxtyping.Scalar":
         return ArraySpec(DTypeClass("Shaped", CLASSES["Shaped"]), (), span)
     if isinstance(value, Marker) and value.name in ("builtins.float", "builtins.int"):
@@ -144,11 +158,13 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> S
         if foreign and isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
             return _jaxtyping_array(frame, node, head, *inner.elts)
         return _array(frame, inner, head, frame.span(node))
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if isinstance(head, RecordClass) and head.variables:
+        return record_spec(head, (), _type_arguments(frame, head, items))
     if isinstance(head, RecordClass):
         arguments = _text(frame, node.slice)
         return record_spec(head, tuple(arguments.split()))
     name = head.name if isinstance(head, Marker) else ""
-    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name in ("builtins.tuple", "typing.Tuple"):
         if len(items) == 2 and isinstance(items[1], ast.Constant) and items[1].value is Ellipsis:
             return RepeatedSpec(_part(frame, items[0]))
@@ -157,6 +173,11 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> S
         return RepeatedSpec(_part(frame, items[0]), vector=True)
     if name in ("pyrsistent.PMap", "pyrsistent.typing.PMap") and len(items) == 2:
         return MapSpec(_part(frame, items[1]))
+    if name == TREE.name:
+        inside = evaluate(frame, items[0])
+        if isinstance(inside, DType | DTypeClass):
+            text = f"Tree[{inside.name}]"
+            return TreeSpec("", inside, shown=text, bounded=True, span=frame.span(node))
     if name == "pscdsl.Static":
         return _static(frame, items[0])
     if name == "typing.Annotated":
@@ -166,6 +187,15 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> S
     if name == "typing.Union":
         return _union(frame, node, items)
     raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", "")
+
+
+def _type_arguments(frame: Frame, cls: RecordClass, items: list[ast.expr]) -> tuple[Spec, ...]:
+    """What the type variables of a record stand for."""
+    if len(items) != len(cls.variables):
+        text = f"{cls.title}[{', '.join(map(frame.source.text_of, items))}]"
+        reason = f"`{cls.title}` is generic in {', '.join(cls.variables)}"
+        raise Failure(BadAnnotation(text=text, reason=reason, rewrite=""))
+    return tuple([_part(frame, each) for each in items])
 
 
 def _jaxtyping_array(
@@ -266,24 +296,29 @@ _READING = object()
 """Stands for a specification that is being read."""
 
 
-def record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
-    """The specification of a record, its own size names replaced by the arguments."""
-    found = cls.specs.get(arguments)
+def record_spec(
+    cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...] = ()
+) -> RecordSpec:
+    """The specification of a record, its own names of sizes or types replaced by the arguments."""
+    key = (arguments, types)
+    found = cls.specs.get(key)
     if found is _READING:
         reason = "it contains itself, so its trees have no fixed shape"
         raise Failure(BadAnnotation(text=cls.title, reason=reason, rewrite=""))
     if found is None:
-        cls.specs[arguments] = _READING
+        cls.specs[key] = _READING
         try:
-            found = cls.specs[arguments] = _record_spec(cls, arguments)
+            found = cls.specs[key] = _record_spec(cls, arguments, types)
         finally:
-            if cls.specs[arguments] is _READING:
-                del cls.specs[arguments]
+            if cls.specs[key] is _READING:
+                del cls.specs[key]
     spec: RecordSpec = found
     return spec
 
 
-def _record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
+def _record_spec(
+    cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...]
+) -> RecordSpec:
     sizes = parse_shape(" ".join(arguments))
     renaming: Renaming | None = given(cls.dims, sizes) if arguments else {}
     if renaming is None:
@@ -294,6 +329,7 @@ def _record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
                 rewrite="",
             )
         )
+    meant = dict(zip(cls.variables, types, strict=False))
     fields: list[tuple[str, Spec]] = []
     for each in cls.fields:
         if each.annotation is None or each.frame is None:
@@ -306,10 +342,15 @@ def _record_spec(cls: RecordClass, arguments: tuple[str, ...]) -> RecordSpec:
             )
         try:
             spec = spec_of(each.frame, each.annotation)
+            for names, frame, given_ in each.applied:
+                items = given_.elts if isinstance(given_, ast.Tuple) else [given_]
+                own = [spec_of(frame, item) for item in items]
+                spec = meaning(spec, dict(zip(names, own, strict=False)))
         except Poisoned:
             raise Failure(*each.frame.session.findings) from None
+        spec = meaning(spec, meant) if meant else spec
         fields.append((each.name, renamed(spec, renaming) if renaming else spec))
-    return RecordSpec(cls.name, tuple(fields), " ".join(arguments))
+    return RecordSpec(cls.name, tuple(fields), " ".join(arguments), types)
 
 
 def _count(dims: tuple[str, ...]) -> str:
@@ -329,15 +370,43 @@ def static_fields(cls: RecordClass) -> frozenset[str]:
 
 def renamed(spec: Spec, env: Renaming) -> Spec:
     """A specification with sizes in place of names."""
-    if isinstance(spec, ArraySpec):
-        return replace(spec, dims=applied(spec.dims, env))
+
+    def of_array(part: Spec) -> Spec:
+        return replace(part, dims=applied(part.dims, env)) if isinstance(part, ArraySpec) else part
+
+    return replaced(spec, of_array)
+
+
+def meaning(spec: Spec, known: Mapping[str, Spec]) -> Spec:
+    """A specification with types in place of type variables."""
+    return replaced(
+        spec, lambda part: known.get(part.name, part) if isinstance(part, TreeSpec) else part
+    )
+
+
+def named_trees(spec: Spec, parameter: str) -> Spec:
+    """The specification of a parameter, each `psc.Tree` in it a type variable of its own."""
+    number = count()
+
+    def named(part: Spec) -> Spec:
+        if not isinstance(part, TreeSpec) or part.name:
+            return part
+        index = next(number)
+        return replace(part, name=f"{parameter}_tree{index}" if index else parameter)
+
+    return replaced(spec, named)
+
+
+def replaced(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+    """A specification with something else in place of what holds no parts."""
     if isinstance(spec, TupleSpec):
-        return TupleSpec(tuple(renamed(each, env) for each in spec.items))
+        return TupleSpec(tuple(replaced(each, change) for each in spec.items))
     if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
-        return replace(spec, item=renamed(spec.item, env))
+        return replace(spec, item=replaced(spec.item, change))
     if isinstance(spec, RecordSpec):
-        return replace(spec, fields=tuple((n, renamed(s, env)) for n, s in spec.fields))
-    return spec
+        fields = tuple((n, replaced(s, change)) for n, s in spec.fields)
+        return replace(spec, fields=fields, types=tuple(replaced(s, change) for s in spec.types))
+    return change(spec)
 
 
 def _bad(node: ast.expr, frame: Frame, reason: str, rewrite: str) -> Failure:

@@ -17,6 +17,7 @@ from pscdsl.typing.signatures import (
     RecordSpec,
     RepeatedSpec,
     Spec,
+    TreeSpec,
     TupleSpec,
 )
 from pscdsl.typing.trees import (
@@ -28,6 +29,7 @@ from pscdsl.typing.trees import (
     Type,
     VectorType,
 )
+from pscdsl.typing.trees import leaves as leaves_of
 
 
 def settle(
@@ -63,6 +65,8 @@ def _dtypes(spec: Spec, tree: Type) -> Iterator[DType | DTypeClass | None]:
     """What is asked of each leaf of a tree; None where the tree does not fit the specification."""
     if isinstance(spec, ArraySpec):
         yield spec.dtype
+    elif isinstance(spec, TreeSpec):
+        yield from [spec.dtype for _ in leaves_of(tree)]
     elif isinstance(spec, TupleSpec) and isinstance(tree, TupleType):
         for item, part in zip(spec.items, tree.items, strict=False):
             yield from _dtypes(item, part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from pscdsl.frontend.expressions import closure, evaluate, known_or_why
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import Field, Member, RecordClass, base_kind
+from pscdsl.frontend.type_variables import TypeVariable
 from pscdsl.frontend.values import External, Poison, StaticFunction
 from pscdsl.meanings import MEANINGS
 from pscdsl.typing.codes.language import Unsupported
@@ -30,7 +31,7 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
         if isinstance(value, RecordClass):
             parents.append(value)
             kind = value.kind
-            fields.extend(value.fields)
+            fields.extend(_inherited(frame, value, base))
             members.update(
                 (name, replace(member, admit=partial(_admit, value, name, member)))
                 for name, member in value.members.items()
@@ -92,7 +93,31 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
         constructor,
         guard,
         tuple(parents),
+        _variables(frame, node),
     )
+
+
+def _inherited(frame: Frame, cls: RecordClass, base: ast.expr) -> Sequence[Field]:
+    """The fields of a class as those that derive from it have them."""
+    if not cls.variables or not isinstance(base, ast.Subscript):
+        return cls.fields
+    given = (cls.variables, frame, base.slice)
+    return [replace(each, applied=(*each.applied, given)) for each in cls.fields]
+
+
+def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
+    """The type variables that a class is generic in: those of `Generic[…]`, or of all its bases."""
+    found: dict[str, None] = {}
+    for base in node.bases:
+        if not isinstance(base, ast.Subscript):
+            continue
+        items = base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
+        own = [evaluate(frame, each) for each in items]
+        names = dict.fromkeys(each.name for each in own if isinstance(each, TypeVariable))
+        if getattr(evaluate(frame, base.value), "name", "") == "typing.Generic":
+            return tuple(names)
+        found.update(names)
+    return tuple(found)
 
 
 _MAKE = "declare fields; compute them in a function that makes the record"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pscdsl.builder import Builder
-from pscdsl.frontend.annotations import spec_of
+from pscdsl.frontend.annotations import named_trees, spec_of
 from pscdsl.frontend.arguments import settle
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.results import result_problems
@@ -26,6 +27,8 @@ from pscdsl.typing.signatures import (
     Parameter,
     Signature,
     Spec,
+    TreeSpec,
+    trees_of,
     walk_paths,
 )
 from pscdsl.typing.spans import Span
@@ -109,12 +112,16 @@ def _read(frame: Frame, node: FunctionStatement) -> Contract | None:
             found = _array_spec(frame, each.annotation)
             if found is not None:
                 span = frame.source.span(each.annotation)
-                parameters.append(Parameter(each.arg, found, span=span))
+                spec_ = named_trees(found, each.arg)
+                parameters.append(Parameter(each.arg, spec_, span=span))
     result = None if node.returns is None else _array_spec(frame, node.returns)
     if not parameters and result is None:
         return None
     place = frame.source.span(node if node.returns is None else node.returns)
-    return Contract(Signature(node.name, tuple(parameters), result), place)
+    signature = Signature(node.name, tuple(parameters), result)
+    if signature.unbound():  # which tree it is, nobody says
+        signature = replace(signature, result=None)
+    return Contract(signature, place)
 
 
 def _array_spec(frame: Frame, annotation: ast.expr) -> Spec | None:
@@ -123,5 +130,7 @@ def _array_spec(frame: Frame, annotation: ast.expr) -> Spec | None:
         spec = spec_of(quiet, annotation)
     except (Failure, Poisoned):
         return None
-    has_arrays = any(isinstance(part, ArraySpec) for _, part in walk_paths(spec, ""))
+    if any(not each.bounded for each in trees_of(spec)):
+        return None  # a type variable of Python's, which says nothing of arrays
+    has_arrays = any(isinstance(part, ArraySpec | TreeSpec) for _, part in walk_paths(spec, ""))
     return spec if has_arrays else None

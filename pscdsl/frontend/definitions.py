@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pscdsl.builder import Builder, Program, Value, Weak
 from pscdsl.donation import donated, in_vain, named
-from pscdsl.frontend.annotations import spec_of
+from pscdsl.frontend.annotations import named_trees, spec_of
 from pscdsl.frontend.arguments import settle
 from pscdsl.frontend.calls import with_origins
 from pscdsl.frontend.expressions import evaluate
@@ -26,7 +26,7 @@ from pscdsl.linearity import reused_keys
 from pscdsl.primitives.control import Call
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
-from pscdsl.typing.codes.language import MissingAnnotation
+from pscdsl.typing.codes.language import BadAnnotation, MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel, TooManySteps
 from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.codes.shapes_signatures import (
@@ -158,7 +158,7 @@ class Definition:
                 parameters.append(
                     Parameter(
                         each.arg,
-                        spec_of(frame, each.annotation),
+                        named_trees(spec_of(frame, each.annotation), each.arg),
                         each in spec.kwonlyargs,
                         each.arg in self.closure.defaults,
                         source.span(each.annotation),
@@ -183,10 +183,14 @@ class Definition:
         if problems:
             raise Failure(*problems)
         signature = Signature(self.name, tuple(parameters), result)
+        for name in signature.unbound():
+            reason = f"no parameter says which tree {name or 'it'} is"
+            assert returns is not None
+            finding = BadAnnotation(text=source.text_of(returns), reason=reason, rewrite="")
+            raise Failure(finding.at(source.span(returns)))
         unknown = undetermined(signature)
         if unknown:
-            finding = SizeNotDetermined(function=self.name, names=unknown)
-            raise Failure(finding.at(self.head))
+            raise Failure(SizeNotDetermined(function=self.name, names=unknown).at(self.head))
         return signature
 
     def instance(self, choice: Choice) -> Function:

@@ -66,6 +66,7 @@ _MARKERS = frozenset(
         "pscdsl.Record",
         "pscdsl.Static",
         "pscdsl.Array",
+        "pscdsl.Tree",
         "pyrsistent.PRecord",
         "pyrsistent.PClass",
         "pyrsistent.PMap",

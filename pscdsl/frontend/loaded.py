@@ -9,7 +9,7 @@ import functools
 import sys
 import types
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from pscdsl.frontend.loaded_texts import (
 )
 from pscdsl.frontend.records import Field, RecordClass
 from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
+from pscdsl.frontend.type_variables import TypeVariable, bounded_by
 from pscdsl.frontend.uses import uses
 from pscdsl.frontend.values import (
     External,
@@ -216,6 +217,8 @@ def abstract(value: Any, name: str) -> Any:
         return Partial(abstract(value.func, name), args, kwargs)
     if isinstance(value, type):
         return _class(value)
+    if isinstance(value, TypeVar):
+        return type_variable(value)
     if is_constant(value):
         return value
     if is_dtype(value):
@@ -224,6 +227,16 @@ def abstract(value: Any, name: str) -> Any:
         except TypeError:
             return External(f"numpy.{value}")
     return _instance(value, name)
+
+
+def type_variable(variable: TypeVar) -> TypeVariable:
+    """A real type variable; its bound may be `psc.Tree`, of some dtype."""
+    bound: Any = variable.__bound__
+    name = variable.__name__
+    if variable.__constraints__:
+        return TypeVariable(name, problem="it has constraints, and no bound")
+    inside = [abstract(each, name) for each in get_args(bound)]
+    return bounded_by(name, abstract(get_origin(bound) or bound, name), *inside[:1] or (None,))
 
 
 def _function(function: types.FunctionType) -> Any:
@@ -317,7 +330,7 @@ def _module(name: str) -> Any:
 
 def _types() -> list[tuple[str, Any]]:
     names = (
-        "pscdsl.Record pscdsl.Static pscdsl.Array pyrsistent.PRecord pyrsistent.PClass "
+        "pscdsl.Record pscdsl.Static pscdsl.Array pscdsl.Tree pyrsistent.PRecord pyrsistent.PClass "
         "pyrsistent.PMap pyrsistent.PVector numpy.ndarray typing.NamedTuple typing.Any "
         "typing.Literal typing.Annotated typing.Tuple typing.Callable numpy.s_ numpy.index_exp"
     )

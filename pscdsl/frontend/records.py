@@ -30,6 +30,8 @@ class Field:
     annotation: ast.expr | None
     frame: Frame | None
     default: Callable[[], Any] | None = None
+    applied: tuple[tuple[tuple[str, ...], Frame, ast.expr], ...] = ()
+    """What the type variables of its class stand for in those that derive from it, in turn."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,10 @@ class RecordClass:
     """Refuses an attribute of the class that something in the project writes."""
     parents: tuple[RecordClass, ...] = ()
     """The record classes that it derives from."""
-    specs: dict[tuple[str, ...], Any] = field(default_factory=dict[tuple[str, ...], Any])
-    """Its specification for each list of size arguments, once worked out."""
+    variables: tuple[str, ...] = ()
+    """The type variables that it is generic in."""
+    specs: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
+    """Its specification for each list of size or type arguments, once worked out."""
 
     def __post_init__(self) -> None:
         self.name = RecordName(self.title, self.module, self)
@@ -93,6 +97,12 @@ class RecordClass:
     def field_names(self) -> tuple[str, ...]:
         """The fields in order."""
         return tuple(each.name for each in self.fields)
+
+    def static_names(self) -> frozenset[str]:
+        """The fields whose values are known while checking."""
+        from pscdsl.frontend.annotations import static_fields
+
+        return static_fields(self)
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RecordValue:
         """Construct an instance."""

@@ -50,6 +50,7 @@ class Dispatcher:
     names the positional parameters, so that arguments given by keyword are as fast; without it a
     kernel sees them as they were given.  `inner_statics` gives the static values inside of the
     arguments, if there can be any; C++ does not know of these, so such calls go through Python.
+    `tree_statics` gives them where any tree is taken and few have any: only those with some do.
     """
 
     def __init__(
@@ -61,12 +62,14 @@ class Dispatcher:
         name: str = "kernel",
         parameters: Sequence[str] = (),
         inner_statics: Callable[[Args, Kwargs], Hashable] | None = None,
+        tree_statics: Callable[[Args, Kwargs], Hashable] | None = None,
     ) -> None:
         self._specialise = specialise
         self._static_argnums = frozenset(static_argnums)
         self._static_argnames = frozenset(static_argnames)
         self._parameters = tuple(parameters)
         self._inner_statics = inner_statics
+        self._tree_statics = tree_statics
         self._programs: dict[Hashable, Specialised] = {}
         self._locks: dict[Hashable, RLock] = {}
         self._kept: Any = None
@@ -145,6 +148,8 @@ class Dispatcher:
         leaves, structure = trees.flatten(self._dynamic(args, kwargs))
         kinds = [_kind(leaf) for leaf in leaves]
         inner = None if self._inner_statics is None else self._inner_statics(args, kwargs)
+        if inner is None and self._tree_statics is not None and not _all_arrays(leaves):
+            inner = self._tree_statics(args, kwargs) or None
         if None in kinds and inner is None:
             return None
         try:
@@ -162,6 +167,9 @@ class Dispatcher:
         leaves, _ = trees.flatten(self._dynamic(args, kwargs))
         outputs = program.executable.run(used)
         result = program.unflatten(outputs)
+        if self._tree_statics is not None and not _all_arrays(leaves):
+            if self._tree_statics(args, kwargs):
+                return result, None, True  # a value may be another one at the next call
         if len({id(x) for x in leaves}) < len(leaves) and (kwargs or len(used) < len(leaves)):
             return result, None, True  # which leaf is which cannot be told: ask again next time
         kept, fast = _subsequence(used, leaves), None
@@ -185,6 +193,11 @@ def _without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
 
 def _is_foreign(leaf: Any) -> bool:
     return _kind(leaf) is None and hasattr(leaf, "__dlpack__")
+
+
+def _all_arrays(leaves: Sequence[Any]) -> bool:
+    """Whether there are arrays only, so that none of the leaves is a static value."""
+    return all(type(x) is ArrayImpl or type(x) is np.ndarray for x in leaves)
 
 
 def _subsequence(used: Sequence[Any], leaves: Sequence[Any]) -> list[bool] | None:

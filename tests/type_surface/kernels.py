@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,18 @@ class Layer(psc.Record, dims="i o"):
     def apply(self, x: f32["*batch i"]) -> f32["*batch o"]:
         """The layer on rows."""
         return x @ self.w.T + self.b
+
+
+T = TypeVar("T", bound=psc.Tree[Float])
+U = TypeVar("U", bound=psc.Tree)
+
+
+class State(psc.Record, Generic[T]):
+    """A generic record."""
+
+    first: T
+    second: T
+    step: i32
 
 
 class Pair(NamedTuple):
@@ -214,6 +226,39 @@ def trees(layer: Layer["d h"], slope: Layer["d h"], rate: f32) -> tuple[Layer["d
     length = psc.tree.dot(layer, moved) + psc.tree.norm(slope) * psc.tree.size(layer)
     again: Layer = unravel(vector * 2)
     return again, length + total + psc.tree.leaves(again)[0].sum() + moved.w.sum()
+
+
+@psc.kernel
+def adam(p: T, slope: T, state: State[T], rate: Float) -> tuple[T, State[T]]:
+    first = psc.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state.first, slope)
+    moved = psc.tree.map(lambda x, m: x - rate * m, p, first)
+    return moved, State(first, psc.tree.zeros_like(state.second), state.step + 1)
+
+
+@psc.kernel
+def generic_records(
+    layer: Layer["d h"], state: State[Layer["d h"]], pair: State[tuple[f32["n"], f32]]
+) -> tuple[State[Layer["d h"]], f32["n"]]:
+    moved, after = adam(layer, layer, state, np.float32(0.1))
+    both, x = (moved.w.sum(), after.first.b), pair.first[0]
+    return State(after.second, moved, after.step), x * both[0] + pair.second[1]
+
+
+@psc.kernel
+def any_tree(p: U) -> tuple[U, U]:
+    return p, psc.tree.map(np.tanh, p)
+
+
+@psc.kernel
+def length(p: psc.Tree[Float], q: psc.Tree) -> f32:
+    return psc.tree.norm(p) + psc.tree.norm(q)
+
+
+def outside(layer: Layer) -> Layer:
+    """Calls from ordinary Python keep the tree's type."""
+    zeros = psc.tree.zeros_like(layer)
+    moved, state = adam(layer, layer, State(first=zeros, second=zeros, step=0), 0.1)
+    return any_tree(state.first)[1] if length(moved, state).size else moved
 
 
 @psc.kernel

@@ -222,3 +222,72 @@ class TreesDiffer(Diagnostic, code="PSC509"):
             "give the tree with the arrays first: the function is then given None for what "
             "another has not"
         )
+
+
+class TreeArgumentsDiffer(Diagnostic, code="PSC524"):
+    """Two arguments of one type variable are different trees.
+
+    A type variable stands for any tree of arrays, and within one call for one: what is declared as
+    `T` has the same structure, shapes and dtypes everywhere.
+
+    ## Example
+
+    ```py
+    from typing import TypeVar
+
+    import pscdsl as psc
+    from pscdsl import f32
+
+    T = TypeVar("T", bound=psc.Tree[f32])
+
+
+    @psc.kernel
+    def descend(p: T, gradient: T, rate: f32) -> T:
+        return psc.tree.map(lambda x, g: x - rate * g, p, gradient)
+
+
+    @psc.kernel
+    def f(w: f32["n m"], b: f32["n"]) -> tuple[f32["n m"], f32["n"]]:
+        return descend((w, b), (b, w), 0.1)
+    ```
+
+    ## Fix
+
+    ```py
+    from typing import TypeVar
+
+    import pscdsl as psc
+    from pscdsl import f32
+
+    T = TypeVar("T", bound=psc.Tree[f32])
+
+
+    @psc.kernel
+    def descend(p: T, gradient: T, rate: f32) -> T:
+        return psc.tree.map(lambda x, g: x - rate * g, p, gradient)
+
+
+    @psc.kernel
+    def f(w: f32["n m"], b: f32["n"]) -> tuple[f32["n m"], f32["n"]]:
+        return descend((w, b), (w, b), 0.1)
+    ```
+    """
+
+    function: str
+    variable: str
+    argument: str
+    given: str
+    other: str
+    wanted: str
+    why: str
+
+    def message(self) -> str:
+        """Both arguments, and what they share."""
+        return (
+            f"argument `{self.argument}` of `{self.function}` is {self.given}, but "
+            f"`{self.other}` is {self.wanted}, and both are of type {self.variable}"
+        )
+
+    def label(self) -> str:
+        """What differs."""
+        return self.why

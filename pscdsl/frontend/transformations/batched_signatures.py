@@ -21,6 +21,7 @@ from pscdsl.typing.signatures import (
     RepeatedSpec,
     Signature,
     Spec,
+    TreeSpec,
     TupleSpec,
 )
 
@@ -55,6 +56,11 @@ def _batched(spec: Spec, axes: Any, size: Dim, where: str) -> Spec:
         return spec
     if isinstance(spec, ArraySpec):
         return replace(spec, dims=_inserted(spec, axes, size, where))
+    if isinstance(spec, TreeSpec):
+        if axes != 0:
+            what = f"a batch along the axes {describe(axes)} of {where}, which is any tree"
+            raise Failure(NotSupported(what=what, instead="let the batch be the first axis"))
+        return replace(spec, batch=(size, *spec.batch))
     if isinstance(spec, OptionalSpec):
         return OptionalSpec(_batched(spec.item, axes, size, where))
     if isinstance(spec, RepeatedSpec | MapSpec):

@@ -19,6 +19,7 @@ from pscdsl.typing.signatures import (
     Signature,
     Spec,
     StaticSpec,
+    TreeSpec,
     TupleSpec,
 )
 from pscdsl.typing.trees import NoneType, RecordType, TupleType, Type
@@ -99,7 +100,7 @@ def changed(spec: Spec, change: Callable[[ArraySpec], Spec | None]) -> Spec | No
     if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
         item = changed(spec.item, change)
         return None if item is None else replace(spec, item=item)
-    return None if isinstance(spec, StaticSpec) else spec
+    return None if isinstance(spec, StaticSpec | TreeSpec) else spec
 
 
 def _all(specs: Iterable[Spec | None]) -> tuple[Spec, ...] | None:
