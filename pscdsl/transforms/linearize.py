@@ -12,6 +12,8 @@ from pscdsl.interpreters.jvp import Mask, has_tangent, jvp_block
 from pscdsl.interpreters.replay import replay
 from pscdsl.interpreters.transpose import transpose_block
 from pscdsl.ir import Block
+from pscdsl.transforms.narrowing import narrowed, uses_keys
+from pscdsl.transforms.simplify import simplify_block
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -68,6 +70,8 @@ def linearize(
 ) -> tuple[list[Value], Linear]:
     """The results of a block, and the derivative of the first of them in the active operands."""
     facts = here.facts
+    if not uses_keys(block):
+        block = narrowed(facts, block, simplify_block, deep=True)
     first = len(block.results) if moving_results is None else moving_results
     wanted = tuple(at < first and has_tangent(t) for at, t in enumerate(block.out_types))
     moving = jvp_of(facts, block, active, wanted)

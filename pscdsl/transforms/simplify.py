@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pscdsl.ir import Block, Function, walk
+from pscdsl.ir import Block, Function
 from pscdsl.transforms.forward import Forward
+from pscdsl.transforms.narrowing import narrowed, uses_keys
 from pscdsl.transforms.nesting import callees
 from pscdsl.transforms.prune import Pruner
-from pscdsl.typing.dtypes import KEY
 
 ROUNDS = 4
 """How often the passes are repeated at most; the second time rarely finds anything."""
@@ -32,6 +32,7 @@ def simplify(function: Function) -> Function:
         due.pop()
         if current not in memo:
             body = simplify_block(current.body, memo)
+            body = narrowed(current.facts, body, simplify_block)
             done = current if body is current.body else replace(current, body=body)
             memo[current] = memo[done] = done
     return memo[function]
@@ -55,6 +56,4 @@ def tidied(block: Block) -> Block:
     derivatives of derivatives are several times as large.  What uses random keys stays as it is,
     so that a key that is used twice is found.
     """
-    if any(atom.type.dtype is KEY for each in walk(block) for atom in each.inputs):
-        return block
-    return simplify_block(block)
+    return block if uses_keys(block) else simplify_block(block)
