@@ -39,10 +39,8 @@ from pscdsl.arrays import (
     u32 as u32,
     u64 as u64,
 )
-from pscdsl.compile_all import (
-    compile_all as compile_all,
-    stand_in as stand_in,
-)
+from pscdsl.artefacts.contents import ArtefactError as ArtefactError
+from pscdsl.compile_all import compile_all as compile_all
 from pscdsl.control import (
     associative_scan as associative_scan,
     avg_pool as avg_pool,
@@ -91,11 +89,16 @@ from pscdsl.kernel import (
     Kernel as Kernel,
     kernel as kernel,
 )
+from pscdsl.loaded import (
+    Loaded as Loaded,
+    load as load,
+)
 from pscdsl.records import Record as Record
 from pscdsl.solutions import (
     custom_linear_solve as custom_linear_solve,
     custom_root as custom_root,
 )
+from pscdsl.stand_ins import stand_in as stand_in
 from pscdsl.transformations import (
     checkpoint as checkpoint,
     grad as grad,

@@ -58,11 +58,20 @@ Register: TypeAlias = Callable[..., None]
 class Record(Protocol):
     """What has to be known of a class whose instances are records."""
 
-    name: RecordName
-    kind: str
-    """record, namedtuple, dataclass, precord"""
-    constructor: Any
-    """The class; None where it was never loaded."""
+    @property
+    def name(self) -> RecordName:
+        """The class in types; its definition is this."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """One of record, namedtuple, dataclass, precord."""
+        ...
+
+    @property
+    def constructor(self) -> Any:
+        """The class; None where it was never loaded."""
+        ...
 
     def field_names(self) -> tuple[str, ...]:
         """The fields in order."""

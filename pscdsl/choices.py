@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pscdsl.elements import ElementType
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.values import Poisoned
 from pscdsl.typing.diagnostics import Failure
@@ -39,7 +40,12 @@ def _fits(choice: Choice, given: Mapping[str, Any]) -> bool:
     parts |= dict(choice.ranks) | {f"len({k})": v for k, v in choice.lengths}
     parts |= {k: v.value for k, v in choice.statics}
     parts |= {f"{k} is None": not v for k, v in choice.given}
-    return all(parts.get(key) == getattr(value, "name", value) for key, value in given.items())
+    return all(parts.get(key) in (value, _dtype_name(value)) for key, value in given.items())
+
+
+def _dtype_name(value: Any) -> Any:
+    """The name of a dtype, in whichever form it is given; anything else as it is."""
+    return value.__name__ if isinstance(value, ElementType) else getattr(value, "name", value)
 
 
 def _made(definition: Definition, signature: Signature, given: Mapping[str, Any]) -> Choice:
@@ -49,7 +55,7 @@ def _made(definition: Definition, signature: Signature, given: Mapping[str, Any]
         raise TypeError(f"{definition.name}: say what {', '.join(sorted(missing))} is")
     items = [(key, kinds[key], value) for key, value in given.items()]
     return Choice(
-        tuple((k, dtype(getattr(v, "name", v))) for k, kind, v in items if kind == "dtype"),
+        tuple((k, dtype(_dtype_name(v))) for k, kind, v in items if kind == "dtype"),
         tuple((k, v) for k, kind, v in items if kind == "rank"),
         tuple((k[len("len(") : -1], v) for k, kind, v in items if kind == "length"),
         (),

@@ -7,16 +7,11 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, TypeAlias, cast
 
-import numpy as np
-
-from pscdsl.elements import ElementType
 from pscdsl.kernel import Kernel
 from pscdsl.lowered import Compiled, Lowered
 from pscdsl.narrowing import is_tuple
-from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.report.progress import ProgressBar
-from pscdsl.typing.dims import DimSyntaxError, parse
-from pscdsl.typing.dtypes import KEY
+from pscdsl.stand_ins import stand_in
 
 Job: TypeAlias = Kernel[..., Any] | tuple[Any, ...]
 """A kernel without sizes; a kernel and its sizes by name; a kernel and its arguments."""
@@ -55,18 +50,3 @@ def _lowered(job: Job) -> Lowered:
     if len(given) == 1 and isinstance(given[0], dict):  # which is no argument
         return kernel.lower(**cast("dict[str, Any]", given[0]))
     return kernel.lower_for(*map(stand_in, given))
-
-
-def stand_in(value: Any) -> Any:
-    """An array of the type `f32["128 64"]`, all zero, that takes no memory; all else as it is."""
-    if not isinstance(value, ElementType):
-        return value
-    try:
-        shape = tuple([parse(each) for each in (value.text or "").split()])
-    except DimSyntaxError as problem:
-        raise TypeError(f"{value}: {problem}") from None
-    if len(value.members) != 1 or not all(isinstance(size, int) for size in shape):
-        raise TypeError(f"{value} is not one type of arrays: its dtype and sizes must be known")
-    (dtype,) = value.members
-    full: Any = (*shape, 2) if dtype is KEY else shape
-    return np.broadcast_to(np.zeros((), to_numpy(dtype)), full)

@@ -119,13 +119,22 @@ def obtained(program: Function, sizes: Mapping[str, int], donate: Sequence[int] 
         raise _rejected(program, refusal) from refusal.__cause__
 
 
-def emitted(program: Function, sizes: Mapping[str, int], donate: Sequence[int] = ()) -> Any:
-    """The module of a program at these sizes; CheckError where a rule is missing."""
+def emitted(
+    program: Function,
+    sizes: Mapping[str, int],
+    donate: Sequence[int] = (),
+    *,
+    portable: bool = False,
+) -> Any:
+    """The module of a program at these sizes; CheckError where a rule is missing.
+
+    One that is `portable` is for other devices than CPUs too.
+    """
     from pscdsl.typing.diagnostics import Failure
     from pscdsl.xla.emit import lower_module
 
     try:
-        return lower_module(program, sizes, donate=donate)
+        return lower_module(program, sizes, donate=donate, portable=portable)
     except Failure as failure:
         raise CheckError(failure.at(program.span).diagnostics) from None
 

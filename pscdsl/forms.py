@@ -20,17 +20,19 @@ class Form:
     name: str
     summary: str
     """What is done instead of what, where, and what it was measured to gain."""
+    portable: bool = False
+    """Whether it is used in modules for other devices than CPUs too."""
 
 
 FORMS: dict[str, Form] = {}
 """All forms that have been declared, by name."""
 
 
-def form(name: str, summary: str) -> Form:
+def form(name: str, summary: str, *, portable: bool = False) -> Form:
     """Declare a form."""
     if name in FORMS:
         raise ValueError(f"there are two forms called {name}")
-    FORMS[name] = made = Form(name, summary)
+    FORMS[name] = made = Form(name, summary, portable)
     return made
 
 

@@ -34,6 +34,11 @@ class Hlo(Protocol):
         """Whether this is done in every step of a loop."""
         ...
 
+    @property
+    def portable(self) -> bool:
+        """Whether it is to run on any device: routines of CPUs only where nothing else is."""
+        ...
+
     def uses(self, form: Form) -> bool:
         """Whether a form may be used here; see `pscdsl.forms`."""
         ...

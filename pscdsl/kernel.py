@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pscdsl import boundary
+    from pscdsl.artefacts.contents import Target
     from pscdsl.donation import Donate
     from pscdsl.executables import CacheInfo
     from pscdsl.frontend.definitions import Definition
@@ -208,6 +209,26 @@ class Kernel(Called[P, R]):
     def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
         """The compiled kernel at these sizes, as `lower` takes them; called without any look-up."""
         return self.lower(donate=donate, **sizes).compile()
+
+    def export(
+        self,
+        path: Path | str | None = None,
+        /,
+        *variants: Mapping[str, Any] | tuple[Any, ...],
+        target: Target = "any",
+        donate: Donate | None = None,
+        **sizes: Any,
+    ) -> bytes:
+        """The kernel at these sizes as one artefact, which `psc.load` reads without its source.
+
+        `variants` are several sizes: `{"n": 4}, {"n": 8}`, with what they share as keywords; or
+        tuples of arguments, as `psc.compile_all` takes them.  The artefact has StableHLO for any
+        device, or, with the target "cpu", what is fast on CPUs.  It is written to the file that
+        is named, and returned.  `donate` is as for `lower`.
+        """
+        from pscdsl.exporting import export
+
+        return export(self, path, variants, target, donate, sizes)
 
     def executable(
         self, choice: Choice, sizes: Mapping[str, int], donate: Sequence[int] | None = None

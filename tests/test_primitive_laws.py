@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -28,8 +29,12 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY, DType
 from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module
+from pscdsl.xla.emit import lower_module, module_text
+from pscdsl.xla.portable import module_of, portable
 from tests.law_rows import NDArray, Row, finfo
+
+Lower: TypeAlias = Callable[[Function, Mapping[str, int]], Any]
+"""From a program and its sizes to a module."""
 
 
 def _modules(package: Any, prefix: str) -> Iterator[Any]:
@@ -114,9 +119,30 @@ def test_cost_is_a_number_of_operations(name: str) -> None:
 @pytest.mark.parametrize("name", COVERED)
 def test_lowering_computes_the_meaning(name: str) -> None:
     rows = [_renamed(row, f"_{index}") for index, row in enumerate(ROWS[name])]
+    _compare(rows, lower_module)
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_lowering_for_any_device_computes_the_meaning(name: str) -> None:
+    """By way of a portable artefact; what is translated as for CPUs is not run again."""
+    rows = [_renamed(row, f"_{index}") for index, row in enumerate(ROWS[name])]
+    translated = partial(lower_module, portable=True)
+    changed: list[Row] = []
+    for row in rows:
+        modules = [lower(*_program([row])) for lower in (lower_module, translated)]
+        texts = [module_text(each) for each in modules]
+        assert module_of(portable(modules[1])), row
+        if texts[0] != texts[1] or "chlo." in texts[0]:
+            changed.append(row)
+    if changed:
+        _compare(changed, lambda function, sizes: module_of(portable(translated(function, sizes))))
+
+
+def _compare(rows: Sequence[Row], lower: Lower) -> None:
+    """Compare the results of all rows, lowered in some way, with what NumPy gives."""
     operands = [_operands(row) for row in rows]
     wrong: list[str] = []
-    for row, given, results in zip(rows, operands, _compiled(rows, operands), strict=True):
+    for row, given, results in zip(rows, operands, _compiled(rows, operands, lower), strict=True):
         wanted = _evaluate(row, given)
         types = row.primitive.type_rule(row.facts, *row.operands)
         for index, (type_, got, want) in enumerate(zip(types, results, wanted, strict=True)):
@@ -157,10 +183,8 @@ def _evaluate(row: Row, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
     return row.primitive.evaluate(Evaluator(row.env()), *operands)
 
 
-def _compiled(
-    rows: Sequence[Row], operands: Sequence[tuple[NDArray, ...]]
-) -> list[tuple[NDArray, ...]]:
-    """The results of all rows, computed by one program; of each alone if that fails."""
+def _program(rows: Sequence[Row]) -> tuple[Function, dict[str, int]]:
+    """One program with the results of all rows, and its sizes."""
     params: list[Var] = []
     equations: list[Equation] = []
     sizes: dict[str, int] = {}
@@ -172,15 +196,24 @@ def _compiled(
         sizes.update(row.env())
     results = tuple(var for equation in equations for var in equation.outputs)
     block = Block(tuple(params), tuple(equations), results)
-    function = Function("laws", tuple(sizes), Assumptions(), block)
+    return Function("laws", tuple(sizes), Assumptions(), block), sizes
+
+
+def _compiled(
+    rows: Sequence[Row], operands: Sequence[tuple[NDArray, ...]], lower: Lower
+) -> list[tuple[NDArray, ...]]:
+    """The results of all rows, computed by one program; of each alone if that fails."""
+    function, sizes = _program(rows)
     try:
-        executable = compile_module(lower_module(function, sizes), options=_options(rows))
+        executable = compile_module(lower(function, sizes), options=_options(rows))
     except Exception as error:
         if len(rows) > 1:
-            return [_compiled([row], [given])[0] for row, given in zip(rows, operands, strict=True)]
+            pairs = zip(rows, operands, strict=True)
+            return [_compiled([row], [given], lower)[0] for row, given in pairs]
         raise AssertionError(f"{rows[0]} does not compile: {error}") from error
     flat = [array for given in operands for array in given]
     outputs = iter([np.asarray(each) for each in executable.run(flat)])
+    equations = function.body.equations
     return [tuple(next(outputs) for _ in equation.outputs) for equation in equations]
 
 

@@ -147,6 +147,20 @@ def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
     return tree
 
 
+def map_records(tree: Type, change: Callable[[RecordName], RecordName]) -> Type:
+    """The same tree with other names of records."""
+    if isinstance(tree, TupleType):
+        return TupleType(tuple(map_records(each, change) for each in tree.items))
+    if isinstance(tree, VectorType):
+        return VectorType(tuple(map_records(each, change) for each in tree.items))
+    if isinstance(tree, RecordType):
+        fields = tuple((name, map_records(each, change)) for name, each in tree.fields)
+        return RecordType(change(tree.record), fields)
+    if isinstance(tree, MapType):
+        return MapType(tuple((key, map_records(each, change)) for key, each in tree.items))
+    return tree
+
+
 def substitute_tree(tree: Type, env: Mapping[str, Size]) -> Type:
     """The same tree with sizes in place of names."""
     return map_leaves(tree, lambda leaf: leaf.substitute(env))

@@ -7,6 +7,7 @@ reads six bits of the exponent, and its logarithm near 1 ends its series early i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ from pscdsl.primitives.formulas import logarithms, powers
 from pscdsl.primitives.formulas.doubles import pays
 from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dtypes import F64
+from pscdsl.typing.dtypes import BF16, F32, F64
 
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
@@ -101,6 +102,19 @@ def emit_atanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     if inputs[0].dtype is F64:
         return logarithms.atanh.emit(hlo, operands, inputs, outputs)
     return odd("chlo.atanh")(hlo, operands, inputs, outputs)
+
+
+def emit_erf(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the error function."""
+    (x,), (given,) = operands, inputs
+    found = hlo.unary("chlo.erf", x)
+    if not hlo.portable or given.dtype not in (F32, BF16):
+        return found
+    # Of a tiny number, the quotient of polynomials that this becomes gives zero.
+    tiny = hlo.compare("LT", absolute_of(hlo, x, given), hlo.full(1e-20, given))
+    return hlo.select(
+        tiny, hlo.binary("multiply", x, hlo.full(2 / math.sqrt(math.pi), given)), found
+    )
 
 
 def emit_acos(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:

@@ -43,12 +43,16 @@ class Sources:
 
     def line(self, path: str, number: int) -> str | None:
         """A line by its 1-based number, without its end; `None` where there is none."""
+        lines = self.lines(path)
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+    def lines(self, path: str) -> tuple[str, ...]:
+        """All lines of a file, none of what cannot be read."""
         if path not in self._lines:
             text = self._texts.get(path)
             text = _read(*split_cell(path)) if text is None else text
             self._lines[path] = () if text is None else split_lines(text)
-        lines = self._lines[path]
-        return lines[number - 1] if 0 < number <= len(lines) else None
+        return self._lines[path]
 
 
 def split_lines(text: str) -> tuple[str, ...]:

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from pscdsl.caching.store import Store
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dims import evaluate
-from pscdsl.typing.dtypes import KEY
 from pscdsl.xla import wide
-from pscdsl.xla.boot import Aval
 from pscdsl.xla.compile import compile_module, signature
 from pscdsl.xla.emit import lower_module
-from pscdsl.xla.executable import Executable
+from pscdsl.xla.executable import Executable, aval_of
 from pscdsl.xla.kept import keep, load
 from pscdsl.xla.keys import NoKey, Request, module_key, program_key
 
@@ -102,12 +97,6 @@ def _led(store: Store, short: str | None, request: Request) -> Executable | None
     if key is None:
         return None
     body = request.program.body
-    inputs, outputs = (
-        [_aval(each, request.sizes) for each in types] for types in (body.in_types, body.out_types)
-    )
+    inputs = [aval_of(each, request.sizes) for each in body.in_types]
+    outputs = [aval_of(each, request.sizes) for each in body.out_types]
     return load(store, key.decode("ascii", "replace"), inputs, outputs)
-
-
-def _aval(given: ArrayType, sizes: Mapping[str, int]) -> Aval:
-    shape = tuple([evaluate(size, sizes) for size in given.shape])
-    return Aval((*shape, 2) if given.dtype is KEY else shape, to_numpy(given.dtype))

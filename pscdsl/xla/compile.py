@@ -12,14 +12,7 @@ from pscdsl.xla import context as c
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices
 from pscdsl.xla.emit import module_bytecode
-from pscdsl.xla.executable import Executable, compile_options
-
-LOOP_BYTES = 1 << 18
-"""See `compile_module`.
-
-A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
-this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
-"""
+from pscdsl.xla.executable import LOOP_BYTES, Executable, compile_options
 
 
 def compile_module(

@@ -28,13 +28,18 @@ Callee: TypeAlias = tuple[Any, list[Any]]
 
 
 def lower_module(
-    function: Function, sizes: Mapping[str, int], *, donate: Sequence[int] = ()
+    function: Function,
+    sizes: Mapping[str, int],
+    *,
+    donate: Sequence[int] = (),
+    portable: bool = False,
 ) -> Any:
     """A module whose public `main` is the function at these sizes.
 
-    The memory of the parameters in `donate` may be reused for results.
+    The memory of the parameters in `donate` may be reused for results.  One that is `portable` has
+    the forms of CPUs only where there is nothing else.
     """
-    return ModuleEmitter().lower(function, dict(sizes), donate)
+    return ModuleEmitter(portable).lower(function, dict(sizes), donate)
 
 
 def module_text(module: Any, *, places: bool = False) -> str:
@@ -52,8 +57,9 @@ def module_bytecode(module: Any) -> bytes:
 class ModuleEmitter:
     """A module while it is being filled: the functions made, and those whose body is due."""
 
-    def __init__(self) -> None:
+    def __init__(self, portable: bool = False) -> None:
         c.context()
+        self.portable = portable
         self.without = switched_off()
         self.module = c.mlir.Module.create(c.unknown())
         self._callees: dict[Key, Callee] = {}
@@ -139,8 +145,15 @@ class Emitter(Operations):
         """The numbers that names of sizes stand for."""
         return self._sizes
 
+    @property
+    def portable(self) -> bool:
+        """Whether the module is to run on any device."""
+        return self._module.portable
+
     def uses(self, form: Form) -> bool:
         """Whether a form may be used here."""
+        if self._module.portable and not form.portable:
+            return False
         return form.name not in self._module.without
 
     def size(self, size: Size) -> int:

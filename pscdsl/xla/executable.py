@@ -7,11 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import is_masked
+from pscdsl.numpy_dtypes import is_masked, to_numpy
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import evaluate
+from pscdsl.typing.dtypes import KEY
 from pscdsl.xla import boot, lapack
 from pscdsl.xla.arrays import to_numpy as contents
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put, sharding
+
+LOOP_BYTES = 1 << 18
+"""See `compile.compile_module`.
+
+A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
+this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
+"""
 
 
 class Executable:
@@ -129,3 +139,9 @@ def _varint(number: int) -> bytes:
 
 def _field(number: int, payload: bytes) -> bytes:
     return _varint(number << 3 | 2) + _varint(len(payload)) + payload
+
+
+def aval_of(given: ArrayType, sizes: Mapping[str, int]) -> Aval:
+    """What an array of a type is to jaxlib; keys are the words that they are stored as."""
+    shape = tuple([evaluate(size, sizes) for size in given.shape])
+    return Aval((*shape, 2) if given.dtype is KEY else shape, to_numpy(given.dtype))

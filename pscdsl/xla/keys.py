@@ -17,12 +17,12 @@ from typing import Any, Final
 from pscdsl.fingerprint import NoFingerprint, fingerprint
 from pscdsl.forms import switched_off
 from pscdsl.ir import Function
-from pscdsl.xla import boot, conditions, lapack, wide
+from pscdsl.xla import boot, conditions, wide
 from pscdsl.xla import context as c
-from pscdsl.xla.compile import LOOP_BYTES
 from pscdsl.xla.emit import module_bytecode
-from pscdsl.xla.executable import compile_options
+from pscdsl.xla.executable import LOOP_BYTES, compile_options
 from pscdsl.xla.kept import digest
+from pscdsl.xla.portable import foreign, targets
 
 log: Final = logging.getLogger("pscdsl.compile")
 
@@ -56,9 +56,9 @@ def program_key(request: Request) -> str | None:
 
 def module_key(module: Any, request: Request) -> str:
     """The key of a module; `NoKey` if it calls what another process may not have."""
-    foreign = sorted({each for each in _routines(module) if not each.startswith(lapack.PREFIX)})
-    if foreign:
-        raise NoKey(f"it calls {', '.join(foreign)}, which may be elsewhere in another process")
+    calls = foreign(targets(module))
+    if calls:
+        raise NoKey(f"it calls {', '.join(calls)}, which may be elsewhere in another process")
     return digest("module", *_conditions(request, module), _without_places(module))
 
 
@@ -67,19 +67,6 @@ def _conditions(request: Request, module: Any = None) -> tuple[str | bytes, ...]
     options = compile_options(request.loop_bytes, chosen).SerializeAsString()
     forms = ",".join(sorted(switched_off()))
     return (*conditions.backend(), options, repr(sorted(request.donate)), f"without {forms}")
-
-
-def _routines(module: Any) -> list[str]:
-    """The targets of a module's custom calls: LAPACK's, or a user's, or Python functions."""
-    found: list[str] = []
-
-    def visit(operation: Any) -> Any:
-        if operation.name.endswith(".custom_call"):
-            found.append(operation.attributes["call_target_name"].value)
-        return c.mlir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
 
 
 def _without_places(module: Any) -> bytes:

@@ -27,7 +27,7 @@ from pscdsl.primitives.rewritten import emit_as
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import I32
+from pscdsl.typing.dtypes import BOOL, I32
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Cholesky(OfMatrices, name="cholesky"):
             return operands
         if is_small(hlo, output):
             return emit_as(hlo, cholesky, self, operands, inputs)
+        if hlo.portable:
+            return (_portable(hlo, a, output),)
         batch = ArrayType(I32, output.shape[:-2])
         factor, info = hlo.lapack("potrf", (a,), (output, batch), uplo="L")
         factor = where_ok(hlo, succeeded(hlo, info, batch), factor, output)
@@ -79,3 +81,19 @@ class Cholesky(OfMatrices, name="cholesky"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         size = inputs[0].shape[-1]
         return size_of(inputs[0].shape) * size // 3
+
+
+def _portable(hlo: Hlo, a: H, type: ArrayType) -> H:  # noqa: A002
+    """The factor by StableHLO's own operation, which each device does in its way."""
+    (factor,) = hlo.op("cholesky", (a,), (type,), {"lower": True})
+    triangle = emit_triangle(hlo, factor, type, "GE")
+    batch, rank = type.with_shape(type.shape[:-2]), type.rank
+    known = hlo.compare("EQ", triangle, triangle)
+    (ok,) = hlo.reduce(
+        (known,),
+        (hlo.full(True, ArrayType(BOOL)),),
+        (rank - 2, rank - 1),
+        (batch.with_dtype(BOOL),),
+        lambda left, right: (hlo.binary("and", left[0], right[0]),),
+    )
+    return emit_triangle(hlo, where_ok(hlo, ok, triangle, type), type, "GE")

@@ -30,6 +30,7 @@ SMALL_MATRICES = form(
     "small_matrices",
     "Small matrices are factored, and systems with them solved, without LAPACK: 2000 of 4x4 in "
     "0.15 to 0.3 of the time, one in a loop in 0.1.",
+    portable=True,
 )
 LARGEST = 4
 """The largest matrices that are written out; there are operations for each element, ..."""

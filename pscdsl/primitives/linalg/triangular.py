@@ -50,6 +50,15 @@ class TriangularSolve(OfMatrices, name="triangular_solve"):
             return operands[1:]
         if is_small(hlo, inputs[0], hlo.size(inputs[1].shape[-1])):
             return emit_as(hlo, substitution, self, operands, inputs)
+        if hlo.portable:
+            turn = "TRANSPOSE" if self.transposed else "NO_TRANSPOSE"
+            attributes = {
+                "left_side": True,
+                "lower": self.lower_triangle,
+                "unit_diagonal": self.unit_diagonal,
+                "transpose_a": hlo.parse_attribute(f"#stablehlo<transpose {turn}>"),
+            }
+            return hlo.op("triangular_solve", operands, outputs, attributes)
         return hlo.lapack(
             "trsm",
             operands,

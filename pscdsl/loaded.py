@@ -1,0 +1,297 @@
+"""Exported kernels, called without their source: nothing is elaborated, traced or lowered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter as Declared
+from inspect import Signature as PythonSignature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pscdsl import boundary
+from pscdsl.artefacts.contents import Artefact, ArtefactError, Module, Program
+from pscdsl.artefacts.layout import LARGEST
+from pscdsl.artefacts.reading import read
+from pscdsl.called import Called, admit
+from pscdsl.errors import ArgumentError
+from pscdsl.record_layouts import Layout, layout_of, stand_in_class
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.signatures import Choice, RecordSpec, Signature, Spec, StaticSpec, walk_paths
+from pscdsl.typing.trees import RecordName, RecordType, StaticType, leaves, map_records, nodes
+
+if TYPE_CHECKING:
+    from pscdsl.xla.dispatch import Specialised
+    from pscdsl.xla.executable import Executable
+
+
+def load(
+    source: os.PathLike[str] | str | bytes,
+    /,
+    *,
+    types: Sequence[type[Any]] = (),
+    calls: Sequence[str] = (),
+) -> Loaded:
+    """An exported kernel, from its file or its bytes; an ArtefactError says what is wrong with it.
+
+    Records among the results are of the class in `types` that has their name and fields, and
+    NamedTuples where there is none.  An artefact that makes custom calls beside LAPACK's is only
+    run if `calls` admits them, by name: whoever registered them says what they do.
+    """
+    if isinstance(source, bytes):
+        return Loaded(read(source), types, calls)
+    path = Path(source)
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ArtefactError(f"{path} is larger than {LARGEST} bytes")
+        data = path.read_bytes()
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, ArtefactError):
+            raise
+        raise ArtefactError(f"{path} cannot be read: {problem}") from problem
+    try:
+        return Loaded(read(data), types, calls)
+    except ArtefactError as problem:
+        raise ArtefactError(f"{path} is no exported kernel that can be used: {problem}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A loaded kernel at certain sizes."""
+
+    program: Program
+    module: Module
+
+    def types(self) -> tuple[tuple[ArrayType, ...], tuple[ArrayType, ...]]:
+        """What its `main` takes and gives."""
+        sizes = dict(self.module.sizes)
+        inputs = tuple([each.substitute(sizes) for each in self.program.inputs])
+        return inputs, tuple([each.substitute(sizes) for each in leaves(self.program.result)])
+
+    def __str__(self) -> str:
+        parts = [str(self.program.choice)] if str(self.program.choice) else []
+        return ", ".join([*parts, *[f"{name}={n}" for name, n in self.module.sizes.items()]])
+
+
+class Loaded(Called[..., Any]):
+    """An exported kernel: called as the kernel is, at the sizes that it was exported for."""
+
+    def __init__(
+        self, artefact: Artefact, types: Sequence[type[Any]] = (), calls: Sequence[str] = ()
+    ) -> None:
+        self._artefact = artefact
+        self._calls = tuple(calls)
+        self._layouts = dict(_layouts(artefact, types))
+        self._results = [
+            map_records(each.result, lambda name: self._layouts[name].name)
+            for each in artefact.programs
+        ]
+        self._places = {each.choice: at for at, each in enumerate(artefact.programs)}
+        self._python = _python_signature(artefact)
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self._artefact.signature.name
+
+    @property
+    def signature(self) -> Signature:
+        """The declared types; its text is what `check` prints."""
+        return self._artefact.signature
+
+    @property
+    def source_hash(self) -> str:
+        """SHA-256 of the source text that the kernel was made of; `made_from` compares it."""
+        return self._artefact.source_hash
+
+    @property
+    def target(self) -> str:
+        """Where its modules run: `any`, or `cpu`."""
+        return self._artefact.target
+
+    @property
+    def version(self) -> str:
+        """The version of pscdsl that exported it."""
+        return self._artefact.version
+
+    @property
+    def sizes(self) -> tuple[dict[str, int], ...]:
+        """The sizes that it has, in the order in which they were exported."""
+        return tuple([dict(each.module.sizes) for each in self.variants])
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The programs that it has, each at certain sizes."""
+        programs = self._artefact.programs
+        return tuple([Variant(program, each) for program in programs for each in program.modules])
+
+    @property
+    def preconditions(self) -> tuple[str, ...]:
+        """What sizes have to meet, as text."""
+        facts = (fact for each in self._artefact.programs for fact in each.facts.facts)
+        return tuple(dict.fromkeys(map(str, facts)))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The custom calls that whatever runs it has to know: LAPACK's, as jaxlib has for CPUs."""
+        return tuple(dict.fromkeys(call for each in self.variants for call in each.module.calls))
+
+    @property
+    def records(self) -> dict[str, type[Any]]:
+        """The classes of the records that it returns and takes, by name."""
+        return {name.name: each.constructor for name, each in self._layouts.items()}
+
+    def __repr__(self) -> str:
+        return f"<loaded kernel {self.signature}>"
+
+    def text(self, **sizes: int) -> str:
+        """The StableHLO, of the first sizes that are not others than those given."""
+        from pscdsl.xla import ahead
+
+        try:
+            return ahead.text(self.variant(**sizes).module.code)
+        except ahead.Unreadable as problem:
+            raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
+
+    def variant(self, **sizes: int) -> Variant:
+        """The first program at sizes that are not others than those given."""
+        for each in self.variants:
+            if all(each.module.sizes.get(name) == size for name, size in sizes.items()):
+                return each
+        asked = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise ArgumentError(f"{self.name} was not exported for {asked}; {self._told()}")
+
+    def made_from(self, kernel: Any) -> bool:
+        """Whether a kernel still has the source, and the programs, that this was exported from."""
+        from pscdsl.exporting import unchanged
+
+        return unchanged(self._artefact, kernel)
+
+    # Calls.
+
+    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by parameter, as Python binds them."""
+        try:
+            arguments = self._python.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}: {error}") from None
+        arguments.apply_defaults()
+        return arguments.arguments
+
+    def record_class(self, cls: type[Any], spec: Spec | None) -> Layout | None:
+        """A class of records, which is the declared one if it has its name and its fields."""
+        found = layout_of(cls)
+        if found is None:
+            return None
+        for name, known in self._layouts.items():
+            same = found.names == known.names
+            same = same or (found.kind == "precord" and {*found.names} == {*known.names})
+            if same and cls.__name__ == name.name:
+                return Layout(known.name, found.kind, cls, known.names, known.statics)
+        if isinstance(spec, RecordSpec) and cls.__name__ == spec.record.name:
+            theirs, ours = ", ".join(found.names), ", ".join(n for n, _ in spec.fields)
+            raise boundary.NotAnArgument(f"a {cls.__name__} of {theirs}, not of {ours}")
+        return found
+
+    def _gives(self) -> Sequence[str]:
+        return self._artefact.donate
+
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
+        from pscdsl.xla.dispatch import Specialised
+        from pscdsl.xla.trees import register_class
+
+        _, types = self.arguments(args, kwargs)
+        fit, sizes = self.matched(types)
+        place, module = self._find(fit.choice, sizes)
+        tree = self._results[place]
+        boundary.register_result(tree, register_class)
+        return Specialised(
+            self._executable(Variant(self._artefact.programs[place], module)),
+            lambda args, kwargs: self.arguments(args, kwargs)[0],
+            lambda arrays: boundary.result(tree, iter(arrays)),
+        )
+
+    def _find(self, choice: Choice, sizes: Mapping[str, int]) -> tuple[int, Module]:
+        """The program for a call, by its place, and the module; an ArgumentError if not there."""
+        place = self._places.get(choice)
+        if place is None:
+            raise ArgumentError(f"{self.name} was not exported for {choice}; {self._told()}")
+        program = self._artefact.programs[place]
+        admit(self.name, program.dims, program.facts, sizes)
+        for each in program.modules:
+            if all(each.sizes[name] == sizes[name] for name in program.dims):
+                return place, each
+        asked = ", ".join(f"{name}={sizes[name]}" for name in program.dims)
+        raise ArgumentError(f"{self.name} was not exported for {asked}; {self._told()}")
+
+    def _told(self) -> str:
+        """What there is, in words."""
+        known = [str(each) for each in self.variants]
+        shown = "; ".join(known[:8]) + (f"; and {len(known) - 8} more" if len(known) > 8 else "")
+        return f"it was for: {shown}"
+
+    def _executable(self, variant: Variant) -> Executable:
+        from pscdsl.xla import ahead
+        from pscdsl.xla.executable import aval_of
+
+        module = variant.module
+        inputs, outputs = ([aval_of(each, {}) for each in types] for types in variant.types())
+        try:
+            return ahead.executable(module.code, inputs, outputs, self._calls)
+        except ahead.Unreadable as problem:
+            raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
+        except ahead.Refused as problem:
+            needs = f"; it needs {', '.join(module.calls)}" if module.calls else ""
+            raise ArtefactError(f"{self.name} does not compile here: {problem}{needs}") from None
+
+
+def _layouts(artefact: Artefact, types: Sequence[type[Any]]) -> Iterator[tuple[RecordName, Layout]]:
+    """The class of each record that occurs: one of `types`, or one that is made."""
+    for name, (fields, statics) in dict(_records(artefact)).items():
+        made: Layout | None = None
+        for cls in types:
+            found = layout_of(cls)
+            if found is not None and cls.__name__ == name.name and {*found.names} == {*fields}:
+                made = found
+                break
+        try:
+            made = made or stand_in_class(name, fields)
+        except (TypeError, ValueError) as problem:
+            raise ArtefactError(f"`{name.name}` is no record: {problem}") from None
+        definition = Layout(name, made.kind, made.constructor, fields, statics)
+        called = RecordName(name.name, name.module, definition)
+        yield name, Layout(called, made.kind, made.constructor, fields, statics)
+
+
+def _records(
+    artefact: Artefact,
+) -> Iterator[tuple[RecordName, tuple[tuple[str, ...], frozenset[str]]]]:
+    """The fields of each record that occurs, and which of them are static."""
+    for parameter in artefact.signature.parameters:
+        for _, part in walk_paths(parameter.spec, parameter.name):
+            if isinstance(part, RecordSpec):
+                statics = [name for name, each in part.fields if isinstance(each, StaticSpec)]
+                yield part.record, (tuple([name for name, _ in part.fields]), frozenset(statics))
+    for program in artefact.programs:
+        for tree in (program.result, *[each for _, each in program.choice.trees]):
+            for node in nodes(tree):
+                if isinstance(node, RecordType):
+                    statics = [n for n, each in node.fields if isinstance(each, StaticType)]
+                    yield node.record, (tuple([n for n, _ in node.fields]), frozenset(statics))
+
+
+def _python_signature(artefact: Artefact) -> PythonSignature:
+    """The parameters as Python knows them; an ArtefactError if they are none of a function."""
+    try:
+        made = [
+            Declared(
+                each.name,
+                Declared.KEYWORD_ONLY if each.keyword_only else Declared.POSITIONAL_OR_KEYWORD,
+                default=artefact.defaults.get(each.name, Declared.empty),
+            )
+            for each in artefact.signature.parameters
+        ]
+        return PythonSignature(made)
+    except ValueError as problem:
+        raise ArtefactError(f"its parameters are none of a function: {problem}") from None
