@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import pyrsistent
 
+from pscdsl import containers
 from pscdsl.arrays import Array
 from pscdsl.interchange import host_view
 from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
@@ -249,33 +248,16 @@ def _vector_from(rest: Any, items: Any) -> Any:
     return pyrsistent.pvector(items)
 
 
-def _record_ways(cls: Record) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
-    """How records are taken apart and put together: at every call, so that it has to be fast."""
-    names, constructor = cls.field_names(), cls.constructor
-    if cls.kind == "precord" or constructor is None or len(names) < 2:
-        children = functools.partial(_record_children, reader(cls), names)
-        return children, functools.partial(_record_from, cls)
-    fields = operator.attrgetter(*names)  # a tuple of them, made in C
-    new = object.__new__
-    slots = any(hasattr(getattr(constructor, name, None), "__set__") for name in names)
-    if slots or not hasattr(new(constructor), "__dict__"):
-        return lambda value: (fields(value), None), functools.partial(_record_from, cls)
-
-    def put_together(rest: Any, items: Any) -> Any:
-        made: Any = new(constructor)
-        made.__dict__.update(zip(names, items, strict=True))  # as `construct` does
-        return made
-
-    return lambda value: (fields(value), None), put_together
-
-
-def _record_children(read: Callable[[Any, str], Any], names: Any, value: Any) -> tuple[Any, Any]:
-    return tuple(read(value, name) for name in names), None
-
-
-def _record_from(cls: Record, rest: Any, items: Any) -> Any:
-    del rest
-    return construct(cls, list(items))
+def _record_ways(cls: Record) -> containers.Ways:
+    """How records are taken apart and put together."""
+    names = cls.field_names()
+    if cls.kind != "precord" and cls.constructor is not None:
+        return containers.ways(cls.constructor, names)
+    read = reader(cls)
+    return (
+        lambda value: (tuple([read(value, name) for name in names]), None),
+        lambda rest, items: construct(cls, list(items)),
+    )
 
 
 def known_statics(cls: Record) -> frozenset[str]:
@@ -294,14 +276,9 @@ def construct(cls: Record, values: list[Any]) -> Any:
     names = cls.field_names()
     if cls.constructor is None:
         return dict(zip(names, values, strict=True))
-    if cls.kind == "namedtuple":
-        return cls.constructor(*values)
     if cls.kind == "precord":
         return cls.constructor(**dict(zip(names, values, strict=True)))
-    made = object.__new__(cls.constructor)  # its fields were checked when the program was
-    for name, value in zip(names, values, strict=True):
-        object.__setattr__(made, name, value)
-    return made
+    return containers.construct(cls.constructor, names, values)
 
 
 def _part(spec: Spec | None, index: int | str) -> Spec | None:

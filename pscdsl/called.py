@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from pscdsl.errors import ArgumentError, CheckError
 
@@ -19,6 +19,20 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Passing(NamedTuple):
+    """How the arguments of a kernel are passed."""
+
+    name: str
+    parameters: tuple[str, ...]
+    """All of them; the first `positional` ones may be given by position."""
+    positional: int
+    static: tuple[str, ...]
+    inner_statics: bool
+    """Whether static values are declared inside of the others."""
+    tree_statics: bool
+    """Whether there may be some inside of arguments of any structure."""
 
 
 class Called(Generic[P, R]):
@@ -137,22 +151,34 @@ class Called(Generic[P, R]):
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Finds the compiled program for a call's arguments."""
-        from pscdsl.typing.signatures import StaticSpec, TreeSpec
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
 
         prepare()
-        parameters = self.signature.parameters
-        static = [p.name for p in parameters if isinstance(p.spec, StaticSpec)]
-        positional = [p.name for p in parameters if not p.keyword_only]
+        passing = self._passing()
+        positional = passing.parameters[: passing.positional]
         return Dispatcher(
             self._specialise,
-            [index for index, name in enumerate(positional) if name in static],
-            static,
-            name=self.name,
+            [index for index, name in enumerate(positional) if name in passing.static],
+            passing.static,
+            name=passing.name,
             parameters=positional,
-            inner_statics=self._inner_statics if self._has_inside(StaticSpec) else None,
-            tree_statics=self._inner_statics if self._has_inside(TreeSpec) else None,
+            inner_statics=self._inner_statics if passing.inner_statics else None,
+            tree_statics=self._inner_statics if passing.tree_statics else None,
+        )
+
+    def _passing(self) -> Passing:
+        """How arguments are passed, as the signature says."""
+        from pscdsl.typing.signatures import StaticSpec, TreeSpec
+
+        parameters = self.signature.parameters
+        return Passing(
+            self.name,
+            tuple([p.name for p in parameters]),
+            sum(not p.keyword_only for p in parameters),
+            tuple([p.name for p in parameters if isinstance(p.spec, StaticSpec)]),
+            self._has_inside(StaticSpec),
+            self._has_inside(TreeSpec),
         )
 
     def _has_inside(self, kind: type[StaticSpec | TreeSpec]) -> bool:

@@ -30,6 +30,10 @@ class Ruled(Generic[P, R]):
         """The function itself."""
         return self.function(*args, **kwargs)
 
+    def __pscdsl_origin__(self) -> object:
+        """What decides which function this is; see `pscdsl.origins`."""
+        return self.kind, self.function, self.nondiff_argnums, self.rules
+
     def __pscdsl_definition__(self) -> RuledFunction:
         if self._definition is None:
             from pscdsl.frontend.loaded import abstract

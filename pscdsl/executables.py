@@ -12,6 +12,7 @@ from pscdsl.errors import CheckError
 if TYPE_CHECKING:
     from pscdsl.ir import Function
     from pscdsl.recompilation import Reasons
+    from pscdsl.starts import Kind
     from pscdsl.typing.signatures import Choice
     from pscdsl.xla.cache import Answer
     from pscdsl.xla.executable import Executable
@@ -50,6 +51,7 @@ class Executables:
         self._locks: dict[Key, RLock] = {}
         self._lock = RLock()
         self._counts = _Counts()
+        self._started: dict[Kind, Executable] = {}
 
     @cached_property
     def _reasons(self) -> Reasons:
@@ -62,8 +64,31 @@ class Executables:
         """What has happened so far."""
         counts = self._counts
         return CacheInfo(
-            counts.hits, counts.misses, len(self._made), counts.disk_hits, counts.seconds
+            counts.hits,
+            counts.misses,
+            len(self._made) + len(self._started),
+            counts.disk_hits,
+            counts.seconds,
         )
+
+    def started(self, kind: Kind, executable: Executable) -> None:
+        """Take over a program that was found on disk for arguments of a kind."""
+        with self._lock:
+            if self._started.get(kind) is executable:
+                self._counts.hits += 1
+            else:
+                self._started[kind] = executable
+                self._counts.disk_hits += 1
+
+    def _taken(self, choice: Choice, sizes: Mapping[str, int], donate: Sequence[int]) -> Any:
+        """One of these, if it is what is asked for."""
+        if choice != type(choice)():
+            return None
+        with self._lock:
+            for kind in self._started:
+                if kind.closed and dict(kind.sizes) == sizes and kind.donate == tuple(donate):
+                    return self._started.pop(kind)
+        return None
 
     def get(
         self,
@@ -83,7 +108,12 @@ class Executables:
         with lock:
             found = self._made.get(key)
             if found is None:
-                found = self._made[key] = self._make(program, choice, numbers, donate)
+                found = self._taken(choice, numbers, donate)
+                if found is None:
+                    found = self._make(program, choice, numbers, donate)
+                else:
+                    self._counts.hits += 1
+                self._made[key] = found
             else:
                 self._counts.hits += 1
         return found

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
-from pscdsl.called import Called, admit
+from pscdsl.called import Called, Passing, admit
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.executables import Executables
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pscdsl.frontend.definitions import Definition
     from pscdsl.ir import Function
     from pscdsl.lowered import Compiled, Lowered
+    from pscdsl.starts import Start
     from pscdsl.typing.diagnostics import Diagnostic
     from pscdsl.typing.signatures import Choice, Signature, Spec
     from pscdsl.xla.dispatch import Specialised
@@ -51,6 +52,8 @@ class Kernel(Called[P, R]):
         self._definition = definition
         self._executables = Executables()
         self._simplified: dict[Choice, Function] = {}
+        self.read_from: bytes | None = None
+        """The kernel's origin when it was read."""
         if function is not None:
             functools.update_wrapper(self, function)
 
@@ -67,8 +70,10 @@ class Kernel(Called[P, R]):
             if not isinstance(function, types.FunctionType):
                 raise TypeError("psc.kernel takes a function written in Python")
             from pscdsl.frontend.loaded import definition_of
+            from pscdsl.origins import attempt
             from pscdsl.typing.diagnostics import Failure
 
+            self.read_from = attempt(self)
             try:
                 found = definition_of(function)
                 self._definition = found.with_options(self._donate, self._budget)
@@ -99,15 +104,18 @@ class Kernel(Called[P, R]):
         self, donate: Donate | None = None, budget: Budget | None = None
     ) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of parameters, and with a budget."""
+        from pscdsl.origins import attempt
         from pscdsl.typing.diagnostics import Failure
 
         made = copy(self)
-        made.__dict__.pop("dispatcher", None)
+        for each in ("dispatcher", "_start"):
+            made.__dict__.pop(each, None)
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
         made._executables, made._simplified = Executables(), {}
         try:
             made._definition = self.definition.with_options(donate, budget)
+            made.read_from = attempt(made) if self.read_from == attempt(self) else b""
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
         return made
@@ -282,19 +290,53 @@ class Kernel(Called[P, R]):
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
         """Find or make the program for arguments of a kind."""
+        start = self._start
+        known = None if start is None else start.find(self, args, kwargs)
+        if known is not None:
+            made, kind = known
+            self._executables.started(kind, made.executable)
+            return made
         from pscdsl import boundary
         from pscdsl.xla.dispatch import Specialised
         from pscdsl.xla.trees import register_class
 
         lowered = self.lower_for(*args, **kwargs)
-        tree = lowered.program.result
+        program, tree = lowered.program, lowered.program.result
         assert tree is not None
         boundary.register_result(tree, register_class)
-        return Specialised(
+        made = Specialised(
             self.executable(lowered.choice, lowered.sizes, lowered.donate),
             lambda args, kwargs: self.arguments(args, kwargs)[0],
             lambda arrays: boundary.result(tree, iter(arrays)),
         )
+        if start is not None:
+            start.keep(
+                self,
+                (args, kwargs),
+                super()._passing(),
+                made,
+                tree,
+                sizes=tuple([(name, lowered.sizes[name]) for name in program.dims]),
+                donate=tuple(lowered.donate),
+                closed=lowered.choice == type(lowered.choice)(),
+            )
+        return made
+
+    @functools.cached_property
+    def _start(self) -> Start | None:
+        """What an earlier process kept of this kernel, and this one will."""
+        from pscdsl.starts import Start
+
+        return Start.of(self)
+
+    def _passing(self) -> Passing:
+        start = self._start
+        known = None if start is None else start.passing
+        return super()._passing() if known is None else known
+
+    def __pscdsl_origin__(self) -> object:
+        """What decides which kernel this is; see `pscdsl.origins`."""
+        return self._function or object(), self._donate, self._budget
 
 
 @functools.lru_cache(maxsize=4096)

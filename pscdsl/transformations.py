@@ -31,18 +31,22 @@ class DerivedKernel(Kernel[P, R]):
         name: str,
         make: Callable[[Any], Transformed],
         site: CallSite | None = None,
+        options: object = None,
     ) -> None:
         super().__init__(None)
         self._fun = fun
         self._transformation = name
         self._make = make
         self._site = site
+        self._options = object() if options is None else options
 
     @functools.cached_property
     def _derived(self) -> DerivedDefinition:
         from pscdsl.frontend.transformations.derived import DerivedDefinition, Made
+        from pscdsl.origins import attempt
         from pscdsl.typing.diagnostics import Failure
 
+        self.read_from = attempt(self)
         base = as_kernel(self._fun, self._transformation)
         try:
             transformed = self._make(base.definition)
@@ -72,6 +76,10 @@ class DerivedKernel(Kernel[P, R]):
         made = super().with_options(donate, budget)
         made.__dict__["_derived"] = made.__dict__["_definition"]
         return made
+
+    def __pscdsl_origin__(self) -> object:
+        """The transformation with its options, and the function."""
+        return self._transformation, self._options, self._fun, self._donate, self._budget
 
     def __pscdsl_definition__(self) -> Any:
         """In another kernel the function need not be typed; it is seen as its source has it."""
@@ -160,7 +168,7 @@ def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Ker
         return cast("Transformed", getattr(module, name)(None, function, *options))
 
     key = (name, options, repr(options), site)
-    found: Any = _Kernels.of(fun).get(key, lambda: DerivedKernel(fun, name, apply, site))  # pyright: ignore[reportUnknownArgumentType]
+    found: Any = _Kernels.of(fun).get(key, lambda: DerivedKernel(fun, name, apply, site, options))  # pyright: ignore[reportUnknownArgumentType]
     return cast("Kernel[P, Any]", found)
 
 

@@ -8,9 +8,9 @@ import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from pscdsl.beside import is_installed, loaded_beside, root_of
 from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import known_module
@@ -80,28 +80,17 @@ def text_of(source: Source, name: str) -> TextOf:
 def loaded_text(module: types.ModuleType) -> LoadedText | None:
     """A loaded module's text; None if it is not written in Python, or was installed."""
     file = getattr(module, "__file__", None)
-    if not isinstance(file, str) or not file.endswith(".py") or _is_installed(file):
+    if not isinstance(file, str) or not file.endswith(".py") or is_installed(file):
         return None
     return LoadedText(module, file)
 
 
 def captures_beside(namespace: Mapping[str, Any]) -> Captures:
     """What knows the writes in the modules that belong to the same project as a namespace."""
-    root = _root(namespace)
+    root = root_of(namespace)
     if root not in _CAPTURES:
         _CAPTURES[root] = Captures(lambda: _beside(root, namespace))
     return _CAPTURES[root]
-
-
-def _root(namespace: Mapping[str, Any]) -> str:
-    """The folder of a module's outermost package; its name if it has no file."""
-    file = namespace.get("__file__")
-    if not isinstance(file, str):
-        return f"<{namespace.get('__name__')}>"
-    folder = os.path.dirname(os.path.realpath(file))
-    while os.path.isfile(os.path.join(folder, "__init__.py")):
-        folder = os.path.dirname(folder)
-    return folder
 
 
 def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
@@ -109,34 +98,10 @@ def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
     count, found = _BESIDE.get(root, (0, []))
     if count == len(sys.modules):
         return found
-    texts: list[LoadedText] = []
-    for name, module in list(sys.modules.items()):
-        if name.startswith("pscdsl.") and not name.startswith("pscdsl.stdlib."):
-            continue  # the language itself
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str):
-            if module.__dict__ is namespace or _belongs(_real(file), root):
-                text = loaded_text(module)
-                texts += [] if text is None else [text]
+    here = loaded_beside(root, namespace)
+    texts = [LoadedText(module, file) for file, module in here.items()]
     _BESIDE[root] = (len(sys.modules), texts)
     return texts
-
-
-@lru_cache(maxsize=1 << 16)
-def _real(file: str) -> str:
-    """Where the file of a loaded module is; asked for thousands, whenever one more is loaded."""
-    return os.path.realpath(file)
-
-
-def _belongs(file: str, root: str) -> bool:
-    if not file.startswith(os.path.join(root, "")):
-        return False
-    return _is_installed(root) or not _is_installed(file)
-
-
-def _is_installed(path: str) -> bool:
-    """Whether a file belongs to an installed package, whose modules no project writes to."""
-    return not {"site-packages", "dist-packages"}.isdisjoint(path.split(os.sep))
 
 
 _PROJECTS: dict[str, tuple[int, Project]] = {}
@@ -184,7 +149,7 @@ def _as_written(namespace: Mapping[str, Any]) -> StaticModule | None:
     file = namespace.get("__file__")
     if not isinstance(file, str) or not file.endswith(".py") or not os.path.isfile(file):
         return None
-    root = _root(namespace)
+    root = root_of(namespace)
     texts = _beside(root, namespace)
     count, project = _PROJECTS.get(root, (-1, None))
     if project is None or count != len(texts):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import jaxlib
+import numpy as np
 
 from pscdsl.xla import boot
 from pscdsl.xla.client import client, device
@@ -50,6 +51,30 @@ def emission() -> str:
         made.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
         made.update(content)
     return made.hexdigest()
+
+
+@boot.once
+def reading() -> tuple[str, ...]:
+    """What a kernel's meaning depends on besides its source: Python, NumPy, and our own files.
+
+    These are told by when they were written, like Python's bytecode: there are hundreds.
+    """
+    folder = Path(__file__).parent.parent
+    made = blake2b(digest_size=32)
+    for each in sorted(_states(str(folder))):
+        made.update(each.encode(errors="surrogateescape"))
+    return (sys.version, f"numpy {np.__version__}", f"{folder} {made.hexdigest()}")
+
+
+def _states(folder: str) -> Iterator[str]:
+    """Every file of ours below a folder, with what changes when it is written."""
+    with os.scandir(folder) as found:
+        for each in found:
+            if each.name.endswith(".py"):
+                state = each.stat()
+                yield f"{each.path} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}\n"
+            elif not each.name.startswith(("_", ".")) and each.is_dir():
+                yield from _states(each.path)
 
 
 def _sources(folder: Path) -> Iterator[Path]:

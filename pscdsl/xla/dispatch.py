@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pscdsl.numpy_dtypes import is_masked
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.client import view
@@ -192,7 +193,7 @@ def _without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
 
 
 def _is_foreign(leaf: Any) -> bool:
-    return _kind(leaf) is None and hasattr(leaf, "__dlpack__")
+    return _kind(leaf) is None and hasattr(leaf, "__dlpack__") and not is_masked(leaf)
 
 
 def _all_arrays(leaves: Sequence[Any]) -> bool:

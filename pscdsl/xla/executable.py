@@ -32,6 +32,8 @@ class Executable:
         """jaxlib's executable."""
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+        self.kept = ""
+        """The entry on disk that holds it, if there is one."""
         self._handlers = [boot.result_handler(aval, sharding()) for aval in outputs]
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:

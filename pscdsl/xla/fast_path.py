@@ -6,16 +6,15 @@ It finds the program, hands over device arrays, and makes results, without enter
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from pscdsl.xla import boot, trees
+from pscdsl.xla import boot, conditions, kept, trees
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.boot import ArrayImpl, Aval
 from pscdsl.xla.client import copied, put, sharding
 from pscdsl.xla.executable import Executable, transfer
-from pscdsl.xla.kept import from_text
 
 
 class FastPath(NamedTuple):
@@ -127,13 +126,26 @@ def in_cpp(
     return made, function
 
 
+_WORKS: Final = b"works"
+
+
 @boot.once
 def fast_path_works() -> bool:
-    """Try the C++ path on a small program: jaxlib is private to another project and moves."""
+    """Try the C++ path on a small program: jaxlib is private to another project and moves.
+
+    That it worked is kept on disk, for the same jaxlib and our own files as they are.
+    """
+    store = kept.opened()
+    key = kept.digest("trial", *conditions.backend(), *conditions.reading())
+    if store is not None and store.get(key) == _WORKS:
+        return True
     try:
-        return trial()
+        works = trial()
     except Exception:  # whatever it is, calls take the way through Python
         return False
+    if works and store is not None:
+        store.put(key, _WORKS)
+    return works
 
 
 def trial() -> bool:
@@ -142,7 +154,7 @@ def trial() -> bool:
         "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     )
     aval = Aval((2,), np.dtype(np.float32))
-    program = from_text(text, [aval], [aval])
+    program = kept.from_text(text, [aval], [aval])
     misses: list[object] = []
 
     def miss(x: Any) -> tuple[Any, FastPath | None, bool]:

@@ -45,7 +45,9 @@ def load(
     if code is None:
         return None
     try:
-        return load_executable(code, inputs, outputs)
+        found = load_executable(code, inputs, outputs)
+        found.kept = key
+        return found
     except Exception as error:  # whatever jaxlib makes of code that it cannot use
         log.info("compiled code cannot be loaded, and is removed: %s", error)
         store.remove(key)
@@ -59,7 +61,10 @@ def keep(store: Store, key: str, executable: Executable) -> bool:
     except Exception as error:  # a backend that cannot
         log.debug("compiled code cannot be written down: %s", error)
         return False
-    return store.put(key, code)
+    if not store.put(key, code):
+        return False
+    executable.kept = key
+    return True
 
 
 def from_text(text: str, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:

@@ -1,0 +1,64 @@
+"""Records as containers: how they are taken apart and put together, at every call.
+
+What stands here needs no more than the class, as Python has it: NamedTuples, and frozen data
+classes, `psc.Record` among them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, TypeAlias
+
+Ways: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
+
+
+def field_names(cls: type[Any]) -> tuple[str, ...] | None:
+    """The fields of a record in order; None if the class is no record of these kinds."""
+    if tuple in cls.__mro__:
+        return getattr(cls, "_fields", None)
+    parameters = getattr(cls, "__dataclass_params__", None)
+    if parameters is None or not parameters.frozen:
+        return None
+    return tuple([each.name for each in fields(cls)])
+
+
+def ways(cls: type[Any], names: Sequence[str]) -> Ways:
+    """What takes an instance apart, (children, rest), and what makes one of (rest, children)."""
+
+    def made(rest: Any, items: Any) -> Any:
+        del rest
+        return construct(cls, names, list(items))
+
+    if len(names) < 2:
+        return lambda value: (tuple([getattr(value, name) for name in names]), None), made
+    read = operator.attrgetter(*names)  # a tuple of them, made in C
+    new = object.__new__
+    slots = any(hasattr(getattr(cls, name, None), "__set__") for name in names)
+    if slots or not hasattr(new(cls), "__dict__"):
+        return lambda value: (read(value), None), made
+
+    def put_together(rest: Any, items: Any) -> Any:
+        record: Any = new(cls)
+        record.__dict__.update(zip(names, items, strict=True))  # as `construct` does
+        return record
+
+    return lambda value: (read(value), None), put_together
+
+
+def register(cls: type[Any], register_class: Callable[..., None]) -> None:
+    """Tell `register_class` of a class of records; what a NamedTuple is, it knows."""
+    names = field_names(cls)
+    if names is not None and tuple not in cls.__mro__:
+        register_class(cls, *ways(cls, names))
+
+
+def construct(cls: type[Any], names: Sequence[str], values: Sequence[Any]) -> Any:
+    """An instance with these fields, as they are."""
+    if tuple in cls.__mro__:
+        return cls(*values)
+    made = object.__new__(cls)  # its fields were checked when the program was
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(made, name, value)
+    return made

@@ -1,0 +1,330 @@
+"""Kernels that an earlier process compiled, called without being read.
+
+Two kinds of entries stand in the store beside the executables.  One is kept for a kernel, under its
+origin: how its arguments are passed.  One is kept for each kind of arguments that it was called
+with: which executable that comes to, its types, and how the result is put together.  Neither
+is found, and the kernel is read as ever, if anything is different that may matter.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from pscdsl import containers
+from pscdsl.called import Called, Passing
+from pscdsl.forms import VARIABLE
+from pscdsl.numpy_dtypes import is_masked, to_numpy
+from pscdsl.origins import NoOrigin, as_read, class_of, origin
+from pscdsl.typing import dtypes
+from pscdsl.xla import boot, conditions, kept
+from pscdsl.xla.dispatch import Specialised
+from pscdsl.xla.trees import register_class
+
+if TYPE_CHECKING:
+    from pscdsl.caching.store import Store
+    from pscdsl.typing.trees import Type
+    from pscdsl.xla.executable import Executable
+
+_DTYPES: Final = {to_numpy(each).name: to_numpy(each) for each in dtypes.ALL}
+_STATIC: Final = (bool, int, float, str, type(None))
+"""Of the static parts of results; other values are not written down."""
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+class Kind(NamedTuple):
+    """What is kept for arguments of a kind."""
+
+    executable: str
+    """The entry that holds it."""
+    inputs: tuple[tuple[tuple[int, ...], str], ...]
+    outputs: tuple[tuple[tuple[int, ...], str], ...]
+    result: Any
+    """See `_written`."""
+    sizes: tuple[tuple[str, int], ...]
+    donate: tuple[int, ...]
+    closed: bool
+    """Whether the signature leaves nothing open but sizes."""
+
+
+class Unknown(Exception):
+    """An argument or a result of a kind that is not written down."""
+
+
+class Start:
+    """What is kept of one kernel, and what is to be."""
+
+    def __init__(self, store: Store, key: str, content: bytes) -> None:
+        self._store = store
+        self._key = key
+        self._content = content
+        self._loaded: dict[str, Executable] = {}
+        self.passing: Passing | None = _passing(store, key)
+        """How its arguments are passed; None if nothing is kept of it."""
+
+    @classmethod
+    def of(cls, kernel: Any) -> Start | None:
+        """What is kept of a kernel; None if nothing can be.
+
+        Where somebody wants to be told why a program is loaded, it is read.
+        """
+        store = kept.opened()
+        if store is None or log.isEnabledFor(logging.INFO):
+            return None
+        try:
+            content = origin(kernel)
+        except NoOrigin as reason:
+            log.debug("a kernel is read when it is called: it holds %s", reason)
+            return None
+        without = os.environ.get(VARIABLE, "")
+        here = (*conditions.backend(), *conditions.reading(), f"without {without}")
+        return cls(store, kept.digest("kernel", *here, content), content)
+
+    def find(
+        self, kernel: Called[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Specialised, Kind] | None:
+        """The program for arguments of this kind, if one is kept."""
+        if self.passing is None:
+            return None
+        try:
+            walk = self._walk(kernel, args, kwargs, self.passing)
+            kind = _read(self._store, self._entry(walk), Kind)
+            if kind is None:
+                return None
+            return self._made(kernel, walk, kind, self.passing), kind
+        except (Unknown, NoOrigin, LookupError, TypeError, ValueError):
+            return None
+
+    def _made(
+        self, kernel: Called[..., Any], walk: Walk, kind: Kind, passing: Passing
+    ) -> Specialised:
+        inputs, outputs = (
+            [boot.Aval(shape, _DTYPES[name]) for shape, name in avals]
+            for avals in (kind.inputs, kind.outputs)
+        )
+        if len(inputs) != len(walk.leaves):
+            raise Unknown
+        for leaf, aval in zip(walk.leaves, inputs, strict=True):
+            _must_fit(leaf, aval.dtype)
+        build = _read_tree(kind.result)
+        executable = self._loaded.get(kind.executable)
+        if executable is None:
+            executable = kept.load(self._store, kind.executable, inputs, outputs)
+            if executable is None:
+                raise Unknown
+            self._loaded[kind.executable] = executable
+        for cls in walk.classes:
+            containers.register(cls, register_class)
+
+        def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+            try:
+                leaves = self._walk(kernel, args, kwargs, passing).leaves
+                for leaf, aval in zip(leaves, inputs, strict=True):
+                    _must_fit(leaf, aval.dtype)
+            except (Unknown, ValueError):
+                return kernel.arguments(args, kwargs)[0]  # what is wrong is told there
+            return leaves
+
+        return Specialised(executable, flatten, lambda arrays: build(iter(arrays)))
+
+    def keep(
+        self,
+        kernel: Called[..., Any],
+        call: tuple[Sequence[Any], Mapping[str, Any]],
+        passing: Passing,
+        made: Specialised,
+        tree: Type,
+        **facts: Any,
+    ) -> None:
+        """Keep what a call came to, unless something of it cannot be written down."""
+        executable, (args, kwargs) = made.executable, call
+        if passing.inner_statics or passing.tree_statics or not executable.kept:
+            return
+        if not as_read(kernel, self._content):
+            return
+        try:
+            walk = self._walk(kernel, args, kwargs, passing)
+            leaves = made.flatten(args, kwargs)  # type: ignore[arg-type]
+            if [id(each) for each in walk.leaves] != [id(each) for each in leaves]:
+                return
+            inputs, outputs = (
+                tuple([(each.shape, each.dtype.name) for each in avals])
+                for avals in (executable.inputs, executable.outputs)
+            )
+            kind = Kind(executable.kept, inputs, outputs, _written(tree), **facts)
+            entry = self._entry(walk)
+        except (Unknown, NoOrigin):
+            return
+        self._store.put(entry, repr(tuple(kind)).encode())
+        self._store.put(self._key, repr(tuple(passing)).encode())
+
+    def _walk(
+        self,
+        kernel: Called[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        passing: Passing,
+    ) -> Walk:
+        names = passing.parameters
+        if not kwargs and len(args) == len(names) == passing.positional:
+            values: Mapping[str, Any] = dict(zip(names, args, strict=True))
+        else:
+            values = kernel.bound(args, kwargs)
+        walk = Walk()
+        for name in names:
+            if name in passing.static:
+                walk.static(values[name])
+            else:
+                walk.value(values[name])
+        return walk
+
+    def _entry(self, walk: Walk) -> str:
+        parts = origin(*walk.classes, *walk.statics)
+        return kept.digest("call", self._key, " ".join(walk.text), parts)
+
+
+class Walk:
+    """Goes through arguments: their arrays in order, and what kind of arguments they are."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+        self.text: list[str] = []
+        self.classes: dict[type[Any], None] = {}
+        self.statics: list[Any] = []
+
+    def static(self, value: Any) -> None:
+        """A static value, of which all counts."""
+        self.statics.append(value)
+        self.text.append("static")
+
+    def value(self, value: Any) -> None:
+        """An argument, or a part of one."""
+        kind = class_of(value)
+        if kind is boot.ArrayImpl:
+            self._array(value, value.aval.dtype, value.aval.shape)
+        elif kind is np.ndarray or (np.generic in kind.__mro__ and not is_masked(value)):
+            self._array(value, value.dtype, value.shape)
+        elif kind in (bool, int, float, complex):
+            self.leaves.append(value)
+            self.text.append(kind.__name__)
+        elif value is None:
+            self.text.append("None")
+        elif kind is tuple:
+            self._parts(value)
+        else:
+            names = containers.field_names(kind)
+            if names is None:
+                raise Unknown
+            self.classes[kind] = None
+            self.text.append(f"{kind.__module__}.{kind.__qualname__}")
+            self._parts([getattr(value, name) for name in names])
+
+    def _array(self, value: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+        self.leaves.append(value)
+        self.text.append(f"{dtype.name}{shape}")
+
+    def _parts(self, parts: Sequence[Any]) -> None:
+        self.text.append("(")
+        for each in parts:
+            self.value(each)
+        self.text.append(")")
+
+
+def _passing(store: Store, key: str) -> Passing | None:
+    found = _read(store, key, Passing)
+    if found is None or not isinstance(found.name, str) or not isinstance(found.positional, int):
+        return None
+    texts = (found.parameters, found.static)
+    return (
+        found if all(type(t) is tuple and all(type(n) is str for n in t) for t in texts) else None
+    )
+
+
+def _read(store: Store, key: str, kind: Callable[..., Any]) -> Any:
+    """An entry that was written as a tuple of literals; None if there is none of this form."""
+    content = store.get(key)
+    if content is None:
+        return None
+    try:
+        return kind(*ast.literal_eval(content.decode()))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _must_fit(value: Any, dtype: Any) -> None:
+    """Raise `Unknown` unless a Python scalar certainly fits into a dtype."""
+    kind = class_of(value)
+    if kind not in (bool, int, float, complex):
+        return
+    if kind is int and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fits = limits.min <= value <= limits.max
+    elif kind is bool and dtype.kind in "biu":
+        fits = True
+    else:
+        large = 3e38 if dtype.itemsize > 2 else 6e4
+        fits = dtype.kind in "fc" and (value != value or abs(value) < large)
+    if not fits:
+        raise Unknown
+
+
+def _written(tree: Type) -> Any:
+    """The structure of a result, in literals."""
+    from pscdsl.typing.arrays import ArrayType
+    from pscdsl.typing.trees import NoneType, RecordType, StaticType, TupleType
+
+    if isinstance(tree, ArrayType):
+        return "array"
+    if isinstance(tree, NoneType):
+        return ("static", None)
+    if isinstance(tree, StaticType) and type(tree.value) in _STATIC:
+        return ("static", tree.value)
+    if isinstance(tree, TupleType):
+        return ("tuple", *[_written(each) for each in tree.items])
+    if isinstance(tree, RecordType):
+        cls: Any = getattr(tree.record.definition, "constructor", None)
+        names = tuple([name for name, _ in tree.fields])
+        if cls is None or containers.field_names(cls) != names:
+            raise Unknown
+        where = (cls.__module__, cls.__qualname__)
+        if _class(*where) is not cls:
+            raise Unknown
+        return ("record", *where, *[_written(each) for _, each in tree.fields])
+    raise Unknown
+
+
+def _class(module: str, name: str) -> type[Any]:
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type):
+        raise Unknown
+    return found
+
+
+def _read_tree(written: Any) -> Callable[[Iterator[Any]], Any]:
+    """What takes arrays in order and makes the result of them."""
+    if written == "array":
+        return next
+    kind, *rest = written
+    if kind == "static":
+        (value,) = rest
+        return lambda arrays: value
+    if kind == "tuple":
+        parts = [_read_tree(each) for each in rest]
+        return lambda arrays: tuple([part(arrays) for part in parts])
+    module, name, *fields = rest
+    cls = _class(module, name)
+    names = containers.field_names(cls)
+    if kind != "record" or names is None or len(names) != len(fields):
+        raise Unknown
+    containers.register(cls, register_class)
+    parts = [_read_tree(each) for each in fields]
+    return lambda arrays: containers.construct(cls, names, [part(arrays) for part in parts])
