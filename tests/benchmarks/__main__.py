@@ -96,10 +96,23 @@ def new_shape(jax: Any) -> list[Row]:
     ]
 
 
+def first_call(jax: Any) -> list[Row]:
+    """Kernels as they are first called, with nothing kept."""
+    os.environ["PSCDSL_CACHE"] = "off"
+    try:
+        return [
+            Row.of("building", work.name, "a first call", building.first_call(jax, work))
+            for work in (*SUBJECTS["programs"], *SUBJECTS["training"])
+        ]
+    finally:
+        del os.environ["PSCDSL_CACHE"]
+
+
 BUILDING: dict[str, Callable[[Any], list[Row]]] = {
     "elaboration": elaboration,
     "differentiation": differentiation,
     "new_shape": new_shape,
+    "first_call": first_call,
 }
 
 

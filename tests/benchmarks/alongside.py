@@ -13,6 +13,7 @@ from pscdsl import Record
 from pscdsl.xla import boot
 from pscdsl.xla.client import client, put
 from tests.benchmarks.measure import Ratio, compare, seconds
+from tests.benchmarks.rivals import rivals
 from tests.benchmarks.workload import Workload, children, leaves, plain
 
 ROUNDS = 31
@@ -41,18 +42,18 @@ def measure(work: Workload) -> Alongside:
     numbers = plain(arguments)
     jitted = jax.jit(work.jax(jax))
     there = jax.tree.map(jax.numpy.asarray, numbers)
-    rivals: dict[str, Callable[[], Any]] = {
+    beside: dict[str, Callable[[], Any]] = {
         "jax.jit": lambda: jax.block_until_ready(jitted(*there))
     }
-    for name, make in work.others.items():
-        rivals[name] = _called(make(), numbers)
+    for name, function in rivals(work, arguments).items():
+        beside[name] = _called(function, numbers)
     here = on_device(arguments)
     ours = blocking(work.kernel, here)
-    for rival in rivals.values():
+    for rival in beside.values():
         check_equal(work, ours(), rival())
     if work.derived is not None:
-        rivals["forward"] = blocking(work.derived.forward, here)
-    ratios = {name: _beside(ours, rival) for name, rival in rivals.items()}
+        beside["forward"] = blocking(work.derived.forward, here)
+    ratios = {name: _beside(ours, rival) for name, rival in beside.items()}
     memory = compiled(work.kernel, arguments).memory()
     theirs = jitted.lower(*there).compile().memory_analysis()
     return Alongside(

@@ -10,9 +10,10 @@ from pscdsl.kernel import Kernel
 from pscdsl.typing.signatures import Choice
 from pscdsl.xla.emit import lower_module
 from tests.benchmarks.measure import Ratio, compare
-from tests.benchmarks.workload import Workload, plain
+from tests.benchmarks.workload import Workload, leaves, plain
 
 ROUNDS = 15
+FIRST_CALLS = 5
 
 
 def fresh(kernel: Kernel[Any, Any]) -> Kernel[Any, Any]:
@@ -62,6 +63,27 @@ def differentiation(jax: Any, work: Workload) -> Ratio:
 
     arguments = plain(work.arguments(work.scale))
     return compare(differentiate, _tracing(jax, work.jax(jax), arguments), ROUNDS)
+
+
+def first_call(jax: Any, work: Workload) -> Ratio:
+    """From source to the first result in a process that runs: checked, lowered, compiled, run.
+
+    Neither side keeps what it has compiled, in memory or on disk.
+    """
+    arguments = work.arguments(work.scale)
+    numbers = plain(arguments)
+    jax.config.update("jax_enable_x64", work.double)
+
+    def ours() -> None:
+        for each in leaves(fresh(work.kernel)(*arguments)):
+            each.block_until_ready()
+
+    def theirs() -> None:
+        function = work.jax(jax)
+        jax.clear_caches()
+        jax.block_until_ready(jax.jit(function)(*numbers))
+
+    return compare(ours, theirs, FIRST_CALLS)
 
 
 def new_shape(jax: Any, work: Workload) -> Ratio:
