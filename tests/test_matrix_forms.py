@@ -37,6 +37,12 @@ def steps(a: Float["n n"], x: Float["n k"]) -> Float["n k"]:
 
 
 @psc.kernel
+def summed_rows(x: Float["n d"], h: Float["n"]) -> tuple[Float["d"], Float["d"]]:
+    again = psc.fori_loop(0, 2, lambda _, y: (h * (x @ y)) @ x, x[0])
+    return x.T @ h, again
+
+
+@psc.kernel
 def convolved(x: Float["n c h w"], k: Float["o c a b"]) -> Float["n o h w"]:
     return psc.conv(x, k, padding="same")
 
@@ -118,6 +124,30 @@ def close(found: Any, wanted: Any, terms: int, scale: float = 1.0) -> None:
     """Equal to within a few roundings of each of so many terms."""
     error = np.abs(found.astype(np.float64) - wanted)
     assert np.max(error) <= EPSILON[found.dtype.name] * (terms + 2) * scale * np.max(np.abs(wanted))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "columns"),
+    [(np.float32, 10_000, 100), (np.float64, 2**15, 16), (np.float32, 7 * 2**10, 300)],
+)
+def test_rows_in_parts(monkeypatch: Any, dtype: Any, rows: int, columns: int) -> None:
+    x, h = normal(rows, columns, dtype=dtype), normal(rows, dtype=dtype)
+    found, again = used("rows_in_parts", monkeypatch, summed_rows, x, h)
+    exact, weights = x.astype(np.float64), h.astype(np.float64)
+    terms = EPSILON[found.dtype.name] * 8 * np.sqrt(rows)
+    np.testing.assert_allclose(found, exact.T @ weights, atol=terms * 8)
+    wanted = exact[0]
+    for _ in range(2):
+        wanted = (weights * (exact @ wanted)) @ exact
+    np.testing.assert_allclose(again, wanted, atol=terms * np.max(np.abs(wanted)))
+
+
+def test_rows_that_have_no_parts(monkeypatch: Any) -> None:
+    for rows in (10_007, 100):
+        given = summed_rows.lower(Float="f32", n=rows, d=100).text()
+        monkeypatch.setenv(VARIABLE, "rows_in_parts")
+        assert summed_rows.lower(Float="f32", n=rows, d=100).text() == given
+        monkeypatch.delenv(VARIABLE)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, bfloat16, np.float16])

@@ -38,6 +38,7 @@ from pscdsl.primitives.shaping import (
     same_sizes,
     without,
 )
+from pscdsl.primitives.tall_products import emit_parts, parts
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -116,6 +117,8 @@ class DotGeneral(Bilinear, name="dot_general"):
         here = extents(hlo, self, inputs)
         if hlo.uses(SMALL_PRODUCTS) and is_small(here, hlo.in_loop, inputs[0].dtype):
             return emit_small(hlo, self, operands, inputs, outputs)
+        if (count := parts(hlo, self, inputs)) is not None:
+            return emit_parts(hlo, self, count, operands, inputs, output)
         exact = exact_float(here, inputs[0].dtype, output.dtype)
         if exact is not None and hlo.uses(FLOAT_PRODUCTS):
             through = through_f32 if exact is F32 else through_f64
