@@ -34,7 +34,7 @@ from pscdsl.typing.codes.limits_vouched import (
     VouchedResultUnknown,
 )
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.signatures import Choice, Instantiation
+from pscdsl.typing.signatures import Choice, Instantiation, trees_of
 from pscdsl.typing.spans import NOWHERE, Span
 from pscdsl.typing.trees import StaticType, Type, leaves, same_structure, substitute_tree
 
@@ -145,6 +145,8 @@ class VouchedDefinition:
         spec = spec_of(frame, returns)
         if frame.session.findings:
             raise Failure(*frame.session.findings)
+        if any(True for _ in trees_of(spec)):
+            return None  # which tree it is, is not known
         declared = Instantiation(Choice()).type_of(spec, "return")
         if any(isinstance(each, StaticType) for each in leaves(declared)):
             return None

@@ -40,7 +40,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PRELUDE = f"""\
 import time
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import jaxtyping
 import numpy as np
@@ -52,6 +52,12 @@ count = 0
 
 class Point(psc.Record):
     x: f32["n"]
+
+T = TypeVar("T", bound=psc.Tree)
+
+class Momentum(psc.Record, Generic[T]):
+    velocity: T
+    steps: i32
 
 """
 

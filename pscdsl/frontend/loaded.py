@@ -28,6 +28,7 @@ from pscdsl.frontend.loaded_texts import (
     refuse_derived,
     text_of,
 )
+from pscdsl.frontend.loaded_types import alias_of, is_applied
 from pscdsl.frontend.records import Field, RecordClass
 from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
 from pscdsl.frontend.type_variables import TypeVariable, bounded_by
@@ -196,6 +197,8 @@ def abstract(value: Any, name: str) -> Any:
     if isinstance(value, _SCALARS) and type(value).__module__ == "builtins":
         return value
     found = _by_identity(value)
+    if is_applied(value):
+        return alias_of(value, LoadedModule({}, None), abstract)
     if found is not None:
         return found
     if isinstance(value, types.ModuleType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,7 @@ def type_variable(
     del here, options
     if constraints:
         return TypeVariable(str(name), problem="it has constraints, and no bound")
-    if isinstance(bound, Alias):
+    if isinstance(bound, Alias) and isinstance(bound.node, ast.Subscript):
         inside = evaluate(bound.frame, bound.node.slice)
         return bounded_by(str(name), bound.head, inside)
     return bounded_by(str(name), bound, None)

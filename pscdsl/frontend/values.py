@@ -80,7 +80,7 @@ class Alias:
 
     head: Any
     frame: Frame
-    node: ast.Subscript
+    node: ast.expr
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """An instance of a record class, whatever its sizes are called."""
