@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 import pscdsl as psc
-from pscdsl import Shaped, bool_, i32
+from pscdsl import bool_, i32
+from pscdsl.stdlib.choosing import chosen
 
 EULER: Any = ((), (), (1.0,))
 """The method of order 1, as its nodes, its rows, and its weights (Euler 1768)."""
@@ -187,11 +188,11 @@ def _attempt(
     """Try a step; stay where it fails."""
     left = psc.stop_gradient(direction * (end - at.time))
     last = 1.01 * at.length >= left  # the last step is not left with a bit to do
-    width = direction * _chosen(last, left, at.length)
+    width = direction * chosen(last, left, at.length)
     slopes = _stages(DORMAND_PRINCE, field, at.time, at.state, at.slope, width)
     state = _moved(at.state, width, slopes, DORMAND_PRINCE[2])
     time = at.time + width
-    time = _chosen(last, time + psc.stop_gradient(end - time), time)
+    time = chosen(last, time + psc.stop_gradient(end - time), time)
     slope = field(time, state)
     slopes = (*slopes, slope)
 
@@ -221,7 +222,7 @@ def _attempt(
     )
     shorter = width * direction * shrinking
     stayed = at.replace(length=shorter, refused=True, rejected=at.rejected + 1)
-    return psc.tree.map(lambda yes, no: _chosen(accepted, yes, no), taken, stayed)
+    return chosen(accepted, taken, stayed)
 
 
 def _between(pieces: Any, share: Any) -> Any:
@@ -293,10 +294,6 @@ def _first_length(
         flat, np.maximum(1e-6, 1e-3 * trial), (0.01 / np.where(flat, 1, most)) ** 0.2
     )
     return np.minimum(np.minimum(100 * trial, by_bend), span)
-
-
-def _chosen(condition: bool_, yes: Shaped["*s"], no: Shaped["*s"]) -> Any:
-    return np.where(condition, yes, no)
 
 
 def _with_first(first: Any, rest: Any) -> Any:

@@ -1,0 +1,15 @@
+"""Choices between trees of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+
+
+def chosen(condition: Any, yes: Any, no: Any) -> Any:
+    """`np.where` of each leaf: `yes` where the condition holds, else `no`, a tree like it."""
+    where: Any = np.where
+    return psc.tree.map(lambda one, other: where(condition, one, other), yes, no)

@@ -1,0 +1,252 @@
+"""Roots of functions of one number, and of many; fixed points.
+
+Functions of one number are applied to arrays of any shape, each element of which is a problem of
+its own: they must be elementwise.  All roots have the derivatives of the equations that they
+solve, in both modes, with respect to what the functions capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Bool, Float, bool_, i32
+from pscdsl.stdlib.choosing import chosen
+from pscdsl.stdlib.solvers import gmres
+
+
+class Root(psc.Record):
+    """What was found."""
+
+    x: Any
+    """Like the guess or the bounds."""
+    value: Any
+    """Of the function there, which is near 0; for fixed points, how far a step moves."""
+    converged: Any
+    """Whether the tolerance was met: for each element, or of a system, for all together."""
+    steps: i32
+
+
+class _Bracket(psc.Record):
+    """Elementwise: the last point, one of opposite sign, the one before, and the next step."""
+
+    a: Any
+    b: Any
+    c: Any
+    fa: Any
+    fb: Any
+    fc: Any
+    share: Any
+    """Where between a and b the function is tried next."""
+    done: Any
+
+
+def bisect(
+    f: Callable[[Any], Any],
+    low: Any,
+    high: Any,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    max_steps: int = 200,
+) -> Root:
+    """Where f changes its sign between `low` and `high`, by halving; NaN where it does not.
+
+    Each step gains a binary digit.  Ends within `atol + rtol * abs(x)` of the place, or as near as
+    the dtype tells numbers apart; near 0, as near as the square of its epsilon, times the interval.
+    """
+
+    def halve(at: _Bracket) -> Any:
+        return np.full_like(at.a, 0.5)
+
+    return _bracketed(f, low, high, rtol, atol, max_steps, halve)
+
+
+def chandrupatla(
+    f: Callable[[Any], Any],
+    low: Any,
+    high: Any,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    max_steps: int = 200,
+) -> Root:
+    """Where f changes its sign between `low` and `high`; NaN where it does not.
+
+    As sure as `bisect`, and on smooth functions much faster, by inverse quadratic interpolation
+    where that is safe (Chandrupatla 1997).
+    """
+
+    def interpolated(at: _Bracket) -> Any:
+        a, b, c, fa, fb, fc = at.a, at.b, at.c, at.fa, at.fb, at.fc
+        place, height = _ratio(a - b, c - b), _ratio(fa - fb, fc - fb)
+        safe = (height * height < place) & ((1 - height) * (1 - height) < 1 - place)
+        first = _ratio(fa, fb - fa) * _ratio(fc, fb - fc)
+        second = _ratio(c - a, b - a) * _ratio(fa, fc - fa) * _ratio(fb, fc - fb)
+        return np.where(safe, first + second, 0.5)
+
+    return _bracketed(f, low, high, rtol, atol, max_steps, interpolated)
+
+
+def newton(
+    f: Callable[[Any], Any], guess: Any, rtol: float = 0.0, atol: float = 0.0, max_steps: int = 50
+) -> Root:
+    """A root of an elementwise function near each guess, by its tangents (Newton, Raphson).
+
+    Converged are the elements whose last step was at most `atol + rtol * abs(x)`, or a few units
+    in the last place; far from a root, or where the function is flat, there may be none.
+    """
+    least = 4 * np.finfo(guess.dtype).eps
+
+    def solve(f: Callable[[Any], Any], guess: Any) -> tuple[Any, tuple[Any, i32]]:
+        def unfinished(at: tuple[Any, Any, i32]) -> bool_:
+            return np.logical_not(np.all(at[1]))
+
+        def step(at: tuple[Any, Any, i32]) -> tuple[Any, Any, i32]:
+            x, done, steps = at
+            value, slope = psc.jvp(f, (x,), (np.ones_like(x),))
+            new = x - _ratio(value, slope)
+            near = np.abs(new - x) <= atol + (rtol + least) * np.abs(new)
+            return chosen(done, x, new), done | (near & (slope != 0)) | (value == 0), steps + 1
+
+        start = guess, np.zeros_like(guess) != 0, np.int32(0)
+        x, done, steps = psc.while_loop(unfinished, step, start, max_steps=max_steps)
+        return x, (done, steps)
+
+    x, (converged, steps) = psc.custom_root(f, guess, solve, _elementwise, has_aux=True)
+    return Root(x, f(x), converged, steps)
+
+
+def newton_system(
+    f: Callable[[Any], Any], guess: Any, tolerance: Any = 1e-8, max_steps: int = 50
+) -> Root:
+    """A root of a function of a tree, as many equations as unknowns, by Newton's method.
+
+    Each step forms the matrix of derivatives and solves a linear system with it.  Converged once a
+    step is at most `tolerance` times the length of the unknowns, or the function is 0.
+    """
+    flat, restored = psc.tree.ravel(guess)
+
+    def on_vectors(x: Any) -> Any:
+        return psc.tree.ravel(f(restored(x)))[0]
+
+    def solve(f: Callable[[Any], Any], guess: Any) -> tuple[Any, tuple[bool_, i32]]:
+        def step(at: tuple[Any, bool_, i32]) -> tuple[Any, bool_, i32]:
+            x, _, steps = at
+            move = _solved(f, x, f(x))
+            x = x - move
+            return x, move @ move <= tolerance * tolerance * (x @ x), steps + 1
+
+        start = guess, False, np.int32(0)
+        x, converged, steps = psc.while_loop(
+            lambda at: np.logical_not(at[1]), step, start, max_steps=max_steps
+        )
+        return x, (converged, steps)
+
+    def tangent(linear: Callable[[Any], Any], y: Any) -> Any:
+        return _solved(linear, y, y)
+
+    x, (converged, steps) = psc.custom_root(on_vectors, flat, solve, tangent, has_aux=True)
+    return Root(restored(x), f(restored(x)), converged, steps)
+
+
+def fixed_point(
+    f: Callable[[Any], Any], guess: Any, tolerance: Any = 1e-6, max_steps: int = 1000
+) -> Root:
+    """Where a contraction of trees leaves its argument as it is, by applying it again and again.
+
+    Converged once a step is at most `tolerance` times the length of what it gave (Banach 1922).
+    The derivative solves a linear system by `gmres`, to the same tolerance.
+    """
+    flat, restored = psc.tree.ravel(guess)
+
+    def moved(x: Any) -> Any:
+        return psc.tree.ravel(f(restored(x)))[0]
+
+    def solve(_: object, guess: Any) -> tuple[Any, tuple[bool_, i32]]:
+        def step(at: tuple[Any, bool_, i32]) -> tuple[Any, bool_, i32]:
+            x, _, steps = at
+            new = moved(x)
+            move = new - x
+            return new, move @ move <= tolerance * tolerance * (new @ new), steps + 1
+
+        start = guess, False, np.int32(0)
+        x, converged, steps = psc.while_loop(
+            lambda at: np.logical_not(at[1]), step, start, max_steps=max_steps
+        )
+        return x, (converged, steps)
+
+    def tangent(linear: Callable[[Any], Any], y: Any) -> Any:
+        return gmres(linear, y, tolerance, max_steps).x
+
+    x, (converged, steps) = psc.custom_root(
+        lambda x: x - moved(x), flat, solve, tangent, has_aux=True
+    )
+    found = restored(x)
+    distance = psc.tree.map(lambda new, old: new - old, f(found), found)
+    return Root(found, distance, converged, steps)
+
+
+def _bracketed(
+    f: Callable[[Any], Any],
+    low: Any,
+    high: Any,
+    rtol: float,
+    atol: float,
+    max_steps: int,
+    next_share: Callable[[_Bracket], Any],
+) -> Root:
+    """Shrink intervals at whose ends signs differ."""
+    least = 2 * np.finfo(low.dtype).eps
+    floor = atol + psc.stop_gradient(np.abs(high - low)) * least * least
+
+    def solve(f: Callable[[Any], Any], middle: Any) -> tuple[Any, tuple[Bool["*s"], i32]]:
+        f_low, f_high = f(low), f(high)
+        changes = np.sign(f_low) * np.sign(f_high) <= 0
+        done = np.logical_not(changes) | (f_low == 0) | (f_high == 0)
+        half = np.full_like(middle, 0.5)
+        start = _Bracket(high, low, high, f_high, f_low, f_high, half, done)
+
+        def unfinished(at: tuple[_Bracket, i32]) -> bool_:
+            return np.logical_not(np.all(at[0].done))
+
+        def step(state: tuple[_Bracket, i32]) -> tuple[_Bracket, i32]:
+            at, steps = state
+            x = at.a + at.share * (at.b - at.a)
+            value = f(x)
+            same = (value > 0) == (at.fa > 0)
+            old, older = (at.a, at.fa), (at.b, at.fb)
+            b, fb = chosen(same, older, old)
+            c, fc = chosen(same, old, older)
+            best = chosen(np.abs(value) < np.abs(fb), x, b)
+            tolerance, width = floor + (rtol + least) * np.abs(best), np.abs(b - x)
+            done = at.done | (width <= tolerance) | (value == 0)
+            near: Any = np.minimum(_ratio(tolerance / 2, width), 0.5)
+            moved = _Bracket(x, b, c, value, fb, fc, half, done)
+            moved = moved.replace(share=np.clip(next_share(moved), near, 1 - near))
+            return chosen(at.done, at, moved), steps + 1
+
+        found, steps = psc.while_loop(unfinished, step, (start, np.int32(0)), max_steps=max_steps)
+        best = chosen(np.abs(found.fa) < np.abs(found.fb), found.a, found.b)
+        return chosen(changes, best, best * np.nan), (changes & found.done, steps)
+
+    middle = low + (high - low) / 2
+    x, (converged, steps) = psc.custom_root(f, middle, solve, _elementwise, has_aux=True)
+    return Root(x, f(x), converged, steps)
+
+
+def _elementwise(linear: Callable[[Any], Any], y: Any) -> Any:
+    """Solve a system of equations that have one unknown each."""
+    return y / linear(np.ones_like(y))
+
+
+def _solved(f: Callable[[Any], Any], x: Any, y: Float["n"]) -> Float["n"]:
+    """Where the linear approximation of f at x, without the constant, is y."""
+    matrix: Float["n n"] = psc.jacfwd(f)(x)
+    return np.linalg.solve(matrix, y)
+
+
+def _ratio(x: Float["*s"], y: Float["*s"]) -> Any:
+    """`x / y`, and 0 where y is 0."""
+    return np.where(y == 0, 0, x / np.where(y == 0, 1, y))
