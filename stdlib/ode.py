@@ -222,7 +222,8 @@ def _attempt(
     )
     shorter = width * direction * shrinking
     stayed = at.replace(length=shorter, refused=True, rejected=at.rejected + 1)
-    return chosen(accepted, taken, stayed)
+    at = chosen(accepted, taken, stayed)
+    return at
 
 
 def _between(pieces: Any, share: Any) -> Any:
