@@ -21,8 +21,8 @@ from pscdsl.stdlib.solvers import conjugate_gradients
 class Minimum(psc.Record):
     """Where a loss is least, as far as was found."""
 
-    x: Any
-    """A tree like the start."""
+    params: Any
+    """Where it is, a tree like the start."""
     value: Any
     """Of the loss there."""
     slope: Any

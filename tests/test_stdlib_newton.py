@@ -28,7 +28,7 @@ def valley(x: Any) -> Any:
 @psc.kernel
 def lowest(x: Float["n"], tolerance: Float) -> tuple[Float["n"], Float, i32, i32, bool_]:
     found = newton.newton_cg(valley, x, tolerance, max_steps=100)
-    return found.x, found.slope, found.steps, found.products, found.converged
+    return found.params, found.slope, found.steps, found.products, found.converged
 
 
 @psc.kernel
@@ -41,7 +41,7 @@ def ridge(a: f64["m n"], b: f64["m"], strength: f64) -> tuple[f64["n"], f64, f64
 
     start = np.zeros_like(a[0]), np.zeros_like(b[0])
     found = newton.newton_cg(loss, start, 1e-9, line_search=False)
-    return found.x[0], found.x[1], found.value, found.steps
+    return found.params[0], found.params[1], found.value, found.steps
 
 
 @psc.kernel
