@@ -142,9 +142,11 @@ def obtained(program: Function, sizes: Mapping[str, int], donate: Sequence[int] 
     """The executable of a program at these sizes, from disk or compiled."""
     from pscdsl.xla import cache, kept
     from pscdsl.xla.keys import Request
+    from pscdsl.xla.loops import loop_bytes
 
     try:
-        return cache.obtain(Request(program, sizes, donate), kept.opened(), _module)
+        request = Request(program, sizes, donate, loop_bytes(program, sizes))
+        return cache.obtain(request, kept.opened(), _module)
     except cache.Refused as refusal:
         raise _rejected(program, refusal) from refusal.__cause__
 

@@ -24,7 +24,8 @@ def compile_module(
     """Compile a module for this process's device.
 
     A loop whose body moves fewer than `loop_bytes` becomes one native function; larger ones are
-    interpreted step by step, with parallelism inside a step.  None leaves XLA's own bound (1 kB).
+    interpreted step by step, with parallelism inside a step.  `loops.loop_bytes` chooses it for a
+    program; None leaves XLA's own bound (1 kB).
     `options` are XLA's debug options, by name.
     """
     inputs, outputs = signature(module)

@@ -17,7 +17,7 @@ from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put, sharding
 
 LOOP_BYTES = 1 << 18
-"""See `compile.compile_module`.
+"""The bytes that a step of a native loop may move, in every program; see `compile.compile_module`.
 
 A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
 this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
