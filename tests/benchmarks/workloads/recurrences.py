@@ -141,6 +141,19 @@ def _gru(jax: Any) -> Callable[..., Any]:
     return gru
 
 
+@psc.kernel
+def gru_last(
+    w: f32["3*h h"], u: f32["3*h d"], b: f32["3*h"], xs: f32["t d"], h0: f32["h"]
+) -> f32["h"]:
+    """The last hidden state alone: the others need not be kept."""
+    return gru(w, u, b, xs, h0)[-1]
+
+
+def _gru_last(jax: Any) -> Callable[..., Any]:
+    states = _gru(jax)
+    return lambda *arguments: states(*arguments)[-1]
+
+
 def _cell_arguments(gates: int, state: int, steps: int) -> tuple[Any, ...]:
     rows = gates * state
     return (
@@ -274,6 +287,14 @@ WORKLOADS = (
         tolerance=1e-9,
     ),
     *_cells(),
+    Workload(
+        "gru-32, last state",
+        gru_last,
+        partial(_cell_arguments, 3, 32),
+        STEPS,
+        _gru_last,
+        goal=0.9,
+    ),
     *(
         Workload(
             name,
@@ -298,6 +319,6 @@ WORKLOADS = (
             double=True,
             tolerance=1e-6,
         )
-        for n in (16, 32, 64, 128)
+        for n in (16, 32, 64, 128, 256)
     ),
 )
