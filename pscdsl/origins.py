@@ -11,11 +11,13 @@ that cannot be written down by their content have no origin.
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
 import os
 import re
 import sys
+import textwrap
 import types
 from collections.abc import Iterable, Iterator
 from enum import Enum
@@ -58,7 +60,8 @@ _PACKAGE: Final = os.path.join(os.path.dirname(__file__), "")
 _IMPORT: Final = opmap["IMPORT_NAME"]
 _HAS_DOCSTRING: Final = 0x4000000
 """A flag of code, from Python 3.14 on; before, the first constant is the docstring or None."""
-_FOR_TYPES: Final = re.compile(r"^\s*if .*TYPE_CHECKING", re.MULTILINE)
+_FOR_TYPES: Final = re.compile(r"^( *)if\b.*TYPE_CHECKING.*\n((?:\1 +.*\n|\s*\n)*)", re.MULTILINE)
+"""What is imported for type checkers, which the front end imports where an annotation needs it."""
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
@@ -122,6 +125,8 @@ class _Reader:
         self._names: set[str] = set()
         self._asked: set[tuple[str, str]] = set()
         self._files: set[str] = set()
+        self._for_types: dict[int, set[str]] = {}
+        """What a module's text names for type checkers, by the module's namespace."""
         self._roots: set[str] = set()
 
     def finish(self) -> None:
@@ -284,6 +289,8 @@ class _Reader:
                 self.value(each)
 
     def _globals(self, namespace: dict[str, Any], names: Iterable[str]) -> None:
+        if unknown := self._for_types.get(id(namespace), set()) & set(names) - namespace.keys():
+            raise NoOrigin(f"`{min(unknown)}`, which is imported for type checkers")
         for name in sorted(names):
             if name in namespace and name not in _LOADING:
                 self._put(name)
@@ -333,8 +340,10 @@ class _Reader:
         if not isinstance(file, str) or not os.path.isfile(file):
             raise NoOrigin("code that is in no file")
         text = "".join(linecache.getlines(file, namespace))
-        if not text or _FOR_TYPES.search(text):
-            raise NoOrigin(f"{file}, which imports for type checkers")
+        if not text:
+            raise NoOrigin(f"{file}, which is empty")
+        for _, block in _FOR_TYPES.findall(text):
+            self._for_types.setdefault(id(namespace), set()).update(_imported(block))
         self._files.add(file)
         self._put(file, text)
         root = root_of(namespace)
@@ -368,6 +377,14 @@ def _named_outside(kind: type[Any], value: Any) -> bool:
     if kind.__module__.partition(".")[0] == "pscdsl" or not _outside(kind.__module__):
         return False  # ours have the names of what they decorate
     return isinstance(getattr(value, "__name__", None), str)
+
+
+def _imported(block: str) -> Iterator[str]:
+    """The names that the imports in a block of code bind."""
+    for node in ast.walk(ast.parse(textwrap.dedent(block))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for each in node.names:
+                yield each.asname or each.name.partition(".")[0]
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -230,6 +230,28 @@ def test_what_a_kernel_is_read_from_changes_its_origin(
     assert origin(again.f) != first
 
 
+TYPES = """
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from helper_of_starts import RATE as Rate
+
+    Other = int
+
+
+@psc.kernel
+def h(x: 'Rate') -> 'f32["n"]':
+    return x
+"""
+
+
+def test_what_is_imported_for_type_checkers_has_no_origin(load: Callable[..., Any]) -> None:
+    module = load(MODULE + TYPES)
+    assert origin(module.f)
+    with pytest.raises(NoOrigin, match="`Rate`, which is imported for type checkers"):
+        origin(module.h)
+
+
 def test_texts_change_the_origin(load: Callable[..., Any]) -> None:
     first = load()
     found = {origin(first.f), origin(first.g)}
