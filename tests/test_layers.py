@@ -87,7 +87,7 @@ ALLOWED: dict[str, set[str]] = {
     "beside": set(),
     "containers": set(),
     "starts": MIDDLE | {"called", "containers", "origins"},
-    "frontend": MIDDLE | {"beside"},
+    "frontend": MIDDLE | {"beside", "records"},
     "discover": MIDDLE,
     "interchange": TYPED_PROGRAM | {"xla"},
     "boundary": TYPED_PROGRAM | {"containers", "interchange"},
