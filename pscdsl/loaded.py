@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter as Declared
 from inspect import Signature as PythonSignature
@@ -18,8 +19,8 @@ from pscdsl.called import Called, admit
 from pscdsl.errors import ArgumentError
 from pscdsl.record_layouts import Layout, layout_of, stand_in_class
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.signatures import Choice, RecordSpec, Signature, Spec, StaticSpec, walk_paths
-from pscdsl.typing.trees import RecordName, RecordType, StaticType, leaves, map_records, nodes
+from pscdsl.typing.signatures import RecordSpec, Signature, Spec, StaticSpec, walk_paths
+from pscdsl.typing.trees import RecordName, RecordType, StaticType, Type, leaves, map_records, nodes
 
 if TYPE_CHECKING:
     from pscdsl.xla.dispatch import Specialised
@@ -120,7 +121,7 @@ class Loaded(Called[..., Any]):
         """The sizes that it has, in the order in which they were exported."""
         return tuple([dict(each.module.sizes) for each in self.variants])
 
-    @property
+    @functools.cached_property
     def variants(self) -> tuple[Variant, ...]:
         """The programs that it has, each at certain sizes."""
         programs = self._artefact.programs
@@ -142,6 +143,11 @@ class Loaded(Called[..., Any]):
         """The classes of the records that it returns and takes, by name."""
         return {name.name: each.constructor for name, each in self._layouts.items()}
 
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """The records that it returns and takes, each with its class."""
+        return tuple(self._layouts.values())
+
     def __repr__(self) -> str:
         return f"<loaded kernel {self.signature}>"
 
@@ -161,6 +167,17 @@ class Loaded(Called[..., Any]):
                 return each
         asked = ", ".join(f"{name}={size}" for name, size in sizes.items())
         raise ArgumentError(f"{self.name} was not exported for {asked}; {self._told()}")
+
+    def to_jax(self) -> Callable[..., Any]:
+        """A function of jax arrays, which jax can `jit`; needs jax.
+
+        It has no derivatives: export those that are wanted.  Records are NamedTuples, or of the
+        classes that were named when it was loaded, which become pytrees of jax.  Random keys are
+        given as the words of `jax.random.key_data`.
+        """
+        from pscdsl.loaded_to_jax import to_jax
+
+        return to_jax(self)
 
     def made_from(self, kernel: Any) -> bool:
         """Whether a kernel still has the source, and the programs, that this was exported from."""
@@ -201,27 +218,26 @@ class Loaded(Called[..., Any]):
         from pscdsl.xla.dispatch import Specialised
         from pscdsl.xla.trees import register_class
 
-        _, types = self.arguments(args, kwargs)
-        fit, sizes = self.matched(types)
-        place, module = self._find(fit.choice, sizes)
-        tree = self._results[place]
+        variant, tree = self.found(self.arguments(args, kwargs)[1])
         boundary.register_result(tree, register_class)
         return Specialised(
-            self._executable(Variant(self._artefact.programs[place], module)),
+            self._executable(variant),
             lambda args, kwargs: self.arguments(args, kwargs)[0],
             lambda arrays: boundary.result(tree, iter(arrays)),
         )
 
-    def _find(self, choice: Choice, sizes: Mapping[str, int]) -> tuple[int, Module]:
-        """The program for a call, by its place, and the module; an ArgumentError if not there."""
-        place = self._places.get(choice)
+    def found(self, types: Mapping[str, Type]) -> tuple[Variant, Type]:
+        """The variant for arguments of these types, and what it returns; or an ArgumentError."""
+        fit, sizes = self.matched(types)
+        place = self._places.get(fit.choice)
         if place is None:
-            raise ArgumentError(f"{self.name} was not exported for {choice}; {self._told()}")
+            raise ArgumentError(f"{self.name} was not exported for {fit.choice}; {self._told()}")
         program = self._artefact.programs[place]
         admit(self.name, program.dims, program.facts, sizes)
-        for each in program.modules:
-            if all(each.sizes[name] == sizes[name] for name in program.dims):
-                return place, each
+        for each in self.variants:
+            own = each.module.sizes
+            if each.program is program and all(own[n] == sizes[n] for n in program.dims):
+                return each, self._results[place]
         asked = ", ".join(f"{name}={sizes[name]}" for name in program.dims)
         raise ArgumentError(f"{self.name} was not exported for {asked}; {self._told()}")
 

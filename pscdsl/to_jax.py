@@ -46,14 +46,8 @@ def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
     ArgumentErrors as the kernel does, and one where 64-bit types are switched off in jax that the
     kernel needs.
     """
-    try:
-        jax: Any = import_module("jax")
-    except ImportError as error:
-        raise ImportError("to_jax needs jax, which is not installed: `pip install jax`") from error
-    from pscdsl.xla.arrays import prepare
-
-    prepare()
-    register = functools.partial(_register, jax)
+    jax = imported()
+    register = functools.partial(register_class, jax)
     boundary.register_signature(kernel.signature, register)
     programs: dict[tuple[Function, tuple[tuple[str, int], ...]], ArrayProgram] = {}
 
@@ -69,15 +63,15 @@ def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
         from pscdsl.xla.jax_primitive import call
 
         boundary.register_value((args, kwargs), register, kernel.record_class)
-        given, named = jax.tree.map(lambda leaf: _standing_in(jax, leaf), (args, kwargs))
+        given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
         lowered = kernel.lower_for(*given, **named)
         found = program(lowered)
-        leaves = jax.tree.map(lambda leaf: _traced(jax, leaf), (args, kwargs))
+        leaves = jax.tree.map(lambda leaf: traced(jax, leaf), (args, kwargs))
         operands = [
-            _operand(jax, each, type_)
+            operand(jax, each, type_)
             for each, type_ in zip(kernel.arguments(*leaves)[0], found.inputs, strict=True)
         ]
-        _admit(jax, kernel.name, (*found.inputs, *found.outputs))
+        admit_types(jax, kernel.name, (*found.inputs, *found.outputs))
         tree = lowered.program.result
         assert tree is not None
         boundary.register_result(tree, register)
@@ -86,19 +80,33 @@ def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _standing_in(jax: Any, leaf: Any) -> Any:
+def imported() -> Any:
+    """The package jax, with our arrays ready to be its; an ImportError says that it is needed."""
+    try:
+        jax: Any = import_module("jax")
+    except ImportError as error:
+        raise ImportError("to_jax needs jax, which is not installed: `pip install jax`") from error
+    from pscdsl.xla.arrays import prepare
+
+    prepare()
+    return jax
+
+
+def standing_in(jax: Any, leaf: Any) -> Any:
     """What has the type of a leaf; of a scalar without a dtype of its own, a Python scalar."""
-    traced = _traced(jax, leaf)
-    if isinstance(traced, Traced) and leaf.aval.weak_type and not traced.shape:
-        return np.zeros((), traced.dtype).item()
-    return traced
+    found = traced(jax, leaf)
+    if isinstance(found, Traced) and leaf.aval.weak_type and not found.shape:
+        return np.zeros((), found.dtype).item()
+    return found
 
 
-def _traced(jax: Any, leaf: Any) -> Any:
+def traced(jax: Any, leaf: Any) -> Any:
+    """A leaf that kernels take: a tracer is wrapped."""
     return Traced(leaf) if isinstance(leaf, jax.core.Tracer) else leaf
 
 
-def _operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
+def operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
+    """A leaf as jax takes it, with the dtype of a type."""
     if isinstance(leaf, Traced):
         return jax.lax.convert_element_type(leaf.value, to_numpy(type_.dtype))
     if isinstance(leaf, jax.Array) and isinstance(leaf.aval, jax.core.ShapedArray):
@@ -106,7 +114,8 @@ def _operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
     return jax.numpy.asarray(np.asarray(leaf, to_numpy(type_.dtype)))
 
 
-def _admit(jax: Any, name: str, types: Iterable[ArrayType]) -> None:
+def admit_types(jax: Any, name: str, types: Iterable[ArrayType]) -> None:
+    """Refuse types of 64 bits where jax has none."""
     if jax.config.jax_enable_x64:
         return
     for each in types:
@@ -118,7 +127,7 @@ def _admit(jax: Any, name: str, types: Iterable[ArrayType]) -> None:
                 )
 
 
-def _register(jax: Any, cls: type, to_children: Any, from_children: Any) -> None:
+def register_class(jax: Any, cls: type, to_children: Any, from_children: Any) -> None:
     """Make a class one of jax's pytrees, unless it is one."""
     if cls not in _registered:
         _registered.add(cls)

@@ -17,6 +17,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, Key, Static, f32, f64, i32
+from pscdsl.cli import main
 from pscdsl.kernel import Kernel
 from pscdsl.narrowing import is_pmap, is_pvector, is_tuple
 from pscdsl.record_layouts import stand_in_class
@@ -474,3 +475,47 @@ def test_it_is_told_whether_the_source_has_changed(tmp_path: Path) -> None:
         assert not found.made_from(changed)
         if old != "2.0":  # a value, which is no source of a function
             assert psc.load(changed.export(None, n=2)).source_hash != found.source_hash
+
+
+# The command line.
+
+
+def test_the_command_line_writes_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(
+        textwrap.dedent(
+            """
+            import numpy as np
+            import pscdsl as psc
+            from pscdsl import f32
+
+            raise SystemExit("it is not run")
+
+            @psc.kernel
+            def f(x: f32["n"]) -> f32:
+                assert x.shape[0] >= 2
+                return np.sum(np.linalg.svd(np.outer(x, x))[1])
+
+            @psc.kernel
+            def g(x: f32["n"]) -> f32:
+                return np.sum(x)
+            """
+        )
+    )
+    assert main(["export", "model.py:f", "--dims", "n=2", "--dims", "n=3"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("f.psca: f(x: f32[n]) -> f32, ")
+    assert "\n  n=2\n  n=3\n  needs lapack_sgesdd_ffi" in told
+    assert psc.load("f.psca").sizes == ({"n": 2}, {"n": 3})
+    assert main(["export", "model.py:g", "--grad", "--dims", "n=2", "--output", "g.psca"]) == 0
+    np.testing.assert_array_equal(psc.load("g.psca")(np.zeros(2, np.float32)), [1, 1])
+    for bad, why in (
+        (["model.py:f", "--dims", "n=1"], "needs n >= 2"),
+        (["model.py:f"], "sizes are missing: n"),
+        (["model.py", "--dims", "n=2"], "2 kernels in model.py"),
+        (["model.py:g", "--dims", "n=2", "--output", "no/where/g.psca"], "cannot be written"),
+    ):
+        assert main(["export", *bad]) == 2
+        assert why in capsys.readouterr().err

@@ -51,6 +51,7 @@ MIDDLE = PRIMITIVES | {
     "lint",
     "numpy",
     "random",
+    "records",
     "report",
     "special",
     "transforms",
@@ -116,14 +117,17 @@ ALLOWED: dict[str, set[str]] = {
     "source_hash": MIDDLE,
     "exporting": MIDDLE
     | {"artefacts", "errors", "executables", "pscdsl", "source_hash", "stand_ins"},
-    "loaded": MIDDLE | {"artefacts", "boundary", "called", "errors", "exporting", "record_layouts"},
+    "loaded": MIDDLE
+    | {"artefacts", "boundary", "called", "errors", "exporting", "loaded_to_jax", "record_layouts"},
+    "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "errors", "executables", "exporting", "lowered"}
     | {"origins", "starts", "to_jax"},
     "tree": MIDDLE | {"boundary", "errors"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
-    "cli": MIDDLE | {"checking", "discover", "executables", "kernel", "lowered", "pscdsl"},
+    "cli": MIDDLE
+    | {"artefacts", "checking", "loaded", "discover", "executables", "kernel", "lowered", "pscdsl"},
 }
 
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "hlo": "print the StableHLO of a kernel, or what XLA makes of it",
     "cost": "say what a kernel costs: operations and memory, in its sizes",
     "compile": "compile kernels ahead and keep them for the programs that call them",
+    "export": "write a kernel into a file that psc.load and jax call without its source",
     "run": "call a kernel on files, literals or random data",
 }
 

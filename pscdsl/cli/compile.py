@@ -68,11 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
         os.environ[places.FOLDER] = os.path.abspath(arguments.output)
     if places.folder() is None:
         raise Unusable("nothing is kept: PSCDSL_CACHE is off (--output FOLDER names a place)")
-    sizes = _alternatives(arguments.dims)
+    sizes = alternatives(arguments.dims)
     done = _Done()
     for kernel in chosen(arguments):
         try:
-            for each in _variants(kernel, sizes):
+            for each in variants(kernel, sizes):
                 _compile(kernel, each, done)
         except pscdsl.CheckError as findings:
             foreign = [each.primitive for each in findings.diagnostics if isinstance(each, NoRule)]
@@ -114,7 +114,7 @@ def _told(lowered: Lowered) -> str:
     return f" at {', '.join(parts)}" if parts else ""
 
 
-def _alternatives(options: Iterable[str]) -> dict[str, list[int]]:
+def alternatives(options: Iterable[str]) -> dict[str, list[int]]:
     """All numbers that are given for each size."""
     found: dict[str, list[int]] = {}
     for item in (item for option in options for item in option.split(",")):
@@ -124,7 +124,7 @@ def _alternatives(options: Iterable[str]) -> dict[str, list[int]]:
     return found
 
 
-def _variants(kernel: Kernel[..., Any], sizes: dict[str, list[int]]) -> Iterator[dict[str, int]]:
+def variants(kernel: Kernel[..., Any], sizes: dict[str, list[int]]) -> Iterator[dict[str, int]]:
     """The combinations of sizes that a kernel has."""
     program = kernel.ir()
     open_parts = kernel.signature.open_parts()
