@@ -72,8 +72,8 @@ class RecordSpec:
     record: RecordName
     fields: tuple[tuple[str, Spec], ...]
     arguments: str = ""
-    types: tuple[Spec, ...] = ()
-    """What its type variables stand for."""
+    types: tuple[Spec, ...] = field(default=(), compare=False)
+    """What its type variables stand for, as the fields have it."""
     spelled: bool = field(default=False, compare=False)
     """Whether the fields are not those that the class declares, and are shown."""
 

@@ -350,6 +350,8 @@ def _record_spec(
             raise Failure(*each.frame.session.findings) from None
         spec = meaning(spec, meant) if meant else spec
         fields.append((each.name, renamed(spec, renaming) if renaming else spec))
+        if sum(extent(part) for _, part in fields) > MAX_PARTS:
+            raise Failure(TooLarge(what=f"a type of more than {MAX_PARTS} parts"))
     return RecordSpec(cls.name, tuple(fields), " ".join(arguments), types)
 
 

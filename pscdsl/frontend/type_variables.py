@@ -26,6 +26,9 @@ class TypeVariable:
     problem: str = ""
     """Why it stands for no tree of arrays; empty if it does."""
 
+    def __repr__(self) -> str:
+        return f"the type variable {self.name}"
+
     def spec(self, span: Span) -> TreeSpec:
         """What an annotation says that consists of it."""
         return TreeSpec(self.name, self.dtype, bounded=self.bounded, span=span)
@@ -33,6 +36,8 @@ class TypeVariable:
 
 def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
     """The variable whose bound is `head`, or `head[inside]`."""
+    if not name.isidentifier():
+        return TypeVariable(name, problem="its name is no identifier")
     if head is None:
         return TypeVariable(name)
     if head != TREE:
