@@ -11,7 +11,7 @@ Parameters of 16 bits have states of 32: a share of 0.001 would be lost in their
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -22,12 +22,12 @@ from pscdsl.stdlib.precision import widened
 T = TypeVar("T")
 
 
-class Moments(psc.Record):
-    """Running means over steps, for `adam` and `adamw`."""
+class Moments(psc.Record, Generic[T]):
+    """Running means over steps, for `adam` and `adamw`: trees like the parameters."""
 
-    mean: Any
+    mean: T
     """Of gradients."""
-    square: Any
+    square: T
     """Of their squares."""
     steps: i32
 
@@ -65,21 +65,21 @@ def momentum(
     return psc.tree.map(lambda p, v, g: _moved(p, g, rate, v), params, ahead, gradient), velocity
 
 
-def adam_start(params: Any) -> Moments:
+def adam_start(params: T) -> Moments[T]:
     """The state before the first step."""
     return Moments(_nothing(params), _nothing(params), np.int32(0))
 
 
 def adam(
     params: T,
-    state: Moments,
+    state: Moments[T],
     gradient: Any,
     rate: Any,
     *,
     decay: Any = 0.9,
     square_decay: Any = 0.999,
     epsilon: Any = 1e-8,
-) -> tuple[T, Moments]:
+) -> tuple[T, Moments[T]]:
     """A step along the mean of gradients over the root of the mean of their squares.
 
     Both are corrected for starting at 0 (Kingma, Ba 2015).
@@ -98,7 +98,7 @@ def adam(
 
 def adamw(
     params: T,
-    state: Moments,
+    state: Moments[T],
     gradient: Any,
     rate: Any,
     *,
@@ -106,7 +106,7 @@ def adamw(
     decay: Any = 0.9,
     square_decay: Any = 0.999,
     epsilon: Any = 1e-8,
-) -> tuple[T, Moments]:
+) -> tuple[T, Moments[T]]:
     """`adam`, after parameters have shrunk by `rate * weight_decay` (Loshchilov, Hutter 2019)."""
     mean = psc.tree.map(lambda m, g: _mixed(m, g, decay), state.mean, gradient)
     square = psc.tree.map(lambda s, g: _mixed(s, g, square_decay, power=2), state.square, gradient)

@@ -123,7 +123,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "errors", "executables", "exporting", "lowered"}
     | {"origins", "starts", "to_jax"},
-    "tree": MIDDLE | {"boundary", "errors"},
+    "tree": MIDDLE | {"boundary", "errors", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
     "cli": MIDDLE

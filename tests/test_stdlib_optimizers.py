@@ -223,3 +223,28 @@ def test_schedules() -> None:
     close(exponential, rate * 0.5 ** (steps / 5))
     close(piecewise, np.select([steps < 3, steps < 7], [0.5, 0.25], 0.125))
     assert float(schedules.warmup(np.int32(0), np.int32(0), rate)) == pytest.approx(0.3)
+
+
+class Weights(psc.Record):
+    """Parameters of one dtype."""
+
+    w: f32["a b"]
+    b: f32["b"]
+
+
+@psc.kernel
+def adam_step(
+    p: Weights, state: optimizers.Moments[Weights], slope: Weights
+) -> tuple[Weights, optimizers.Moments[Weights]]:
+    """A step whose state goes in and out of a kernel."""
+    return optimizers.adam(p, state, slope, 0.1)
+
+
+def test_states_go_in_and_out_of_kernels() -> None:
+    p = Weights(w=np.ones((2, 3), np.float32), b=np.ones(3, np.float32))
+    zeros = psc.tree.zeros_like(p)
+    state = optimizers.Moments(mean=zeros, square=zeros, steps=0)
+    for steps in range(1, 4):
+        p, state = adam_step(p, state, p)
+        assert int(state.steps) == steps
+    np.testing.assert_allclose(p.b, 0.7, rtol=1e-2)

@@ -93,6 +93,25 @@ def test_what_is_no_tree_is_refused(wrong: Any) -> None:
         psc.tree.leaves((W, wrong))
 
 
+class Foreign:
+    """An array of another library."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.held.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.held.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries_are_leaves() -> None:
+    array = Foreign(W)
+    assert psc.tree.leaves((W, array))[1] is array
+    assert psc.tree.map(lambda x, y: y.held, W, array) is W
+
+
 def test_reduce_and_size() -> None:
     assert psc.tree.reduce(lambda total, x: total + np.size(x), TREES["tuple"], 0) == 6
     assert psc.tree.size(TREES["tuple"]) == psc.tree.size(TREES["vector"]) == 6

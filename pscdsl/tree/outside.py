@@ -16,6 +16,7 @@ from pscdsl.frontend.annotations import static_fields
 from pscdsl.frontend.loaded import record_class
 from pscdsl.frontend.tree_walks import Flat, Node, flattened, rebuilt, same_shapes, together
 from pscdsl.frontend.tree_ways import record_node
+from pscdsl.interchange import host_view
 from pscdsl.narrowing import NDArray, is_pmap, is_precord, is_pvector, is_sequence
 from pscdsl.numpy.shorthand import wide
 from pscdsl.numpy_dtypes import to_numpy
@@ -37,10 +38,16 @@ class Outside:
         """The type of an array or number."""
         if isinstance(value, bool | int | float | complex):
             return ArrayType(DEFAULT[kind_of(value)])
+        real = _class_of(value)
         try:
             if isinstance(value, np.ndarray | np.generic | Array):
                 return boundary.array_type(value)
-            raise boundary.NotAnArgument(f"an object of class {type(value).__qualname__}")
+            if hasattr(value, "__dlpack__"):  # of another library
+                return boundary.array_type(host_view(value))
+            raise boundary.NotAnArgument(f"an object of class {real.__qualname__}")
+        except (BufferError, RuntimeError) as problem:
+            text = f"psc.tree.{self.name}: an array of another library cannot be read: {problem}"
+            raise ArgumentError(text) from None
         except boundary.NotAnArgument as problem:
             hint = "; use a record or a pyrsistent PMap" if isinstance(value, dict) else ""
             text = f"psc.tree.{self.name}: a tree of arrays holds {problem}{hint}"
@@ -64,6 +71,8 @@ class Outside:
         if type(value) in (tuple, list) and is_sequence(value):
             return Node(value, TupleType, type(value))
         if isinstance(value, bool | int | float | complex | np.ndarray | np.generic | Array):
+            return None
+        if hasattr(value, "__dlpack__"):
             return None
         cls = record_class(_class_of(value))
         if cls is None or cls.kind == "namespace":
