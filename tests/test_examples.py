@@ -97,6 +97,36 @@ def test_the_picture_is_numpys_and_a_png(tmp_path: Path, monkeypatch: pytest.Mon
     assert not pixels[320, 600].any(), "0 is inside"
 
 
+def test_truncated_newton_steps_find_what_others_find() -> None:
+    newton_cg = example("newton_cg")
+    quadratic = newton_cg.run_quadratic(n=20, sides=2)
+    assert quadratic.slope <= 1e-6
+    assert quadratic.error < 1e-5
+    logistic = newton_cg.run_logistic()
+    assert logistic.slope <= 1e-10
+    assert logistic.error < 1e-8
+    assert logistic.products > logistic.steps > 5
+    chain = newton_cg.run_chain(letters=200, states=2)
+    assert chain.slope <= 1e-8
+    assert chain.error < 1e-8
+
+
+def test_a_network_learns_how_a_pendulum_swings() -> None:
+    result = example("neural_ode").run(most=30)
+    assert result.difference < 1e-5
+    assert result.after < result.before / 20
+    assert result.prediction < 2
+    assert result.solver_steps < 100
+
+
+def test_the_fluid_is_one() -> None:
+    result = example("fluid").run(n=32, substeps=25)
+    assert result.error < 1e-8
+    assert max(result.lost) < 1e-10
+    assert result.pictures.shape == (32, 128, 3)
+    assert len(np.unique(result.pictures)) > 50, "it did not explode"
+
+
 def test_user_primitives_round_as_their_meanings_do() -> None:
     result = example("user_primitive").run()
     assert result.differences == 0
