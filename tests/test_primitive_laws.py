@@ -43,10 +43,11 @@ def _modules(package: Any, prefix: str) -> Iterator[Any]:
             yield each.name
 
 
-def _subclasses(kind: type[Primitive]) -> Iterator[type[Primitive]]:
+def subclasses(kind: type[Primitive]) -> Iterator[type[Primitive]]:
+    """All classes below one."""
     for each in kind.__subclasses__():
         yield each
-        yield from _subclasses(each)
+        yield from subclasses(each)
 
 
 NOT_RUN = (Elementwise, BackwardOnly)
@@ -58,7 +59,7 @@ def _primitives() -> list[str]:
         importlib.import_module(f"pscdsl.primitives.{name}")
     classes = [
         each
-        for each in _subclasses(Primitive)
+        for each in subclasses(Primitive)
         if each.__module__.startswith("pscdsl.") and each.name and each not in NOT_RUN
     ]
     return sorted({each.name for each in classes} | TABLE.keys())
