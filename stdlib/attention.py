@@ -59,7 +59,10 @@ def dot_product_attention(
     mask: bool_["*batch t s"] | None = None,
     causal: psc.Static[bool] = False,
 ) -> Float["*batch t v"]:
-    """`softmax(queries @ keys.mT / sqrt(k)) @ values` (Vaswani et al. 2017)."""
+    """`softmax(queries @ keys.mT / sqrt(k)) @ values` (Vaswani et al. 2017).
+
+    It takes about 2 s t (k + v) operations.
+    """
     return attend(queries, keys, values, mask, causal)
 
 

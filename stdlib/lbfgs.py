@@ -10,7 +10,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -18,11 +18,13 @@ import pscdsl as psc
 from pscdsl import Float, bool_, i32
 from pscdsl.stdlib.line_search import either, line_search
 
+T = TypeVar("T")
 
-class Minimum(psc.Record):
+
+class Minimum(psc.Record, Generic[T]):
     """What a minimizer found."""
 
-    params: Any
+    params: T
     value: Float
     slope: Float
     """The largest absolute value in the gradient."""
@@ -55,13 +57,13 @@ class _Descent(psc.Record, dims="m n"):
 
 
 def lbfgs(
-    loss: Callable[[Any], Any],
-    start: Any,
+    loss: Callable[[T], Any],
+    start: T,
     memory: int = 10,
     search: Literal["wolfe", "armijo"] = "wolfe",
     tolerance: Any = 1e-5,
     max_steps: Any = 500,
-) -> Minimum:
+) -> Minimum[T]:
     """A local minimum of a smooth function of a tree of real arrays of one dtype; for kernels.
 
     Stops once no element of the gradient is above `tolerance`, after `max_steps`, or where a step
@@ -140,7 +142,7 @@ def _shifted(rows: Any, row: Any) -> Any:
 def newton_direction(curvature: Curvature["m n"], gradient: Float["n"]) -> Float["n"]:
     """The gradient times the approximate inverse of the second derivatives, by two loops.
 
-    The gradient itself where no step was made.  It takes 8 m n operations.
+    The gradient itself where no step was made.  It takes about 8 m n operations.
     """
 
     def back(q: Any, row: Any) -> Any:

@@ -6,7 +6,8 @@
 Parameters are any tree of real arrays; where the gradient has None, as it does for integers and
 keys, they stay.  A rate is a number or a 0-dimensional array, such as a schedule gives.  These are
 functions for kernels and know nothing of a loss: gradients come from `psc.grad`, perhaps clipped.
-Parameters of 16 bits have states of 32: a share of 0.001 would be lost in theirs.
+States of parameters of 16 bits begin with 32, which take in shares of 0.001; others stay what they
+are.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ def momentum(
     """
 
     def gathered(v: Any, g: Any) -> Any:
-        return v if g is None else _as(decay, v) * v + widened(g)
+        if g is None:
+            return v
+        wide = widened(v)
+        return (_as(decay, wide) * wide + widened(g)).astype(v.dtype)
 
     velocity = psc.tree.map(gathered, velocity, gradient)
     ahead = psc.tree.map(gathered, velocity, gradient) if nesterov else velocity
@@ -115,6 +119,7 @@ def adamw(
     def step(p: Any, m: Any, s: Any, g: Any) -> Any:
         if g is None:
             return p
+        m, s = widened(m), widened(s)
         m = m / _complement(decay, steps, m)
         s = s / _complement(square_decay, steps, s)
         return _moved(p, g, rate, m / (np.sqrt(s) + _as(epsilon, s)), weight_decay)
@@ -167,8 +172,9 @@ def _mixed(mean: Any, g: Any, decay: Any, power: int = 1) -> Any:
     """A running mean with the gradient, or a power of it."""
     if g is None:
         return mean
-    share = _as(decay, mean)
-    return share * mean + (1 - share) * widened(g) ** power
+    wide = widened(mean)
+    share = _as(decay, wide)
+    return (share * wide + (1 - share) * widened(g) ** power).astype(mean.dtype)
 
 
 def _complement(decay: Any, steps: Any, x: Any) -> Any:
@@ -181,5 +187,5 @@ def _moved(p: Any, g: Any, rate: Any, direction: Any = None, weight_decay: Any =
     if g is None:
         return p
     wide = widened(p)
-    step = widened(g) if direction is None else direction
+    step = widened(g if direction is None else direction)
     return (wide - _as(rate, wide) * (step + _as(weight_decay, wide) * wide)).astype(p.dtype)

@@ -130,7 +130,10 @@ def lstm(
     present: bool_["t *batch"] | None = None,
     reverse: psc.Static[bool] = False,
 ) -> tuple[Memory["*batch h"], Float["t *batch h"]]:
-    """`lstm_step` over a sequence that begins with `memory`: the last memory, and all outputs."""
+    """`lstm_step` over a sequence that begins with `memory`: the last memory, and all outputs.
+
+    It takes about 8 h (i + h) operations for each time.
+    """
     last, outputs = _sequence(_lstm, p, (memory.output, memory.cell), xs, present, reverse)
     return Memory(*last), outputs
 

@@ -55,6 +55,24 @@ def test_logistic_regression_finds_the_weights_of_scikit_learn() -> None:
     assert min(result.accuracies.values()) > 0.94
 
 
+def test_the_network_of_convolutions_reads_digits_by_one_compiled_step() -> None:
+    result = example("all_convolution").run(epochs=6, channels=24)
+    assert result.losses[0] > 2
+    assert result.losses[-10:].mean() < 0.7
+    assert result.accuracy > 0.9
+    assert result.compiled == 1
+
+
+def test_the_transformer_learns_to_write() -> None:
+    char_transformer = example("char_transformer")
+    text = char_transformer.read_text("[a-c]*.py")
+    result = char_transformer.run(text, steps=120, batch=8, window=32, count=40)
+    assert result.losses[0] > np.log2(50)
+    assert result.bits < 3.8
+    assert len(result.written) == 40
+    assert 3.3 < result.pairs < 3.8, "the text is English"
+
+
 def test_the_hidden_markov_model_tells_vowels_from_consonants() -> None:
     result = example("hmm_text").run()
     assert result.likelihoods[-1] == pytest.approx(result.reference, rel=1e-12)

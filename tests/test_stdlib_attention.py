@@ -15,6 +15,7 @@ from scipy.special import softmax
 
 import pscdsl as psc
 from pscdsl import Key, bool_, f32, f64
+from pscdsl.cost import cost
 from pscdsl.stdlib import attention, dropout, positions
 
 RANDOM = np.random.default_rng(0)
@@ -81,6 +82,16 @@ def test_gradients_of_masked_queries() -> None:
     assert not np.any(np.asarray(slopes[0])[1])
     assert not np.any(np.asarray(slopes[2])[3])
     assert all(np.all(np.isfinite(slope)) for slope in slopes)
+
+
+@psc.kernel
+def plain(q: f32["t k"], k: f32["s k"], v: f32["s v"]) -> f32["t v"]:
+    return attention.dot_product_attention(q, k, v)
+
+
+def test_it_costs_what_is_said() -> None:
+    flops = cost(plain.ir()).at({"t": 50, "s": 70, "k": 1000, "v": 2000}).flops
+    assert flops == pytest.approx(2 * 70 * 50 * (1000 + 2000), rel=0.01)
 
 
 def test_scores_that_overflow_16_bits_are_finite() -> None:

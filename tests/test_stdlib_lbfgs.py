@@ -14,9 +14,10 @@ from scipy import optimize
 from sklearn.datasets import load_breast_cancer
 
 import pscdsl as psc
-from pscdsl import Float, f32, f64, i32
+from pscdsl import Float, f32, f64
+from pscdsl.cost import cost
 from pscdsl.stdlib.layers import Dense, dense
-from pscdsl.stdlib.lbfgs import Curvature, lbfgs, newton_direction, remembered
+from pscdsl.stdlib.lbfgs import Curvature, Minimum, lbfgs, newton_direction, remembered
 from pscdsl.stdlib.losses import logistic_loss
 
 
@@ -25,17 +26,15 @@ def rosenbrock(x: Float["n"]) -> Float:
 
 
 @psc.kernel
-def by_wolfe(start: Float["n"], tolerance: Float) -> tuple[Float["n"], Float, Float, i32, i32]:
+def by_wolfe(start: Float["n"], tolerance: Float) -> Minimum[Float["n"]]:
     assert start.shape[0] >= 2
-    found = lbfgs(rosenbrock, start, tolerance=tolerance)
-    return found.params, found.value, found.slope, found.steps, found.evaluations
+    return lbfgs(rosenbrock, start, tolerance=tolerance)
 
 
 @psc.kernel
-def by_armijo(start: Float["n"], tolerance: Float) -> tuple[Float["n"], Float, Float, i32, i32]:
+def by_armijo(start: Float["n"], tolerance: Float) -> Minimum[Float["n"]]:
     assert start.shape[0] >= 2
-    found = lbfgs(rosenbrock, start, memory=5, search="armijo", tolerance=tolerance)
-    return found.params, found.value, found.slope, found.steps, found.evaluations
+    return lbfgs(rosenbrock, start, memory=5, search="armijo", tolerance=tolerance)
 
 
 def begin(n: int, dtype: Any) -> Any:
@@ -46,36 +45,35 @@ def begin(n: int, dtype: Any) -> Any:
 def test_rosenbrock(kernel: Any) -> None:
     n = 10
     start = begin(n, np.float64)
-    x, value, slope, steps, evaluations = kernel(start, 1e-8)
-    np.testing.assert_allclose(x, np.ones(n), atol=1e-8)
-    assert float(slope) <= 1e-8
-    assert float(value) < 1e-15
+    found = kernel(start, 1e-8)
+    np.testing.assert_allclose(found.params, np.ones(n), atol=1e-8)
+    assert float(found.slope) <= 1e-8
+    assert float(found.value) < 1e-15
     options = {"maxcor": 10, "gtol": 1e-8, "ftol": 0}
     theirs: Any = optimize.minimize(
         optimize.rosen, start, jac=optimize.rosen_der, method="L-BFGS-B", options=options
     )
-    assert int(steps) <= 1.5 * theirs.nit
-    assert int(evaluations) <= 1.5 * theirs.nfev
+    assert int(found.steps) <= 1.5 * theirs.nit
+    assert int(found.evaluations) <= 1.5 * theirs.nfev
 
 
 def test_it_stops_where_rounding_is_all_that_is_left() -> None:
-    x, _, slope, steps, evaluations = by_wolfe(begin(3, np.float32), np.float32(0))
-    np.testing.assert_allclose(x, np.ones(3), atol=1e-3)
-    assert float(slope) < 1e-2
-    assert int(steps) < 100
-    assert int(evaluations) < 250
+    found = by_wolfe(begin(3, np.float32), np.float32(0))
+    np.testing.assert_allclose(found.params, np.ones(3), atol=1e-3)
+    assert float(found.slope) < 1e-2
+    assert int(found.steps) < 100
+    assert int(found.evaluations) < 250
 
 
 @psc.kernel
 def regress(
     start: Dense["d 1"], x: f64["n d"], y: f64["n"], strength: f64
-) -> tuple[Dense["d 1"], f64, f64, i32, i32]:
+) -> Minimum[Dense["d 1"]]:
     def loss(p: Dense["d 1"]) -> f64:
         penalty = strength * (p.weights * p.weights).sum() / 2
         return logistic_loss(dense(p, x)[:, 0], y).mean() + penalty
 
-    found = lbfgs(loss, start, tolerance=1e-7)
-    return found.params, found.value, found.slope, found.steps, found.evaluations
+    return lbfgs(loss, start, tolerance=1e-7)
 
 
 def test_logistic_regression_of_a_record() -> None:
@@ -84,8 +82,8 @@ def test_logistic_regression_of_a_record() -> None:
     y, (n, d) = data.target.astype(float), x.shape
     strength = 1 / n
     start = Dense(np.zeros((d, 1)), np.zeros(1))
-    found, value, slope, steps, _ = regress(start, x, y, strength)
-    assert float(slope) <= 1e-7
+    found = regress(start, x, y, strength)
+    assert float(found.slope) <= 1e-7
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         z = x @ w[:-1] + w[-1]
@@ -98,10 +96,10 @@ def test_logistic_regression_of_a_record() -> None:
     theirs: Any = optimize.minimize(
         loss, np.zeros(d + 1), jac=True, method="L-BFGS-B", options=options
     )
-    assert float(value) == pytest.approx(theirs.fun, abs=1e-10)
-    weights = np.append(found.weights, found.bias)
+    assert float(found.value) == pytest.approx(theirs.fun, abs=1e-10)
+    weights = np.append(found.params.weights, found.params.bias)
     np.testing.assert_allclose(weights, theirs.x, atol=1e-4)
-    assert int(steps) <= 1.5 * theirs.nit
+    assert int(found.steps) <= 1.5 * theirs.nit
 
 
 @psc.kernel
@@ -136,6 +134,11 @@ def test_directions_are_those_of_the_matrices_of_the_paper() -> None:
     found, known = directions(-a, moves, gradient)  # nothing is learnt where there is no minimum
     np.testing.assert_array_equal(found, gradient)
     assert not np.any(known.scales)
+
+
+def test_a_direction_costs_what_is_said() -> None:
+    flops = cost(newton_direction.ir()).at({"m": 10, "n": 10_000}).flops
+    assert flops == pytest.approx(8 * 10 * 10_000, rel=0.05)
 
 
 @psc.kernel

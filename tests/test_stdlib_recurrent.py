@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 import pscdsl as psc
-from pscdsl import Key, bool_, f64
+from pscdsl import Float, Key, bool_, f64
+from pscdsl.cost import cost
 from pscdsl.stdlib import recurrent
 
 RANDOM = np.random.default_rng(0)
@@ -157,6 +158,17 @@ def test_derivatives() -> None:
     p, q = (parameters(r, 2, 2, np.float64) for r in (recurrent.LSTM, recurrent.GRU))
     present = np.arange(3)[:, None] < np.array([3, 2])
     psc.check_grads(loss, (p, q, numbers(2, 2), numbers(3, 2, 2), present), order=1, modes=("rev",))
+
+
+@psc.kernel
+def remember(p: recurrent.LSTM["i h"], xs: Float["t i"]) -> Float["t h"]:
+    nothing = np.zeros_like(p.state[:, 0])
+    return recurrent.lstm(p, recurrent.Memory(nothing, nothing), xs)[1]
+
+
+def test_an_lstm_costs_what_is_said() -> None:
+    flops = cost(remember.ir()).at({"t": 10, "i": 500, "h": 1000}).flops
+    assert flops == pytest.approx(10 * 8 * 1000 * (500 + 1000), rel=0.01)
 
 
 @psc.kernel

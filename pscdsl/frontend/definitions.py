@@ -21,6 +21,7 @@ from pscdsl.frontend.results import result_problems
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.tracing import of_values, strong
 from pscdsl.frontend.values import Poisoned
+from pscdsl.interpreters.replay import zeros
 from pscdsl.ir import Function, Var
 from pscdsl.linearity import reused_keys
 from pscdsl.primitives.control import Call
@@ -422,7 +423,7 @@ class Definition:
         if signature.result is None:
             raise Poisoned
         tree = substitute_tree(signature.result_type(fit.choice), fit.sizes)
-        return unflatten(tree, (here.parameter(leaf) for leaf in leaves(tree)))
+        return unflatten(tree, (zeros(here, leaf) for leaf in leaves(tree)))
 
     def _require(
         self, here: Builder, callee: Function, sizes: Mapping[str, Any], operands: Sequence[Value]

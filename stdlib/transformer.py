@@ -1,0 +1,68 @@
+"""Transformers: attention to the sequence and a layer for each row, added to what came before.
+
+Blocks normalise what they read, not what they return (Xiong et al. 2020), so that deep stacks train
+without a warm-up of the rate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float, Key, bool_
+from pscdsl.stdlib.activations import gelu
+from pscdsl.stdlib.attention import Heads, attention_layer, multi_head
+from pscdsl.stdlib.layers import Dense, dense, dense_layer
+from pscdsl.stdlib.normalization import Affine, layer_norm
+from pscdsl.stdlib.positions import rotary
+
+
+class Block(psc.Record, dims="d h k f"):
+    """One of the layers, on d features, with h heads of k numbers and f hidden features."""
+
+    attention_norm: Affine["d"]
+    attention: Heads["d d h k"]
+    hidden_norm: Affine["d"]
+    hidden: Dense["d f"]
+    out: Dense["f d"]
+
+
+def transformer_block(
+    key: Key, features: int, heads: int, size: int, hidden: int, dtype: Any = np.float32
+) -> Block["features heads size hidden"]:
+    """Parameters by Glorot and Bengio, and norms that change nothing; for kernels."""
+    keys = psc.random.split(key, 3)
+    scale: Any = np.ones(features, dtype)
+    neutral = Affine(scale, np.zeros_like(scale))
+    return Block(
+        neutral,
+        attention_layer(keys[0], features, features, heads, size, dtype),
+        neutral,
+        dense_layer(keys[1], features, hidden, dtype),
+        dense_layer(keys[2], hidden, features, dtype),
+    )
+
+
+@psc.kernel
+def transform(
+    p: Block["d h k f"],
+    x: Float["*batch t d"],
+    present: bool_["*batch t"] | None = None,
+    causal: psc.Static[bool] = False,
+    positions: psc.Static[bool] = False,
+) -> Float["*batch t d"]:
+    """`x`, plus attention to its rows, plus a layer with `gelu` for each row by itself.
+
+    Vaswani et al. 2017, with norms before both.  Where `present` is false nobody looks; `causal`
+    rows look at none that comes later; with `positions` heads know how far apart rows are, by
+    `rotary`, which needs an even k.
+    """
+    assert not positions or p.attention.query.shape[2] % 2 == 0
+    mask = None if present is None else present[..., None, None, :]
+    read = layer_norm(p.attention_norm, x)
+    turn = rotary if positions else None
+    x = x + multi_head(p.attention, read, read, mask, causal, turn)
+    hidden = gelu(dense(p.hidden, layer_norm(p.hidden_norm, x)))
+    return x + dense(p.out, hidden)
