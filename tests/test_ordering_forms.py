@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, get_args
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
+import pscdsl as psc
+from pscdsl import f32
 from pscdsl.builder import Value
+from pscdsl.forms import VARIABLE
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.prefixes import CHUNK, CHUNK_OF_ROW, FEW, LONG
 from pscdsl.primitives.reductions import Accumulation, Cumulative, Extreme
 from pscdsl.primitives.shaping import Reverse
-from pscdsl.primitives.sorting import Sort
+from pscdsl.primitives.sorting import LEAST_FOR_ROUTINE, Sort, TopK
 from pscdsl.primitives.sorting_loops import LANES
 from pscdsl.primitives.sorting_loops import LEAST as SORTED
 from pscdsl.typing.dtypes import I32
@@ -171,3 +176,63 @@ def test_most_of_an_array_replaced(code: str, shape: tuple[int, ...], place: int
     np.testing.assert_array_equal(run_compiled(moved, x), wanted)
     part = np.ascontiguousarray(np.flip(x, 0)[..., start : start + sizes[-1]])
     np.testing.assert_array_equal(run_compiled(replaced, x, part), wanted)
+
+
+LONG_ROWS = (
+    ((LEAST_FOR_ROUTINE,), 10),
+    ((4, 20_011), 3),
+    ((70_000,), 1),
+    ((LEAST_FOR_ROUTINE,), 200),
+)
+
+
+def among(x: Any, *values: float) -> Any:
+    """The same with few of each value put in."""
+    random = np.random.default_rng(2)
+    for value in values:
+        places: Any = random.integers(x.size, size=50)
+        x = x.copy()
+        x.flat[places] = value
+    return x
+
+
+def both(k: int) -> Callable[[Value], Any]:
+    """The largest few and their places."""
+    return lambda x: TopK(k).bind(x)
+
+
+@pytest.mark.parametrize("code", ["f4", "f8", "f2", "bfloat16", "i4", "i8", "u1", "u4", "i2"])
+def test_the_largest_few_of_many(code: str) -> None:
+    kind = np.dtype(bfloat16 if code == "bfloat16" else code)
+    for shape, k in LONG_ROWS:
+        x = numbers("f8" if kind.kind in "fV" else code, shape).astype(kind)
+        given = [x, np.full_like(x, 3)]
+        if kind.kind in "fV":
+            given += [
+                among(x, NAN, INF, -NAN),
+                np.full_like(x, -INF),
+                among(-abs(x) - 1, 0.0, -0.0),
+            ]
+        else:
+            given.append(
+                np.full_like(x, -(1 << (8 * kind.itemsize - 1)) if kind.kind == "i" else 0)
+            )
+        for each in given:
+            built = build(both(k), (each,), {})
+            for found, wanted in zip(built.compiled(), built.evaluated(), strict=True):
+                np.testing.assert_array_equal(found.astype("f8"), wanted.astype("f8"))
+                number = ~np.isnan(wanted.astype("f8"))
+                signs = [np.signbit(one.astype("f8")[number]) for one in (found, wanted)]
+                np.testing.assert_array_equal(*signs)
+
+
+def test_the_largest_of_blocks_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = largest.lower(n=LEAST_FOR_ROUTINE).text()
+    monkeypatch.setenv(VARIABLE, "top_of_blocks")
+    assert largest.lower(n=LEAST_FOR_ROUTINE).text() != given
+
+
+@psc.kernel
+def largest(x: f32["n"]) -> f32["5"]:
+    assert x.shape[0] >= 5
+    return psc.top_k(x, 5)[0]

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import isqrt, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pscdsl.forms import form
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives.creation import Iota
+from pscdsl.primitives.reductions import combiner, identity
 from pscdsl.primitives.shaping import at_most, each_batched, same_sizes
 from pscdsl.primitives.sorting_loops import sorted_words
 from pscdsl.primitives.taking import take_along
@@ -29,6 +31,18 @@ from pscdsl.typing.dtypes import BOOL, F32, I8, I16, I32, I64, KEY, U8, U16, U32
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
+
+TOP_OF_BLOCKS = form(
+    "top_of_blocks",
+    "The largest few of many elements are looked for in the blocks with the largest elements, not "
+    "among all: 0.15 of the time for ten of a million.",
+)
+LEAST_BLOCKED = 1 << 14
+"""So many elements of a row are taken in blocks."""
+LEAST_FOR_ROUTINE = 1 << 16
+"""So many in all rows, where XLA does not sort."""
+LANES = 32
+"""See `_largest_of_rows`."""
 
 SIGNED = {8: I8, 16: I16, 32: I32, 64: I64}
 UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
@@ -151,9 +165,11 @@ class TopK(Primitive, name="top_k"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (x,), (given,), (values, indices) = operands, inputs, outputs
-        if given.dtype.bits > 16 and given.dtype is not F32:
+        if hlo.uses(TOP_OF_BLOCKS) and (block := self._block(hlo, given)):
+            return self._of_blocks(hlo, x, given, block)
+        if not _has_routine(given.dtype):
             return self._by_sorting(hlo, x, given, outputs)
-        wide = given.with_dtype(F32)  # the one dtype for which XLA has a routine, and exact
+        wide = given.with_dtype(F32)
         x = hlo.convert(x, wide)
         if given.dtype.is_float:
             x = hlo.select(hlo.compare("NE", x, x), hlo.full(float("nan"), wide), x)
@@ -178,6 +194,45 @@ class TopK(Primitive, name="top_k"):
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return self.bind(*operands), (True, True)
 
+    def _block(self, hlo: Hlo, given: ArrayType) -> int | None:
+        """How many elements a block should have; None if there are too few for blocks."""
+        length, count = hlo.size(given.shape[-1]), hlo.size(self.k)
+        if length < LEAST_BLOCKED or given.dtype is BOOL or not 0 < count <= length // 256:
+            return None
+        if _has_routine(given.dtype) and prod(hlo.shape(given.shape)) < LEAST_FOR_ROUTINE:
+            return None
+        return 1 << (isqrt(length // count).bit_length() - 1)
+
+    def _of_blocks(self, hlo: Hlo, x: H, given: ArrayType, block: int) -> Sequence[H]:
+        """The largest of the blocks that have the largest elements."""
+        (*rows, length), count = hlo.shape(given.shape), hlo.size(self.k)
+        blocks = -(-length // block)
+        chosen = ArrayType(I32, (*rows, count, block))
+        flat, few = (*rows, count * block), ArrayType(I32, (*rows, count))
+        best = _largest_of_rows(hlo, x, given.with_shape((*rows, length)), block)
+        among = given.with_shape((*rows, blocks))
+        _, number = self._lowered(hlo, best, among, count)
+        number = sorted_words(hlo, number, few, len(rows))  # of equal elements the first wins
+        first = hlo.binary("multiply", number, hlo.full(block, few))
+        (offset,) = hlo.op("iota", (), (chosen,), {"iota_dimension": len(rows) + 1})
+        spread = hlo.broadcast(first, chosen, tuple(range(len(rows) + 1)))
+        places = hlo.reshape(hlo.binary("add", spread, offset), ArrayType(I32, flat))
+        last = hlo.full(length - 1, ArrayType(I32, flat))
+        at = _linear(hlo, hlo.binary("minimum", places, last), (*rows, length), len(rows))
+        found = _take(hlo, x, given.dtype, at, flat)
+        inside = hlo.compare("LE", places, last)
+        part = given.with_shape(flat)
+        found = hlo.select(inside, found, hlo.full(identity("maximum", given.dtype), part))
+        values, at = self._lowered(hlo, found, part, count)
+        at = _linear(hlo, at, flat, len(rows))
+        return values, _take(hlo, places, I32, at, (*rows, count))
+
+    def _lowered(self, hlo: Hlo, x: H, given: ArrayType, count: int) -> Sequence[H]:
+        """The largest of fewer."""
+        shape = (*given.shape[:-1], count)
+        outputs = given.with_shape(shape), ArrayType(I32, shape)
+        return TopK(count).lower(hlo, (x,), (given,), outputs)
+
     def _by_sorting(self, hlo: Hlo, x: H, given: ArrayType, outputs: Types) -> Sequence[H]:
         shape, (values, indices) = hlo.shape(given.shape), outputs
         if 0 in hlo.shape(values.shape):
@@ -197,6 +252,41 @@ class TopK(Primitive, name="top_k"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """Nothing: comparisons are no arithmetic."""
         return 0
+
+
+def _has_routine(dtype: DType) -> bool:
+    """Whether XLA can find the largest without sorting: in f32, which holds 16 bits exactly."""
+    return dtype is F32 or dtype.bits <= 16
+
+
+def _largest_of_rows(hlo: Hlo, x: H, given: ArrayType, block: int) -> H:
+    """The largest of each of the blocks of the last axis, NaN first of all and 0 before -0."""
+    (*rows, length), dtype = hlo.shape(given.shape), given.dtype
+    blocks = -(-length // block)
+    number, whole = x, given
+    if dtype.is_float:
+        whole = given.with_dtype(SIGNED[dtype.bits])
+        most = whole.dtype.range[1]
+        number = _ordered(hlo, x, given, descending=True, missing=most)
+    init = hlo.full(whole.dtype.range[0], ArrayType(whole.dtype))
+    if missing := blocks * block - length:
+        none = [0] * len(rows)
+        padding = {
+            "edge_padding_low": hlo.i64_array([*none, 0]),
+            "edge_padding_high": hlo.i64_array([*none, missing]),
+            "interior_padding": hlo.i64_array([*none, 0]),
+        }
+        padded = whole.with_shape((*rows, blocks * block))
+        (number,) = hlo.op("pad", (number, init), (padded,), padding)
+    lanes = min(LANES, block)  # which XLA combines side by side, where it is slow with neighbours
+    number = hlo.reshape(number, whole.with_shape((*rows, blocks, block // lanes, lanes)))
+    best, larger = whole.with_shape((*rows, blocks)), combiner(hlo, "maximum")
+    for left in (whole.with_shape((*rows, blocks, lanes)), best):
+        (number,) = hlo.reduce((number,), (init,), (len(rows) + 1,), (left,), larger)
+    if not dtype.is_float:
+        return number
+    number = _flipped(hlo, number, best)
+    return hlo.op("bitcast_convert", (number,), (best.with_dtype(dtype),))[0]
 
 
 # Note [Words]

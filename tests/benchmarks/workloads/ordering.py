@@ -156,6 +156,10 @@ def _row(n: int) -> tuple[Any, ...]:
     return (normal(n, scale=1.0),)
 
 
+def _long(n: int) -> tuple[Any, ...]:
+    return (normal(1, n, scale=1.0),)
+
+
 def _square(n: int) -> tuple[Any, ...]:
     return (normal(n, n, scale=1.0),)
 
@@ -237,6 +241,7 @@ WORKLOADS = (
     Workload("argsort 10k rows of 16", argsort, _short, 10_000, _method("argsort"), goal=0.5),
     Workload("median of rows", median, _square, 1024, _method("median", axis=1), goal=0.25),
     Workload("top 10 of rows", top_10, _square, 1024, _top, goal=0.5),
+    Workload("top 10 of 1M", top_10, _long, MANY, _top, goal=0.3),
     Workload("argmax 1M", argmax, _row, MANY, _method("argmax"), goal=0.3),
     Workload("argmax rows", argmax, _square, 1024, _method("argmax", axis=1), goal=0.3),
     Workload("argmax columns", argmax_columns, _square, 1024, _method("argmax", axis=0), goal=0.5),
