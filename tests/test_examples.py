@@ -161,3 +161,32 @@ def test_the_simulated_price_is_the_exact_one() -> None:
         assert abs(result.european.mean - result.exact) < 4 * result.european.error
         assert result.asian.mean < result.european.mean, "a mean varies less than what comes last"
     assert len({float(result.european.mean) for result in found}) == 4
+
+
+def test_chains_agree_with_each_other_and_with_what_is_known() -> None:
+    result = example("bayesian_regression").run(warming=200, steps=250, columns=6)
+    assert result.draws == 1000
+    assert result.r_hat < 1.05
+    assert result.effective > 150
+    assert 0.6 < result.acceptance < 0.99
+    assert result.from_laplace < 0.6
+    assert result.from_sklearn < 2e-3
+    assert max(result.log_losses.values()) < 0.2
+
+
+def test_the_smoother_knows_the_track_better_than_the_sensor() -> None:
+    kalman_track = example("kalman_track")
+    result = kalman_track.run()
+    rises = np.diff(result.likelihoods)
+    assert np.all(rises > -1e-6)
+    assert rises[-1] < 1e-6, "Newton's method has converged"
+    assert result.levels[0] == pytest.approx(kalman_track.NOISE, rel=0.1)
+    assert result.errors["smoother"] < 0.6 * result.errors["sensor"]
+    assert result.errors["smoother"] < 0.5 * result.errors["filter"]
+    assert 0.9 < result.covered < 1
+    assert result.difference < 1e-9
+
+    image = kalman_track.picture(result, scale=20)
+    assert image.size == (200, 120)
+    colours = {colour for _, colour in image.getcolors(1 << 16)}
+    assert {(0, 0x50, 0x9D), (0xD1, 0x49, 0x5B), (255, 255, 255)} <= colours

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
-from pscdsl.builder import Builder, Value
+from pscdsl.builder import Builder, Value, Weak
 from pscdsl.frontend.pytrees import flatten
 from pscdsl.frontend.tracing import of_values
 from pscdsl.typing.dtypes import DType, accepts_weak
@@ -28,6 +29,7 @@ from pscdsl.typing.trees import (
     TupleType,
     Type,
     VectorType,
+    map_leaves,
 )
 from pscdsl.typing.trees import leaves as leaves_of
 
@@ -44,21 +46,40 @@ def settle(
     `chosen` keeps the dtypes that strong arguments give to dtype classes.
     """
     leaves, tree = flatten(here, value, f"an argument of `{function}`")
+    settled = [
+        each if isinstance(each, Value) else each.at(dtype)
+        for each, dtype in zip(leaves, dtypes_of(spec, leaves, tree, chosen), strict=True)
+    ]
+    return settled, of_values(tree, settled)
+
+
+def dtypes_of(
+    spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: dict[str, DType]
+) -> list[DType]:
+    """The dtypes of the arrays of a tree, weak ones in that which the specification asks for.
+
+    A dtype class that is not `chosen` yet is what its first strong array has.
+    """
     wanted = list(_dtypes(spec, tree))
     for each, dtype in zip(leaves, wanted, strict=False):
         if isinstance(each, Value) and isinstance(dtype, DTypeClass):
             chosen.setdefault(dtype.name, each.dtype)
-    settled: list[Value] = []
-    for index, each in enumerate(leaves):
-        if isinstance(each, Value):
-            settled.append(each)
-            continue
-        dtype = wanted[index] if index < len(wanted) else None
-        if isinstance(dtype, DTypeClass):
-            dtype = chosen.get(dtype.name)
-        fits = dtype is not None and accepts_weak(dtype, each.kind)
-        settled.append(each.at(dtype) if fits and dtype is not None else each.default())
-    return settled, of_values(tree, settled)
+    found: list[DType] = []
+    for each, asked in zip_longest(leaves, wanted[: len(leaves)]):
+        dtype = chosen.get(asked.name) if isinstance(asked, DTypeClass) else asked
+        if not isinstance(each, Value) and dtype is not None and accepts_weak(dtype, each.kind):
+            found.append(dtype)
+        else:
+            found.append(each.dtype)
+    return found
+
+
+def as_asked(
+    spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: Mapping[str, DType]
+) -> Type:
+    """The type of a tree whose weak arrays have the dtypes that the specification asks for."""
+    dtypes = iter(dtypes_of(spec, leaves, tree, dict(chosen)))
+    return map_leaves(tree, lambda leaf: leaf.with_dtype(next(dtypes)))
 
 
 def _dtypes(spec: Spec, tree: Type) -> Iterator[DType | DTypeClass | None]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from pscdsl.builder import Builder, Program, Value, Weak
 from pscdsl.donation import donated, in_vain, named
 from pscdsl.frontend.annotations import named_trees, spec_of
-from pscdsl.frontend.arguments import settle
+from pscdsl.frontend.arguments import as_asked, settle
 from pscdsl.frontend.calls import with_origins
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import MAX_STEPS, Frame, Session, require_program, session_of
@@ -297,7 +297,10 @@ class Definition:
         try:
             found, tree = flatten(entry, result, f"the result of `{self.name}`")
             spec = signature.result
-            wanted = None if spec is None else types.type_of(spec, "return", tree)
+            wanted = None
+            if spec is not None:
+                like = as_asked(spec, found, tree, types.dtypes)
+                wanted = types.type_of(spec, "return", like)
             results, tree = self._result(program, found, tree, wanted)
         except Failure as failure:
             last = [d.at(program.span) for d in _spelled(failure.diagnostics, declared)]

@@ -1,0 +1,46 @@
+"""Sums over more rows than fit at once: of any tree, and gradients of means.
+
+Rows are trees of arrays along a first axis, for instance minibatches: `data[minibatch, row, …]`.
+The results of some rows at a time are there, never those of all.  Sums of 16-bit numbers are taken
+in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pscdsl as psc
+from pscdsl.stdlib.precision import widened
+
+
+def total(f: Callable[[Any], Any], rows: Any) -> Any:
+    """The sum of `f(row)`, a tree, over all rows; of 16-bit numbers in f32."""
+    return psc.map_reduce(lambda row: psc.tree.map(widened, f(row)), _added, rows)
+
+
+def mean(f: Callable[[Any], Any], rows: Any) -> Any:
+    """The mean of `f(row)`, a tree, over all rows; of 16-bit numbers in f32."""
+    count = psc.tree.leaves(rows)[0].shape[0]
+    return psc.tree.map(lambda each: each / count, total(f, rows))
+
+
+def value_and_grad(
+    loss: Callable[[Any, Any], Any], parameters: Any, batches: Any
+) -> tuple[Any, Any]:
+    """The mean of `loss(parameters, batch)` over the batches, and its gradient.
+
+    Each batch is differentiated by itself, so that the memory is that of one of them: the
+    gradient of a batch as large as all together.  The gradient is like the parameters.
+    """
+
+    def of_batch(batch: Any) -> Any:
+        return psc.value_and_grad(loss)(parameters, batch)
+
+    value, gradient = mean(of_batch, batches)
+    return value, psc.tree.map(lambda g, p: g.astype(p.dtype), gradient, parameters)
+
+
+def _added(one: Any, other: Any) -> Any:
+    """The sum of two trees."""
+    return psc.tree.map(lambda x, y: x + y, one, other)

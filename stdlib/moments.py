@@ -1,0 +1,137 @@
+"""Means, variances and covariances: weighted, and as sums that can be taken in any grouping.
+
+`Moments` and `Comoments` are those of some rows; `merged` and `comerged` make those of two lots of
+rows together (Chan, Golub, LeVeque 1983), without the cancellation of sums of squares.  So rows
+that come in parts, or lie on several devices, need one pass:
+
+    psc.map_reduce(moments_of, merged, rows)
+    psc.map_reduce(comoments_of, comerged, blocks_of_rows)
+
+Rows may be trees; then so are means and squares.  A variance divides by the weight of all rows,
+less `ddof`: 0 for the variance of these rows, 1 to estimate that of what they are drawn from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import Float
+from pscdsl.stdlib.precision import widened
+
+
+class Moments(psc.Record):
+    """Of numbers, each for itself: an array or a tree."""
+
+    weight: Any
+    """Of all rows; how many they are if each has the weight 1."""
+    mean: Any
+    square: Any
+    """The sum of the weighted squares of differences from the mean."""
+
+
+class Comoments(psc.Record, dims="d"):
+    """Of vectors."""
+
+    weight: Float
+    mean: Float["d"]
+    product: Float["d d"]
+    """The sum of the weighted products of differences from the mean."""
+
+
+def moments_of(row: Any, weight: Any = 1.0) -> Moments:
+    """Of one row; of 16-bit numbers in f32."""
+    wide = psc.tree.map(widened, row)
+    dtype = psc.tree.leaves(wide)[0].dtype
+    return Moments(np.asarray(weight).astype(dtype), wide, psc.tree.zeros_like(wide))
+
+
+def merged(a: Moments, b: Moments) -> Moments:
+    """Of the rows of both; those of no rows have the weight 0."""
+    weight, share = _shared(a.weight, b.weight)
+
+    def mean(x: Any, y: Any) -> Any:
+        return x + share.astype(x.dtype) * (y - x)
+
+    def square(one: Any, two: Any, x: Any, y: Any) -> Any:
+        return one + two + (a.weight * share).astype(x.dtype) * (y - x) ** 2
+
+    return Moments(
+        weight,
+        psc.tree.map(mean, a.mean, b.mean),
+        psc.tree.map(square, a.square, b.square, a.mean, b.mean),
+    )
+
+
+def variance_of(moments: Moments, ddof: float = 0) -> Any:
+    """The variance, an array or a tree."""
+
+    def divided(square: Any) -> Any:
+        return square / (moments.weight - ddof).astype(square.dtype)
+
+    return psc.tree.map(divided, moments.square)
+
+
+def comoments_of(rows: Float["n d"], weights: Float["n"] | None = None) -> Comoments["d"]:
+    """Of a block of vectors, with a product of matrices: 2 * n * d**2 operations."""
+    wide: Float["n d"] = widened(rows)
+    counts: Float["n"] = np.ones_like(wide[:, 0]) if weights is None else widened(weights)
+    weight = counts.sum()
+    mean = counts @ wide / weight
+    apart = wide - mean
+    return Comoments(weight, mean, apart.T @ (counts[:, None] * apart))
+
+
+def comerged(a: Comoments["d"], b: Comoments["d"]) -> Comoments["d"]:
+    """Of the vectors of both."""
+    weight, share = _shared(a.weight, b.weight)
+    apart = b.mean - a.mean
+    product = a.product + b.product + a.weight * share * np.outer(apart, apart)
+    return Comoments(weight, a.mean + share * apart, product)
+
+
+@psc.kernel
+def weighted_mean(x: Float["n *s"], weights: Float["n"]) -> Float["*s"]:
+    """The mean over the first axis, with weights that are not negative and not all 0."""
+    wide, shares = widened(x), _shares(weights)
+    return np.tensordot(shares, wide, 1).astype(x.dtype)
+
+
+@psc.kernel
+def weighted_variance(x: Float["n *s"], weights: Float["n"]) -> Float["*s"]:
+    """The variance over the first axis; rows of weight 2 count as two rows."""
+    wide, shares = widened(x), _shares(weights)
+    apart = wide - np.tensordot(shares, wide, 1)
+    return np.tensordot(shares, apart * apart, 1).astype(x.dtype)
+
+
+@psc.kernel
+def weighted_covariance(x: Float["n d"], weights: Float["n"]) -> Float["d d"]:
+    """The covariance of the columns; rows of weight 2 count as two rows."""
+    wide, shares = widened(x), _shares(weights)
+    apart = wide - shares @ wide
+    return (apart.T @ (shares[:, None] * apart)).astype(x.dtype)
+
+
+@psc.kernel
+def weighted_correlation(x: Float["n d"], weights: Float["n"]) -> Float["d d"]:
+    """The correlations of the columns, from -1 to 1; NaN for a column that does not vary."""
+    wide, shares = widened(x), _shares(weights)
+    apart = wide - shares @ wide
+    standard = apart / np.sqrt(shares @ (apart * apart))
+    found = standard.T @ (shares[:, None] * standard)
+    return np.clip(found, -1, 1).astype(x.dtype)
+
+
+def _shares(weights: Float["n"]) -> Any:
+    """Weights that sum to 1."""
+    wide = widened(weights)
+    return wide / wide.sum()
+
+
+def _shared(a: Any, b: Any) -> tuple[Any, Any]:
+    """The weight of two lots together, and the share of the second; 0 of nothing."""
+    weight = a + b
+    return weight, b / np.where(weight > 0, weight, 1)
