@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import pscdsl as psc
 from pscdsl.frontend.check import check_paths
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -40,9 +43,9 @@ def test_the_checker_accepts_them() -> None:
     result = check_paths([EXAMPLES])
     assert not result.diagnostics
     assert {kernel.status for kernel in result.kernels} == {"ok"}
-    assert {Path(kernel.path).stem for kernel in result.kernels} == {
-        path.stem for path in EXAMPLES.glob("*.py")
-    }
+    with_kernels = {Path(kernel.path).stem for kernel in result.kernels}
+    without = {path.stem for path in EXAMPLES.glob("*.py")} - with_kernels
+    assert without == {"deployment_server"}, "it loads one"
 
 
 def test_logistic_regression_finds_the_weights_of_scikit_learn() -> None:
@@ -143,6 +146,52 @@ def test_the_fluid_is_one() -> None:
     assert max(result.lost) < 1e-10
     assert result.pictures.shape == (32, 128, 3)
     assert len(np.unique(result.pictures)) > 50, "it did not explode"
+
+
+def test_another_process_serves_what_was_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES.parent))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    deployment = example("deployment")
+    result = deployment.run(epochs=10, seconds=0.02)
+    assert result.losses[-1] < 0.2 < result.losses[0]
+    assert result.accuracy > 0.94
+    assert result.agree
+    assert result.difference < 1e-5
+    assert [status for status, _ in result.refusals] == [400, 400, 400]
+    assert "not exported for d=64, h=64, k=10, n=7" in result.refusals[0][1]
+    assert "`pixels` of `classify` is f64[1 64]" in result.refusals[1][1]
+    assert "pscdsl.loaded" in result.modules
+    never = ("pscdsl.frontend", "pscdsl.kernel", "pscdsl.builder", "pscdsl.interpreters")
+    assert not [name for name in result.modules if name.startswith(never)]
+    assert not list(tmp_path.iterdir()), "it leaves nothing behind"
+
+
+def test_the_server_says_what_is_wrong_with_a_request(tmp_path: Path) -> None:
+    server, deployment = example("deployment_server"), example("deployment")
+    key, pixels = psc.random.key(0), np.zeros((4, 6), np.float32)
+    none = np.zeros(4, np.int32)
+    network, _ = deployment.train(key, pixels, none, none[None], np.float32(0))
+    deployment.deploy(network, tmp_path)
+    model = server.Model(tmp_path)
+    digits = model.answer(json.dumps({"pixels": pixels[:1].tolist()}).encode())["digit"]
+    np.testing.assert_array_equal(digits, deployment.classify(network, pixels[:1]).digit)
+    for request, why in (
+        (b"\xff", "UnicodeDecodeError"),
+        (b"[" * 100_000, "no pixels"),
+        (b"[]", "no pixels: AttributeError|no pixels: TypeError"),
+        (b"{}", "no pixels: KeyError: 'pixels'"),
+        (b'{"pixels": [[1], [1, 2]]}', "no pixels: ValueError"),
+        (b'{"pixels": [["a"]]}', "no pixels: ValueError"),
+        (b'{"pixels": [[1]], "dtype": "no"}', "no pixels: TypeError"),
+        (b'{"pixels": [[1]], "dtype": "object"}', "`pixels` of `classify`"),
+        (b'{"pixels": [[1]]}', r"`pixels` of `classify` is f32\[1 1\]"),
+        (b'{"pixels": [[1, 2, 3, 4, 5, 6]], "dtype": "int64"}', r"is i64\[1 6\]"),
+    ):
+        with pytest.raises(server.Unusable, match=why):
+            model.answer(request)
 
 
 def test_user_primitives_round_as_their_meanings_do() -> None:
