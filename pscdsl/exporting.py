@@ -49,7 +49,7 @@ def export(
     except NotWritable as problem:
         raise ArgumentError(f"{kernel.name} cannot be exported with {problem}") from None
     if path is not None:
-        replace_file(Path(path), data)
+        replace_file(Path(path), data, mode=0o666)  # for others to load, as any file
     return data
 
 

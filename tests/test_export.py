@@ -114,6 +114,9 @@ def test_a_loaded_kernel_does_what_the_kernel_does(tmp_path: Path) -> None:
     path = tmp_path / "rnn.psca"
     data = rnn.export(path, {"t": 4}, {"t": 6}, h=3)
     assert path.read_bytes() == data
+    (tmp_path / "any").touch()
+    modes = {each.stat().st_mode for each in tmp_path.iterdir()}
+    assert len(modes) == 1, "whoever may read any file may load this one"
     found = psc.load(path)
     np.testing.assert_array_equal(found(P, X), rnn(P, X))
     np.testing.assert_array_equal(found(P, xs=X, scale=1.0), rnn(P, X, 1.0))
