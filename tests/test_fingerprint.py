@@ -161,12 +161,15 @@ def flexible(x: Float["*s"]) -> Float["*s"]:
     return np.linalg.norm(x, keepdims=True) * x
 """
 PRINT = """
+from pscdsl.choices import chosen
 from pscdsl.fingerprint import fingerprint
 from pscdsl.kernel import load_kernel
 import program
 for name in ("loss", "step", "flexible"):
     kernels = getattr(program, name), load_kernel("program.py", name)
-    print(name, *[fingerprint(each.optimised(each._choice({}))).hex() for each in kernels])
+    choices = [chosen(each.definition, each.signature, {}) for each in kernels]
+    programs = [each.optimised(choice) for each, choice in zip(kernels, choices)]
+    print(name, *[fingerprint(each).hex() for each in programs])
 """
 
 
