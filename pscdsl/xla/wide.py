@@ -43,6 +43,8 @@ VALIDATED: Final = frozenset(
 """What may occur, with real numbers; nothing that calls the C library."""
 LEAST_EXPENSIVE: Final = 2
 """So many of the expensive ones: one alone waits for the memory."""
+PRODUCTS: Final = 16
+"""So many multiplications, as polynomials have them, are as expensive."""
 FEWEST: Final = 1 << 14
 """From so many elements of a parameter or a result on."""
 
@@ -69,21 +71,22 @@ def has_wide_vectors() -> bool:
 
 def expensive(module: Any) -> int | None:
     """How many operations are expensive; None if one occurs that is not validated."""
-    found = 0
+    found = products = 0
     allowed = True
 
     def visit(operation: Any) -> Any:
-        nonlocal found, allowed
+        nonlocal found, products, allowed
         name = operation.name
         if name not in VALIDATED:
             allowed = False
             return c.mlir.WalkResult.INTERRUPT
         found += name == "chlo.erf" or name.removeprefix("stablehlo.") in EXPENSIVE
         found += name == "stablehlo.logistic"  # an exponential and a quotient
+        products += name == "stablehlo.multiply"
         return c.mlir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    return found if allowed else None
+    return found + products // PRODUCTS if allowed else None
 
 
 def fits(module: Any) -> bool:

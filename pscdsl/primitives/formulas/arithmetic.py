@@ -18,11 +18,16 @@ from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitive import H, Hlo, NDArray, Types
 from pscdsl.primitives.scalar_functions import copysign_of
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dtypes import BOOL, F32, DType
+from pscdsl.typing.dtypes import BOOL, F32, I32, DType
 
 Number: TypeAlias = Any
 """An array, or an array being emitted; with operators."""
 State: TypeAlias = tuple[Number, ...]
+
+_EXPONENT_OF_1 = 1.5 * 2.0**23 + 127
+"""The lowest bits of this f32, and of its sum with an integer, are an exponent of f32."""
+_INVERSE_GUESS = 0x7EF311C7
+"""Less the bits of a positive f32, the bits of about its inverse."""
 
 
 class Arithmetic(ABC):
@@ -56,6 +61,18 @@ class Arithmetic(ABC):
     @abstractmethod
     def copysign(self, x: Number, y: Number) -> Number:
         """X with the sign of y."""
+
+    @abstractmethod
+    def two_to(self, n: Number) -> Number:
+        """2 to the power of an integral number, in f32, if that is normal; of NaN some number."""
+
+    @abstractmethod
+    def inverse(self, x: Number) -> Number:
+        """1 / x for x from 1 to 1000, in f32 off by up to 2 units in the last place."""
+
+    @abstractmethod
+    def nearest(self, x: Number) -> Number:
+        """The nearest integer, the even one of two."""
 
     @abstractmethod
     def repeat(
@@ -147,6 +164,16 @@ class OverArrays(Arithmetic):
     def copysign(self, x: Number, y: Number) -> Number:
         return np.copysign(self._number(x), y)
 
+    def two_to(self, n: Number) -> Number:
+        known = np.where(n == n, n, 0)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return np.ldexp(self.dtype.type(1), known.astype(np.int32))
+
+    def inverse(self, x: Number) -> Number:
+        return 1 / x
+
+    def nearest(self, x: Number) -> Number:
+        return np.rint(x)
+
     def repeat(
         self, condition: Callable[[State], Number], step: Callable[[State], State], state: State
     ) -> State:
@@ -178,6 +205,29 @@ class OverOperations(Arithmetic):
 
     def copysign(self, x: Number, y: Number) -> Number:
         return Emitted(self, copysign_of(self.hlo, self.handle(x), y.handle, self.type))
+
+    def two_to(self, n: Number) -> Number:
+        hlo, bits = self.hlo, self.type.with_dtype(I32)
+        # The sum has its last bit at 1.  Conversions cost more, as XLA cuts what is too large.
+        (lowest,) = hlo.op("bitcast_convert", ((n + _EXPONENT_OF_1).handle,), (bits,))
+        moved = hlo.binary("shift_left", lowest, hlo.full(23, bits))
+        return Emitted(self, hlo.op("bitcast_convert", (moved,), (self.type,))[0])
+
+    def inverse(self, x: Number) -> Number:
+        if self.bits != 32:
+            return 1 / x
+        # The bits of a number are about its logarithm, by which the guess is right up to 5 %.  Two
+        # steps of Newton's method, the first of third order, take less time than a division.
+        hlo, bits = self.hlo, self.type.with_dtype(I32)
+        (given,) = hlo.op("bitcast_convert", (x.handle,), (bits,))
+        turned = hlo.binary("subtract", hlo.full(_INVERSE_GUESS, bits), given)
+        y: Number = Emitted(self, hlo.op("bitcast_convert", (turned,), (self.type,))[0])
+        off = 1 - x * y
+        y = y + y * (off + off * off)
+        return y + y * (1 - x * y)
+
+    def nearest(self, x: Number) -> Number:
+        return Emitted(self, self.hlo.unary("round_nearest_even", x.handle))
 
     def repeat(
         self, condition: Callable[[State], Number], step: Callable[[State], State], state: State

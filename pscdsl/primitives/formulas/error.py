@@ -1,7 +1,7 @@
 """The error function's complement and inverse, and the normal distribution, which is the same.
 
 exp(-x^2) is computed from an exact square of the leading bits of x, as its rounding would be
-magnified.  The rest is an expm1, as XLA takes a product of exponentials for that of the sum.
+magnified.  In f64 the rest is an expm1, as XLA takes a product of exponentials for that of the sum.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ _SEAM = 0.46875
 # Single precision: fitted by interpolation at Chebyshev's points, lowest power first.  With
 # t = 1 / (1 + 0.3 z) for z from 0 to 14.5, exp(z^2 / 2) P(Z > z) / t of a normal variable Z, as a
 # function of t moved to the interval from -1 to 1; P(0 < Z < z) / z, as one of z^2 up to 1; and
-# exp(-d) for d from 0 to 0.45.
+# exp(d) for d from -0.52 to 0.52.
 _SINGLE_TAIL = (
     0.2559398961484324,
     0.16251608313063362,
@@ -173,14 +173,16 @@ _SINGLE_NEAR = (
     -7.660536510527233e-06,
 )
 _SINGLE_EXP = (
-    0.999999999925556,
-    -0.9999999837782024,
-    0.4999994214903476,
-    -0.16665890695569513,
-    0.04161687747248813,
-    -0.008167938858701604,
-    0.0011108061276063836,
+    1.0,
+    1.0000004318781799,
+    0.500000053913926,
+    0.16665389519043505,
+    0.041665072178331174,
+    0.00842766417235387,
+    0.0014006691754246655,
 )
+# log(2), whose first part has few bits: multiples up to 2^8 of it are exact.
+_LOG_2 = (0.693359375, -0.00021219444005469057)
 
 
 def erf_of_array(x: NDArray) -> Any:
@@ -221,16 +223,21 @@ def scaled_complement(m: Arithmetic, z: Number) -> Number:
 def _single_tail(m: Arithmetic, size: Number, scale: float, times: float) -> Number:
     """So many times the probability that a normal variable is beyond `size * sqrt(2 * scale)`.
 
-    For f32; the factor is a power of two, and comes first as small results would be 0.
+    For f32.  exp(-scale * size^2) is a power of two times a polynomial of what is left, which is
+    computed from an exact square of the leading bits.  The power stays normal by a factor that the
+    other polynomial takes back, so that small results are rounded once.
     """
     unit = root(2 * scale)
-    size = m.where(size > 14.5 / unit, 14.5 / unit, size)
-    head = m.floor(size * 64) / 64
-    rest = polynomial((size - head) * (size + head) * scale, _SINGLE_EXP)
-    t = 1 / (1 + size * (0.3 * unit))
+    size = m.where(size > 14.4 / unit, 14.4 / unit, size)
+    head = m.nearest(size * 64) / 64
+    leading = head * head * -scale
+    power = m.nearest(leading * (1 / math.log(2)))
+    part = (leading - power * _LOG_2[0]) - power * _LOG_2[1]
+    part = part - (size - head) * (size + head) * scale
+    t = m.inverse(1 + size * (0.3 * unit))
     stretch, shift = _SINGLE_CENTRE
-    tail = t * polynomial(t * stretch - shift, _SINGLE_TAIL)
-    return m.exp(head * head * -scale) * (rest * (tail * times))
+    tail = t * polynomial(t * stretch - shift, [c * times * 2.0**-24 for c in _SINGLE_TAIL])
+    return polynomial(part, _SINGLE_EXP) * m.two_to(power + 24) * tail
 
 
 @Formula
