@@ -1,0 +1,86 @@
+"""Print docs/comparison.md's tables: `python -m tests.comparison [--python PYTHON] [--write]`.
+
+PYTHON has jax, jaxtyping and typeguard 2, without `--python` it is this one; mypy and pyright are
+this one's.  With `--write` the page is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tests.comparison.checkers import mypy, new_codes, pyright
+from tests.comparison.core import ROOT
+from tests.comparison.program import edited
+from tests.comparison.programs import PROGRAMS
+from tests.comparison.report import Line, page
+
+PAGE = ROOT / "docs" / "comparison.md"
+
+JAX_VERSIONS = """
+import importlib.metadata, json
+print(json.dumps({n: importlib.metadata.version(n) for n in ("jax", "jaxtyping", "typeguard")}))
+"""
+
+
+def main() -> None:
+    """Ask all, and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.comparison", description=__doc__)
+    parser.add_argument("--python", default=sys.executable, help="a Python that has jax")
+    parser.add_argument("--write", action="store_true", help="write docs/comparison.md")
+    given = parser.parse_args()
+    asked = subprocess.run(
+        [given.python, "-c", JAX_VERSIONS], capture_output=True, text=True, check=True
+    )
+    versions: dict[str, str] = {
+        **json.loads(asked.stdout),
+        "mypy": version("mypy"),
+        "pyright": version("pyright"),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        text = page(lines(Path(folder), given.python), versions)
+    if given.write:
+        PAGE.write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+
+
+def lines(folder: Path, python: str) -> Sequence[Line]:
+    """What all say of all mistakes."""
+    for program in PROGRAMS:
+        texts = {"base": program.theirs}
+        texts |= {str(i): edited(program.theirs, m.theirs) for i, m in enumerate(program.mistakes)}
+        for name, text in texts.items():
+            (folder / f"{program.name}_{name}.py").write_text(text, encoding="utf-8")
+    said = {"mypy": mypy(folder, python), "pyright": pyright(folder, python)}
+    found: list[Line] = []
+    for program in PROGRAMS:
+        outcomes = run(program.name, folder, python)
+        before = {by: each.get(f"{program.name}_base", []) for by, each in said.items()}
+        for i, mistake in enumerate(program.mistakes):
+            file = f"{program.name}_{i}"
+            codes = {by: new_codes(each.get(file, []), before[by]) for by, each in said.items()}
+            results = {when: each[0] for when, each in outcomes["mistakes"][i].items()}
+            found.append(Line(program, mistake, codes, results, outcomes["options"]))
+    return found
+
+
+def run(name: str, folder: Path, python: str) -> Mapping[str, Any]:
+    """What happens when a program is run, in a process of its own."""
+    command = [python, "-m", "tests.comparison.outcomes", name, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    found: Mapping[str, Any] = json.loads(done.stdout)
+    return found
+
+
+if __name__ == "__main__":
+    main()

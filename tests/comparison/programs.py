@@ -1,0 +1,24 @@
+"""All programs that are compared."""
+
+from __future__ import annotations
+
+from tests.comparison import (
+    bayesian_regression,
+    hmm_text,
+    kalman_track,
+    logistic_regression,
+    mandelbrot,
+    option_price,
+    selu_layer,
+)
+from tests.comparison.program import Program
+
+PROGRAMS: tuple[Program, ...] = (
+    logistic_regression.PROGRAM,
+    bayesian_regression.PROGRAM,
+    hmm_text.PROGRAM,
+    kalman_track.PROGRAM,
+    option_price.PROGRAM,
+    mandelbrot.PROGRAM,
+    selu_layer.PROGRAM,
+)
