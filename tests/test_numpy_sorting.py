@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pscdsl.forms import VARIABLE
+from pscdsl.primitives.searching import SearchSorted
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_library import EmptyReduction, LengthsDiffer, TooFewElements
@@ -141,6 +143,30 @@ def test_searchsorted(count: int, side: str) -> None:
     check("numpy.searchsorted", a, 0.5, side)
     if count in (31, 100):
         check("numpy.searchsorted", a, v, side, compiled=True)
+
+
+@pytest.mark.parametrize("code", ["f4", "f2", "i4", "u1", "?", "f8"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted_by_counting(code: str, side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs_of: Any = np.searchsorted
+    for lines in ((), (3,)):
+        for count in (3, 33, 64):
+            a = np.sort((5 * normal(*lines, count)).astype(code), axis=-1)
+            v = (5 * normal(*lines, 70)).astype(code)
+            if code[0] == "f":
+                a[..., count - count // 10 :] = NAN
+                a[..., 0], a[..., 1:3] = -INF, -0.0
+                a = np.sort(a, axis=-1)
+                v[..., :6] = [NAN, INF, -INF, 0.0, -0.0, 1e-7]
+            v[..., 6 : 7 + count // 2] = a[..., : 1 + count // 2]
+            pairs = zip(a.reshape(-1, count), v.reshape(-1, 70), strict=True)
+            wanted: Any = [theirs_of(one, sought, side) for one, sought in pairs]
+            search = SearchSorted(side)
+            found = run_compiled(search, a, v)
+            np.testing.assert_array_equal(found, np.reshape(wanted, v.shape))
+            with monkeypatch.context() as patch:
+                patch.setenv(VARIABLE, "counted_places")
+                np.testing.assert_array_equal(run_compiled(search, a, v), found)
 
 
 def test_searchsorted_in_what_may_be_empty() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from pscdsl.forms import form
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.indexing import Gather, moved
 from pscdsl.primitives.linear import WithoutTangents
@@ -23,8 +25,15 @@ if TYPE_CHECKING:
 
 Side: TypeAlias = Literal["left", "right"]
 
+COUNTED_PLACES = form(
+    "counted_places",
+    "Places of many elements among 33 to 64 by comparing with all, instead of discarding halves, "
+    "which gathers: 0.4 of the time for a million.",
+)
 FEW = 32
 """Up to so many elements all are compared; above, halves are discarded one after the other."""
+MORE, SOUGHT = 64, 64
+"""Up to so many also, of 32 bits or fewer, if so many places or more are sought among them."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +89,9 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         place = hlo.full(0, output)
         if not count or 0 in hlo.shape(wanted.shape):
             return (place,)
-        if count <= FEW:
-            for index in range(count):
-                other = self._element(hlo, a, row, index, wanted)
-                before = self._is_before(hlo, other, v, wanted)
-                place = hlo.binary("add", place, hlo.convert(before, output))
-            return (place,)
+        many = prod(hlo.shape(wanted.shape)[shared:]) >= SOUGHT and wanted.dtype.bits <= 32
+        if count <= FEW or (count <= MORE and many and hlo.uses(COUNTED_PLACES)):
+            return (self._counted(hlo, a, v, (row, wanted, output)),)
         pick, one = Gather((shared,), shared), hlo.full(1, output)
         tuples = output.with_shape((*output.shape, 1))
         for step in _steps(count):
@@ -96,6 +102,33 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
             good = hlo.binary("and", inside, self._is_before(hlo, other, v, wanted))
             place = hlo.select(good, further, place)
         return (place,)
+
+    def _counted(self, hlo: Hlo, a: H, v: H, types: Types) -> H:
+        """The places by comparing with all elements: NaN is before nothing, and comes after all."""
+        row, wanted, output = types
+        place = hlo.full(0, output)
+        for index in range(hlo.size(row.shape[-1])):
+            other = self._element(hlo, a, row, index, wanted)
+            before = hlo.compare("LT" if self.side == "left" else "LE", other, v)
+            place = hlo.binary("add", place, hlo.convert(before, output))
+        if not wanted.dtype.is_float:
+            return place
+        return hlo.select(hlo.compare("NE", v, v), self._last(hlo, a, row, output), place)
+
+    def _last(self, hlo: Hlo, a: H, row: ArrayType, output: ArrayType) -> H:
+        """The places of NaN: after all elements, for the side "left" those that are numbers."""
+        if self.side == "right":
+            return hlo.full(hlo.size(row.shape[-1]), output)
+        numbers = hlo.convert(hlo.compare("EQ", a, a), row.with_dtype(I32))
+        shared = ArrayType(I32, row.shape[:-1])
+        (found,) = hlo.reduce(
+            [numbers],
+            [hlo.full(0, ArrayType(I32))],
+            (row.rank - 1,),
+            [shared],
+            lambda x, y: [hlo.binary("add", x[0], y[0])],
+        )
+        return hlo.broadcast(found, output, tuple(range(row.rank - 1)))
 
     def _element(self, hlo: Hlo, a: H, row: ArrayType, index: int, wanted: ArrayType) -> H:
         """An element of each line, spread over those of v that it is compared with."""
