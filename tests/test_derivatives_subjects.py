@@ -61,6 +61,8 @@ def test_programs_are_right_at_other_sizes(
         check_batches(fresh)
 
 
-@pytest.mark.parametrize("given", [s for _, s in COMPILED], ids=[name for name, _ in COMPILED])
+@pytest.mark.parametrize(
+    "given", [s for _, s in COMPILED[::2]], ids=[name for name, _ in COMPILED[::2]]
+)
 def test_compiled_derivatives_are_the_same(given: Subject) -> None:
     check_compiled(given)

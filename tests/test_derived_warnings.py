@@ -117,7 +117,7 @@ def _sources() -> Iterator[tuple[str, str]]:
             for each in programs(path.read_text(encoding="utf-8")):
                 yield f"{path.stem}: {each.name}", each.text
     for folder in ("examples", "stdlib"):
-        for path in sorted((ROOT / folder).glob("*.py"))[::3]:
+        for path in sorted((ROOT / folder).glob("*.py"))[::4]:
             yield f"{folder}: {path.stem}", path.read_text(encoding="utf-8")
 
 

@@ -123,14 +123,6 @@ def test_the_picture_is_numpys_and_a_png(tmp_path: Path, monkeypatch: pytest.Mon
     assert not pixels[320, 600].any(), "0 is inside"
 
 
-def test_the_fluid_is_one() -> None:
-    result = example("fluid").run(n=32, substeps=25)
-    assert result.error < 1e-8
-    assert max(result.lost) < 1e-10
-    assert result.pictures.shape == (32, 128, 3)
-    assert len(np.unique(result.pictures)) > 50, "it did not explode"
-
-
 def test_another_process_serves_what_was_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,14 +185,3 @@ def test_the_simulated_price_is_the_exact_one() -> None:
         assert abs(result.european.mean - result.exact) < 4 * result.european.error
         assert result.asian.mean < result.european.mean, "a mean varies less than what comes last"
     assert len({float(result.european.mean) for result in found}) == 4
-
-
-def test_chains_agree_with_each_other_and_with_what_is_known() -> None:
-    result = example("bayesian_regression").run(warming=200, steps=250, columns=6)
-    assert result.draws == 1000
-    assert result.r_hat < 1.05
-    assert result.effective > 150
-    assert 0.6 < result.acceptance < 0.99
-    assert result.from_laplace < 0.6
-    assert result.from_sklearn < 2e-3
-    assert max(result.log_losses.values()) < 0.2
