@@ -16,7 +16,8 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import Float, bool_, i32
-from pscdsl.stdlib.line_search import either, line_search
+from pscdsl.stdlib.choosing import chosen
+from pscdsl.stdlib.line_search import line_search
 
 T = TypeVar("T")
 
@@ -128,7 +129,7 @@ def remembered(
         _shifted(curvature.changes, change),
         _shifted(curvature.scales, scale),
     )
-    known: Curvature["m n"] = either(enough, newer, curvature)
+    known: Curvature["m n"] = chosen(enough, newer, curvature)
     return known
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import Float, bool_, i32
+from pscdsl.stdlib.choosing import chosen
 
 
 class Place(psc.Record, dims="n"):
@@ -77,8 +78,8 @@ def line_search(
         flat = np.abs(here.slope) <= -flatness * start.slope if wolfe else fallen
         outwards = np.where(search.bracketed, high.length - low.length, 1)
         turned = fallen & (here.slope * outwards >= 0)
-        high = either(fallen, either(turned, low, high), here)
-        low = either(fallen, here, low)
+        high = chosen(fallen, chosen(turned, low, high), here)
+        low = chosen(fallen, here, low)
         bracketed = search.bracketed | ~fallen | turned
         trial = np.where(bracketed, _between(low, high), 2 * length)
         return Search(low, high, bracketed, trial, fallen & flat, search.evaluations + 1)
@@ -92,15 +93,6 @@ def line_search(
         np.int32(0),
     )
     return psc.while_loop(unfinished, step, begun, max_steps=max_evaluations)
-
-
-def either(condition: Any, yes: Any, no: Any) -> Any:
-    """One tree or the other."""
-
-    def one(yes: Float["*s"], no: Float["*s"]) -> Float["*s"]:
-        return np.where(condition, yes, no)
-
-    return psc.tree.map(one, yes, no)
 
 
 def _between(low: Any, high: Any) -> Any:

@@ -132,17 +132,11 @@ def newton_system(
         return psc.tree.ravel(f(restored(x)))[0]
 
     def solve(f: Callable[[Any], Any], guess: Any) -> tuple[Any, tuple[bool_, i32]]:
-        def step(at: tuple[Any, bool_, i32]) -> tuple[Any, bool_, i32]:
-            x, _, steps = at
+        def step(x: Any) -> tuple[Any, Any]:
             move = _solved(f, x, f(x))
-            x = x - move
-            return x, move @ move <= tolerance * tolerance * (x @ x), steps + 1
+            return x - move, move
 
-        start = guess, False, np.int32(0)
-        x, converged, steps = psc.while_loop(
-            lambda at: np.logical_not(at[1]), step, start, max_steps=max_steps
-        )
-        return x, (converged, steps)
+        return _until_still(step, guess, tolerance, max_steps)
 
     def tangent(linear: Callable[[Any], Any], y: Any) -> Any:
         return _solved(linear, y, y)
@@ -165,17 +159,11 @@ def fixed_point(
         return psc.tree.ravel(f(restored(x)))[0]
 
     def solve(_: object, guess: Any) -> tuple[Any, tuple[bool_, i32]]:
-        def step(at: tuple[Any, bool_, i32]) -> tuple[Any, bool_, i32]:
-            x, _, steps = at
+        def step(x: Any) -> tuple[Any, Any]:
             new = moved(x)
-            move = new - x
-            return new, move @ move <= tolerance * tolerance * (new @ new), steps + 1
+            return new, new - x
 
-        start = guess, False, np.int32(0)
-        x, converged, steps = psc.while_loop(
-            lambda at: np.logical_not(at[1]), step, start, max_steps=max_steps
-        )
-        return x, (converged, steps)
+        return _until_still(step, guess, tolerance, max_steps)
 
     def tangent(linear: Callable[[Any], Any], y: Any) -> Any:
         return gmres(linear, y, tolerance, max_steps).x
@@ -250,3 +238,22 @@ def _solved(f: Callable[[Any], Any], x: Any, y: Float["n"]) -> Float["n"]:
 def _ratio(x: Float["*s"], y: Float["*s"]) -> Any:
     """`x / y`, and 0 where y is 0."""
     return np.where(y == 0, 0, x / np.where(y == 0, 1, y))
+
+
+def _until_still(
+    step: Callable[[Any], tuple[Any, Any]], guess: Any, tolerance: Any, max_steps: int
+) -> tuple[Any, tuple[bool_, i32]]:
+    """Where steps lead, whether the last was short beside what it gave, and how many there were.
+
+    A step gives the new vector, and how far it has moved.
+    """
+
+    def stepped(at: tuple[Any, bool_, i32]) -> tuple[Any, bool_, i32]:
+        x, move = step(at[0])
+        return x, move @ move <= tolerance * tolerance * (x @ x), at[2] + 1
+
+    start = guess, False, np.int32(0)
+    x, converged, steps = psc.while_loop(
+        lambda at: np.logical_not(at[1]), stepped, start, max_steps=max_steps
+    )
+    return x, (converged, steps)
