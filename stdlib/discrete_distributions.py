@@ -89,7 +89,10 @@ def poisson_survival(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]
 def categorical_log_mass(
     k: Integer["*batch"], log_probabilities: Float["*batch n"]
 ) -> Float["*batch"]:
-    """Of one of n classes, given the logarithms of their probabilities (last axis)."""
+    """Of one of n classes, given the logarithms of their probabilities (last axis).
+
+    Cost: 9*batch flops.
+    """
     n = log_probabilities.shape[-1]
     place = np.clip(k, 0, n - 1)
     found = np.take_along_axis(log_probabilities, place[..., None], axis=-1)[..., 0]
@@ -98,7 +101,10 @@ def categorical_log_mass(
 
 @psc.kernel
 def multinomial_log_mass(counts: Integer["*batch n"], probabilities: Float["n"]) -> Float["*batch"]:
-    """Of how often each of n classes occurs, in as many trials as there are counts."""
+    """Of how often each of n classes occurs, in as many trials as there are counts.
+
+    Cost: 169*batch*n + 166*batch flops.
+    """
     numbers = counts.astype(probabilities.dtype)
     total = numbers.sum(axis=-1)
     # Independent Poisson numbers of the same means, given their sum.

@@ -13,13 +13,18 @@ def dropout(key: Key, x: Float["*s"], rate: Float = 0.5) -> Float["*s"]:
     """Each element 0 with probability `rate`, in [0, 1), else over `1 - rate`: the mean stays.
 
     Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov 2014.
+
+    Cost: 126*s + 1 flops.
     """
     return np.where(psc.random.bernoulli(key, 1 - rate, x.shape), x / (1 - rate), 0)
 
 
 @psc.kernel
 def channel_dropout(key: Key, x: Float["n c *space"], rate: Float = 0.5) -> Float["n c *space"]:
-    """`dropout` of whole channels, whose elements depend on each other (Tompson et al. 2015)."""
+    """`dropout` of whole channels, whose elements depend on each other (Tompson et al. 2015).
+
+    Cost: 2*c*n*space + 124*c*n + 1 flops.
+    """
     n, c = x.shape[:2]
     kept = psc.random.bernoulli(key, 1 - rate, (n, c))
     return np.where(kept.reshape(n, c, *(1 for _ in x.shape[2:])), x / (1 - rate), 0)

@@ -48,6 +48,8 @@ def log_emissions(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
     """The log-probability of each observation in each state; symbols are in 0..o-1.
 
     0 where the observation is missing, that is negative.
+
+    Cost: s*t + 5*t flops.
     """
     seen = observations >= 0
     return np.where(seen[:, None], p.log_emission.T[np.maximum(observations, 0)], 0)
@@ -55,13 +57,19 @@ def log_emissions(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
 @psc.kernel
 def log_likelihood(p: HMM["s o"], observations: Int["t"]) -> Float:
-    """The log-probability of the observations, whatever the states were."""
+    """The log-probability of the observations, whatever the states were.
+
+    Cost: at most 8*s*s*t + 17*s*t + 5*t + 15 flops.
+    """
     return psc.special.logsumexp(forward(p, observations)[-1])
 
 
 @psc.kernel
 def forward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
-    """Log-probabilities of the observations up to each time together with the state then."""
+    """Log-probabilities of the observations up to each time together with the state then.
+
+    Cost: at most 8*s*s*t + 17*s*t + 5*t flops.
+    """
     emissions = log_emissions(p, observations)
 
     def step(message: Float["s"], emission: Float["s"]) -> tuple[Float["s"], Float["s"]]:
@@ -77,7 +85,10 @@ def forward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
 @psc.kernel
 def backward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
-    """Log-probabilities of the observations after each time, given the state then."""
+    """Log-probabilities of the observations after each time, given the state then.
+
+    Cost: at most 9*s*s*t + 16*s*t + 5*t flops.
+    """
     emissions = log_emissions(p, observations)
 
     def step(message: Float["s"], emission: Float["s"]) -> tuple[Float["s"], Float["s"]]:
@@ -95,6 +106,8 @@ def posterior(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
     """The probability of each state at each time, given all observations; rows sum to 1.
 
     The observations must be possible.
+
+    Cost: at most 17*s*s*t + 46*s*t + 10*t flops.
     """
     return softmax(forward(p, observations) + backward(p, observations))
 
@@ -104,6 +117,8 @@ def posterior_transitions(p: HMM["s o"], observations: Int["t"]) -> Float["t-1 s
     """The probability of each pair of states at neighbouring times, given all observations.
 
     Entry [i, j, k] is that of state j at time i and state k at time i + 1.
+
+    Cost: at most 28*s*s*t + 35*s*t + 15*t + 15 flops.
     """
     before = forward(p, observations)
     after = log_emissions(p, observations) + backward(p, observations)
@@ -113,7 +128,10 @@ def posterior_transitions(p: HMM["s o"], observations: Int["t"]) -> Float["t-1 s
 
 @psc.kernel
 def viterbi(p: HMM["s o"], observations: Int["t"]) -> StatePath["t"]:
-    """The most probable states given the observations (Viterbi 1967); the first of equals."""
+    """The most probable states given the observations (Viterbi 1967); the first of equals.
+
+    Cost: at most 3*s*s*t + 2*s*t + 2*s + 8*t flops.
+    """
     emissions = log_emissions(p, observations)
 
     def step(score: Float["s"], emission: Float["s"]) -> tuple[Float["s"], Int["s"]]:
@@ -133,7 +151,10 @@ def viterbi(p: HMM["s o"], observations: Int["t"]) -> StatePath["t"]:
 
 @psc.kernel
 def path_log_probability(p: HMM["s o"], states: i32["t"], observations: Int["t"]) -> Float:
-    """The log-probability of these states together with these observations."""
+    """The log-probability of these states together with these observations.
+
+    Cost: s*t + 16*t - 2 flops.
+    """
     steps = p.log_transition[states[:-1], states[1:]]
     emissions = np.take_along_axis(log_emissions(p, observations), states[:, None], axis=1)
     return p.log_start[states[0]] + steps.sum() + emissions.sum()
@@ -145,6 +166,8 @@ def stationary(p: HMM["s o"]) -> Float["s"]:
 
     Every state can be reached from every other one, else it is not unique, and the result NaN or
     of no use.  From one linear system (Paige, Styan, Wachter 1975).
+
+    Cost: 13*s*s + 2*s*s*s//3 flops.
     """
     n = p.log_start.shape[0]
     # Probabilities w with w @ transition = w and sum 1 are those with w @ matrix = (1, …, 1).
@@ -156,7 +179,10 @@ def stationary(p: HMM["s o"]) -> Float["s"]:
 
 @psc.kernel
 def sample(p: HMM["s o"], key: Key, steps: psc.Static[int]) -> Sample["steps"]:
-    """States and observations at so many times, at least 1, drawn from the model."""
+    """States and observations at so many times, at least 1, drawn from the model.
+
+    Cost: 144*o*steps + 144*s*steps + 126*steps + 237 flops.
+    """
     assert steps >= 1
     first, transitions, emissions = psc.random.split(key, 3)
     start = psc.random.categorical(first, p.log_start)

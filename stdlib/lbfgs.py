@@ -143,7 +143,9 @@ def _shifted(rows: Any, row: Any) -> Any:
 def newton_direction(curvature: Curvature["m n"], gradient: Float["n"]) -> Float["n"]:
     """The gradient times the approximate inverse of the second derivatives, by two loops.
 
-    The gradient itself where no step was made.  It takes about 8 m n operations.
+    The gradient itself where no step was made.
+
+    Cost: 8*m*n + 3*m + 3*n + 5 flops.
     """
 
     def back(q: Any, row: Any) -> Any:

@@ -40,7 +40,10 @@ class Eigenpair(psc.Record, dims="n"):
 def solve_cg(
     a: Float["n n"], b: Float["n"], tolerance: Float = 1e-6, max_steps: i32 = 1000
 ) -> Solution["n"]:
-    """Solve `a @ x = b` for a symmetric positive definite `a` by `conjugate_gradients`."""
+    """Solve `a @ x = b` for a symmetric positive definite `a` by `conjugate_gradients`.
+
+    Cost: 2*n*n + 16*n + 15 flops, with one step of its loop.
+    """
     found = conjugate_gradients(lambda v: a @ v, b, None, tolerance, max_steps)
     return Solution(found.x, found.residual, found.steps)
 
@@ -54,6 +57,8 @@ def power_iteration(
     `start` must not be orthogonal to the eigenvector.  Stops once the residual is at most
     `tolerance` times the absolute value, or after `max_steps` (von Mises, Pollaczek-Geiringer
     1929).
+
+    Cost: 6*n*n + 30*n + 25 flops, with one step of its loop.
     """
 
     def rated(vector: Float["n"], steps: i32) -> Eigenpair["n"]:
@@ -79,6 +84,8 @@ def solve_triangular(
 
     Only that triangle is read; its diagonal has no zeros.  `b` is a vector, or has one column
     for each system.
+
+    Cost: 2*k*n*n + 2*k*n + 2*n*n + 3*n flops.
     """
     triangle = np.tril(a) if lower else np.triu(a)
 
@@ -103,6 +110,8 @@ def solve_tridiagonal(
 
     Row i is `below[i]`, `diagonal[i]`, `above[i]`; `below[0]` and `above[-1]` are not read.
     Safe for diagonally dominant and for symmetric positive definite matrices.
+
+    Cost: 5*k*n + 7*n flops.
     """
 
     def eliminate(

@@ -23,6 +23,8 @@ def split_r_hat(draws: Float["c t *s"]) -> Float["*s"]:
     """How much wider all chains are together than each is by itself: 1 if they agree.
 
     Above 1.01 they should run longer.  At least 4 steps.
+
+    Cost: 8*c*s*(t//2) + 16*c*s + 8*s flops.
     """
     assert draws.shape[1] >= 4
     within, total = _variances(_halves(widened(draws)))
@@ -35,6 +37,8 @@ def effective_sample_size(draws: Float["c t *s"]) -> Float["*s"]:
 
     By autocorrelations of all chains together, up to where the sum of two neighbouring ones is
     first negative (Geyer 1992), by Fourier transforms.  At least 4 steps.
+
+    Cost: at most 216*c*s*(t//2) + 22*c*s + 5*s*(t//2) + 5*s*(t//4) + 20*s flops.
     """
     assert draws.shape[1] >= 4
     halves = _halves(widened(draws))
@@ -57,7 +61,10 @@ def effective_sample_size(draws: Float["c t *s"]) -> Float["*s"]:
 
 @psc.kernel
 def standard_error(draws: Float["c t *s"]) -> Float["*s"]:
-    """The standard deviation of the mean of all draws, as a mean of what they are drawn from."""
+    """The standard deviation of the mean of all draws, as a mean of what they are drawn from.
+
+    Cost: at most 224*c*s*(t//2) + 38*c*s + 5*s*(t//2) + 5*s*(t//4) + 28*s flops.
+    """
     assert draws.shape[1] >= 4
     _, total = _variances(_halves(widened(draws)))
     size: Any = widened(effective_sample_size(draws))

@@ -15,6 +15,8 @@ def multivariate_normal_log_density(
     """Of the normal distribution with covariance `root @ root.T`, where `root` is lower triangular.
 
     `np.linalg.cholesky` finds it.  O(d^2) for each vector; more than 16 bits.
+
+    Cost: at most batch*d*d + 3*batch*d + 6*batch + 10*d flops.
     """
     assert np.finfo(x.dtype).bits >= 32
     square = _mahalanobis(x, mean, root)
@@ -29,6 +31,8 @@ def multivariate_student_t_log_density(
     """Of Student's t with so many degrees of freedom and the shape `root @ root.T`.
 
     `root` is lower triangular; more than 16 bits.
+
+    Cost: at most batch*d*d + 3*batch*d + 188*batch + 10*d flops.
     """
     assert np.finfo(x.dtype).bits >= 32
     d = x.shape[-1]
@@ -40,7 +44,10 @@ def multivariate_student_t_log_density(
 
 @psc.kernel
 def dirichlet_log_density(x: Float["*batch d"], concentration: Float["d"]) -> Float["*batch"]:
-    """Of probabilities, which are positive and sum to 1; the sum is not looked at."""
+    """Of probabilities, which are positive and sum to 1; the sum is not looked at.
+
+    Cost: 14*batch*d + 2*batch + 83*d + 81 flops.
+    """
     outside = (x < 0).any(axis=-1)
     constant = psc.special.gammaln(concentration).sum() - psc.special.gammaln(concentration.sum())
     found = psc.special.xlogy(concentration - 1, np.where(x < 0, 1, x)).sum(axis=-1) - constant

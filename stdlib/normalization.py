@@ -34,6 +34,8 @@ def layer_norm(p: Affine["d"], x: Float["*batch d"], epsilon: Float = 1e-5) -> F
     """Features of mean 0 and variance 1 along the last axis, scaled and shifted.
 
     `epsilon` is added to the variance (Ba, Kiros, Hinton 2016).
+
+    Cost: 7*batch*d + 4*batch flops.
     """
     z = widened(x)
     return (_standardized(z, -1, epsilon) * widened(p.scale) + widened(p.shift)).astype(x.dtype)
@@ -41,7 +43,10 @@ def layer_norm(p: Affine["d"], x: Float["*batch d"], epsilon: Float = 1e-5) -> F
 
 @psc.kernel
 def rms_norm(scale: Float["d"], x: Float["*batch d"], epsilon: Float = 1e-6) -> Float["*batch d"]:
-    """Features of mean square 1 along the last axis, scaled (Zhang, Sennrich 2019)."""
+    """Features of mean square 1 along the last axis, scaled (Zhang, Sennrich 2019).
+
+    Cost: 4*batch*d + 3*batch flops.
+    """
     z = widened(x)
     square = (z * z).mean(axis=-1, keepdims=True)
     return (z / np.sqrt(square + widened(epsilon)) * widened(scale)).astype(x.dtype)
@@ -59,6 +64,8 @@ def batch_norm(
 
     Also the running statistics, moved towards those of this batch: `momentum` is the share that
     they keep.  The variance is the biased one, in both (Ioffe, Szegedy 2015).
+
+    Cost: 7*c*n*space + 12*c + 1 flops.
     """
     z = widened(x)
     axes = (0, *range(2, x.ndim))
@@ -75,7 +82,10 @@ def batch_norm(
 def batch_norm_inference(
     p: Affine["c"], running: Statistics["c"], x: Float["n c *space"], epsilon: Float = 1e-5
 ) -> Float["n c *space"]:
-    """`batch_norm` by statistics from training: each example for itself."""
+    """`batch_norm` by statistics from training: each example for itself.
+
+    Cost: 3*c*n*space + 3*c flops.
+    """
     z = widened(x)
     return _by_channel(p, running.mean, running.variance, z, epsilon).astype(x.dtype)
 
@@ -87,6 +97,8 @@ def group_norm(
     """Mean 0 and variance 1 over each of `groups` runs of channels, for each example.
 
     `groups` divides the number of channels (Wu, He 2018).
+
+    Cost: 7*c*n*space + 4*groups*n flops.
     """
     assert groups >= 1
     channels = x.shape[1]
@@ -100,7 +112,10 @@ def group_norm(
 def instance_norm(
     p: Affine["c"], x: Float["n c *space"], epsilon: Float = 1e-5
 ) -> Float["n c *space"]:
-    """Mean 0 and variance 1 over space, for each channel of each example (Ulyanov et al. 2016)."""
+    """Mean 0 and variance 1 over space, for each channel of each example (Ulyanov et al. 2016).
+
+    Cost: at most 7*c*n*space + 4*c*n flops.
+    """
     z = widened(x)
     normal = _standardized(z, tuple(range(2, x.ndim)), epsilon)
     return (normal * _for_channels(p.scale, x) + _for_channels(p.shift, x)).astype(x.dtype)

@@ -10,5 +10,8 @@ from pscdsl import Float
 
 @psc.kernel
 def logmeanexp(x: Float["*batch n"]) -> Float["*batch"]:
-    """`log(mean(exp(x)))` over the last axis, without overflow."""
+    """`log(mean(exp(x)))` over the last axis, without overflow.
+
+    Cost: 7*batch*n + 16*batch + 8 flops.
+    """
     return psc.special.logsumexp(x, axis=-1) - np.log(x.shape[-1])

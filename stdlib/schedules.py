@@ -18,7 +18,10 @@ from pscdsl.stdlib.precision import widened
 
 @psc.kernel
 def warmup(step: Integer, steps: Integer, rate: Float = 1.0) -> Float:
-    """A line from `rate / steps` up to `rate`, which it reaches with the last of `steps` steps."""
+    """A line from `rate / steps` up to `rate`, which it reaches with the last of `steps` steps.
+
+    Cost: 5 flops.
+    """
     done = (_number(step, rate) + 1) / np.maximum(_number(steps, rate), 1)
     return (widened(rate) * np.minimum(done, 1)).astype(rate.dtype)
 
@@ -28,6 +31,8 @@ def cosine(step: Integer, steps: Integer, rate: Float, last: Float = 0.0) -> Flo
     """Half a wave of a cosine from `rate` down to `last`, and `last` after `steps` steps.
 
     Loshchilov, Hutter 2017, without restarts.
+
+    Cost: 17 flops.
     """
     done = np.minimum(_number(step, rate) / np.maximum(_number(steps, rate), 1), 1)
     share = (1 + np.cos(math.pi * done)) / 2
@@ -36,14 +41,20 @@ def cosine(step: Integer, steps: Integer, rate: Float, last: Float = 0.0) -> Flo
 
 @psc.kernel
 def exponential(step: Integer, steps: Integer, rate: Float, factor: Float) -> Float:
-    """`rate * factor ** (step / steps)`: multiplied by `factor` > 0 in every `steps` steps."""
+    """`rate * factor ** (step / steps)`: multiplied by `factor` > 0 in every `steps` steps.
+
+    Cost: 13 flops.
+    """
     done = _number(step, rate) / np.maximum(_number(steps, rate), 1)
     return (widened(rate) * widened(factor) ** done).astype(rate.dtype)
 
 
 @psc.kernel
 def piecewise(step: Integer, ends: Integer["k"], rates: Float["k+1"]) -> Float:
-    """`rates[i]` from step `ends[i - 1]` on; `ends` rises, and the first rate starts at step 0."""
+    """`rates[i]` from step `ends[i - 1]` on; `ends` rises, and the first rate starts at step 0.
+
+    Cost: 2*k + 3 flops.
+    """
     return rates[(step >= ends).sum()]
 
 
