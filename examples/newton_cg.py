@@ -32,7 +32,7 @@ from sklearn.linear_model import LogisticRegression
 
 import pscdsl as psc
 from pscdsl import f64, i32
-from pscdsl.stdlib import hmm
+from pscdsl.stdlib.hmm import HMM, log_likelihood
 from pscdsl.stdlib.newton import newton_cg
 
 ALPHABET = " abcdefghijklmnopqrstuvwxyz"
@@ -116,13 +116,13 @@ def logistic(x: f64["n d"], signs: f64["n"], strength: f64) -> Fit["d"]:
 @psc.kernel
 def chain_loss(p: Chain["s o"], text: i32["t"], strength: f64) -> f64:
     """How improbable a text is, in nats for each letter, and half the penalised squares."""
-    model = hmm.HMM(
+    model = HMM(
         psc.special.log_softmax(p.start),
         psc.special.log_softmax(p.transition, axis=1),
         psc.special.log_softmax(p.emission, axis=1),
     )
     square = psc.tree.dot(p, p)
-    return strength * square / 2 - hmm.log_likelihood(model, text) / text.shape[0]
+    return strength * square / 2 - log_likelihood(model, text) / text.shape[0]
 
 
 @psc.kernel

@@ -1,7 +1,8 @@
-"""Print docs/comparison.md's tables: `python -m tests.comparison [--python PYTHON] [--write]`.
+"""Print docs/comparison.md: `python -m tests.comparison [--python PYTHON] [--write] [NAME ...]`.
 
 PYTHON has jax, jaxtyping and typeguard 2, without `--python` it is this one; mypy and pyright are
-this one's.  With `--write` the page is written.
+this one's.  With `--write` the page is written.  With names, what is printed is
+about these programs only.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 from tests.comparison.checkers import mypy, new_codes, pyright
 from tests.comparison.core import ROOT
-from tests.comparison.program import edited
+from tests.comparison.program import Program, edited
 from tests.comparison.programs import PROGRAMS
 from tests.comparison.report import Line, page
 
@@ -35,7 +36,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.comparison", description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="a Python that has jax")
     parser.add_argument("--write", action="store_true", help="write docs/comparison.md")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these programs")
     given = parser.parse_args()
+    if given.write and given.names:
+        parser.error("the page is written of all programs")
+    if unknown := set(given.names) - {program.name for program in PROGRAMS}:
+        parser.error(f"no such program: {', '.join(sorted(unknown))}")
+    programs = [each for each in PROGRAMS if not given.names or each.name in given.names]
     asked = subprocess.run(
         [given.python, "-c", JAX_VERSIONS], capture_output=True, text=True, check=True
     )
@@ -45,23 +52,23 @@ def main() -> None:
         "pyright": version("pyright"),
     }
     with tempfile.TemporaryDirectory() as folder:
-        text = page(lines(Path(folder), given.python), versions)
+        text = page(lines(Path(folder), given.python, programs), versions)
     if given.write:
         PAGE.write_text(text, encoding="utf-8")
     else:
         print(text, end="")
 
 
-def lines(folder: Path, python: str) -> Sequence[Line]:
+def lines(folder: Path, python: str, programs: Sequence[Program]) -> Sequence[Line]:
     """What all say of all mistakes."""
-    for program in PROGRAMS:
+    for program in programs:
         texts = {"base": program.theirs}
         texts |= {str(i): edited(program.theirs, m.theirs) for i, m in enumerate(program.mistakes)}
         for name, text in texts.items():
             (folder / f"{program.name}_{name}.py").write_text(text, encoding="utf-8")
     said = {"mypy": mypy(folder, python), "pyright": pyright(folder, python)}
     found: list[Line] = []
-    for program in PROGRAMS:
+    for program in programs:
         outcomes = run(program.name, folder, python)
         before = {by: each.get(f"{program.name}_base", []) for by, each in said.items()}
         for i, mistake in enumerate(program.mistakes):

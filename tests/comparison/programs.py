@@ -8,6 +8,7 @@ from tests.comparison import (
     kalman_track,
     logistic_regression,
     mandelbrot,
+    newton_cg,
     option_price,
     selu_layer,
 )
@@ -18,6 +19,7 @@ PROGRAMS: tuple[Program, ...] = (
     bayesian_regression.PROGRAM,
     hmm_text.PROGRAM,
     kalman_track.PROGRAM,
+    newton_cg.PROGRAM,
     option_price.PROGRAM,
     mandelbrot.PROGRAM,
     selu_layer.PROGRAM,

@@ -15,12 +15,12 @@ RUNS = ("equal", "differ", "options")
 HEAD = """\
 # The same programs in jax
 
-The kernels of {programs} examples, with what they take from the standard library, stand here beside
-the same functions in jax with jaxtyping and typeguard, as one writes them there. Each got
-{mistakes} mistakes, the same in both. The tables say how many lines each has, at most 100
-characters wide and without imports, comments and docstrings, and who notices which mistake. The
-mistakes were chosen by us, so the numbers say what kinds are noticed where, not how often people
-make them.
+The kernels of {programs} examples, with what they take from the standard library unless jax has it,
+too, stand here beside the same functions in jax with jaxtyping and typeguard, as one writes them
+there. Each got {mistakes} mistakes, the same in both. The tables say how many lines each has, at
+most 100 characters wide and without imports, comments and docstrings, and who notices which
+mistake. The mistakes were chosen by us, so the numbers say what kinds are noticed where, not how
+often people make them.
 
 * `pscdsl check` reads the kernels, before anything runs.
 * mypy and pyright, with their default settings, read the functions in jax.
