@@ -12,33 +12,35 @@ entered.  Everything here is about one chain: `psc.vmap` over keys and starts ru
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 import pscdsl as psc
 from pscdsl import Float, Key, i32
 
+T = TypeVar("T")
 
-class Samples(psc.Record):
+
+class Samples(psc.Record, Generic[T]):
     """The positions of a chain after each step."""
 
-    positions: Any
+    positions: T
     """A tree like the start, with the steps along the first axis."""
-    log_densities: Any
+    log_densities: Float["..."]
     """Of the positions."""
-    acceptance: Any
-    """How probable it was that the step would be taken."""
+    acceptance: Float["..."]
+    """How probable it was that each step would be taken."""
 
 
-class Tuned(psc.Record):
+class Tuned(psc.Record, Generic[T]):
     """What is found out by warming up."""
 
-    position: Any
+    position: T
     """Where the chain is then."""
-    step_size: Any
+    step_size: Float
     """With which steps are accepted as often as wanted."""
-    variance: Any
+    variance: T
     """The variance of each number of the position, roughly."""
 
 
@@ -62,13 +64,13 @@ class _Step(psc.Record, dims="d"):
 class _Averaging(psc.Record):
     """Where dual averaging stands."""
 
-    count: Any
-    error: Any
+    count: Float
+    error: Float
     """The mean of how much less often than wanted steps were accepted."""
-    origin: Any
+    origin: Float
     """What the logarithm of the step size is drawn to."""
-    log_step: Any
-    log_average: Any
+    log_step: Float
+    log_average: Float
 
 
 class _Spread(psc.Record, dims="d"):
@@ -89,8 +91,8 @@ class _WarmUp(psc.Record, dims="d"):
 
 
 def metropolis(
-    log_density: Callable[[Any], Any], start: Any, key: Key, steps: int, scale: Any
-) -> Samples:
+    log_density: Callable[[T], Any], start: T, key: Key, steps: int, scale: Any
+) -> Samples[T]:
     """A random walk whose moves are normal with this deviation, or one for each number.
 
     A move is taken with the probability `min(1, density there / density here)`, else the chain
@@ -115,14 +117,14 @@ def metropolis(
 
 
 def hamiltonian(
-    log_density: Callable[[Any], Any],
-    start: Any,
+    log_density: Callable[[T], Any],
+    start: T,
     key: Key,
     steps: int,
     step_size: Any,
     variance: Any = 1.0,
     moves: int = 16,
-) -> Samples:
+) -> Samples[T]:
     """Hamiltonian Monte Carlo: moves along a trajectory of energy, accepted by its error.
 
     Each step draws a momentum, and follows the trajectory for 1 to `moves` leaps of `step_size`,
@@ -149,14 +151,14 @@ def hamiltonian(
 
 
 def warm_up(
-    log_density: Callable[[Any], Any],
-    start: Any,
+    log_density: Callable[[T], Any],
+    start: T,
     key: Key,
     steps: int,
     step_size: float = 0.1,
     moves: int = 16,
     target: float = 0.8,
-) -> Tuned:
+) -> Tuned[T]:
     """Steps that find a step size and variances for `hamiltonian`; their positions are dropped.
 
     The step size is adapted by dual averaging until steps are accepted with probability `target`

@@ -1,4 +1,4 @@
-"""Minimisation without second derivatives: of one number by golden sections, of trees downhill.
+"""Minimisation without second derivatives: golden sections, simplices, and steps downhill.
 
 `pscdsl.stdlib.lbfgs` and `pscdsl.stdlib.newton` take fewer steps where losses are smooth.
 """
@@ -6,23 +6,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 import pscdsl as psc
-from pscdsl import bool_, i32
+from pscdsl import Float, bool_, i32
 from pscdsl.stdlib.choosing import chosen
+from pscdsl.stdlib.solvers import conjugate_gradients
+
+T = TypeVar("T")
 
 
-class Minimum(psc.Record):
+class Minimum(psc.Record, Generic[T]):
     """Where a loss is least, as far as was found."""
 
-    params: Any
+    params: T
     """Where it is, a tree like the start, or like the bounds."""
-    value: Any
+    value: Float["..."]
+    """Of the loss there."""
     steps: i32
     converged: bool_
+    """Whether the tolerance was met."""
+
+
+class _Simplex(psc.Record, dims="n"):
+    """Corners, the best of them first, and the loss at each."""
+
+    corners: Float["n+1 n"]
+    values: Float["n+1"]
 
 
 class _Section(psc.Record):
@@ -37,8 +49,8 @@ class _Section(psc.Record):
 
 
 def golden_section(
-    f: Callable[[Any], Any], low: Any, high: Any, rtol: float = 0.0, max_steps: int = 100
-) -> Minimum:
+    f: Callable[[T], Any], low: T, high: T, rtol: float = 0.0, max_steps: int = 100
+) -> Minimum[T]:
     """Where an elementwise function is least between `low` and `high` (Kiefer 1953).
 
     It must fall up to there and rise from there on; else what is found is one of several such
@@ -47,17 +59,19 @@ def golden_section(
     equation that the slope is 0, with respect to what `f` captures.
     """
     share = (5**0.5 - 1) / 2
-    least = max(rtol, float(np.finfo(low.dtype).eps) ** 0.5)
+    begin: Any = low
+    length: Any = high - begin
+    least = max(rtol, float(np.finfo(begin.dtype).eps) ** 0.5)
 
     def slope(x: Any) -> Any:
         return psc.jvp(f, (x,), (np.ones_like(x),))[1]
 
     def solve(_: object, middle: Any) -> tuple[Any, tuple[i32, bool_]]:
-        left, right = high - share * (high - low), low + share * (high - low)
-        start = _Section(low, left, right, high, f(left), f(right))
+        left, right = high - share * length, begin + share * length
+        start = _Section(begin, left, right, high, f(left), f(right))
 
         def wide(at: _Section) -> bool_:
-            return np.any(at.high - at.low > least * (high - low))
+            return np.any(at.high - at.low > least * length)
 
         def unfinished(state: tuple[_Section, i32]) -> bool_:
             return wide(state[0])
@@ -78,18 +92,18 @@ def golden_section(
     def tangent(linear: Callable[[Any], Any], y: Any) -> Any:
         return y / linear(np.ones_like(y))
 
-    middle = low + (high - low) / 2
+    middle = begin + length / 2
     x, (steps, converged) = psc.custom_root(slope, middle, solve, tangent, has_aux=True)
     return Minimum(x, f(x), steps, converged)
 
 
 def gradient_descent(
-    loss: Callable[[Any], Any],
-    start: Any,
+    loss: Callable[[T], Any],
+    start: T,
     tolerance: Any = 1e-5,
     max_steps: int = 1000,
     first: Any = 1.0,
-) -> Minimum:
+) -> Minimum[T]:
     """A local minimum of a differentiable loss over a vector or tree of one dtype.
 
     Each step goes down the gradient, twice as far for its length as the last one did, and half of
@@ -126,3 +140,88 @@ def gradient_descent(
         unfinished, step, (flat, value, gradient, rate, np.int32(0)), max_steps=max_steps
     )
     return Minimum(restored(x), value, steps, gradient @ gradient <= tolerance * tolerance)
+
+
+def nelder_mead(
+    loss: Callable[[T], Any],
+    start: T,
+    xtol: Any = 1e-4,
+    ftol: Any = 1e-4,
+    max_steps: int = 1000,
+    adaptive: bool = False,
+) -> Minimum[T]:
+    """A local minimum of a loss over a vector or tree of one dtype, by its values alone.
+
+    A simplex is turned over, stretched and shrunk (Nelder, Mead 1965); its first corners are the
+    start and, for each number, where that one is larger by 5 %, or 0.00025 instead of 0.  Ends once
+    all corners are within `xtol` of the best in each number, and their losses within `ftol`, or
+    after `max_steps`; where the loss is NaN is no minimum.  `adaptive` stretches and shrinks less
+    the more numbers there are (Gao, Han 2012).  The derivative, with respect to what `loss`
+    captures, is that of the equation that the gradient is 0: it wants a loss that has second
+    derivatives, and is as accurate as what was found.
+    """
+    flat, restored = psc.tree.ravel(start)
+    count = flat.shape[0]
+    stretch, contract, shrink = 2, 0.5, 0.5
+    if adaptive:
+        stretch, contract, shrink = 1 + 2 / count, 0.75 - 0.5 / count, 1 - 1 / count
+
+    def on_vectors(x: Any) -> Any:
+        return loss(restored(x))
+
+    def value_at(x: Any) -> Any:
+        value = on_vectors(x)
+        return np.where(np.isnan(value), np.inf, value)
+
+    def near(at: _Simplex["n"]) -> bool_:
+        apart = np.abs(at.corners[1:] - at.corners[0]).max()
+        return (apart <= xtol) & (at.values[-1] - at.values[0] <= ftol)
+
+    def unfinished(state: tuple[_Simplex["n"], i32]) -> bool_:
+        return np.logical_not(near(state[0]))
+
+    def step(state: tuple[_Simplex["n"], i32]) -> tuple[_Simplex["n"], i32]:
+        at, steps = state
+        worst, value_there = at.corners[-1], at.values[-1]
+        middle = at.corners[:-1].mean(axis=0)
+        turned = middle + (middle - worst)
+        value = value_at(turned)
+        best, good, better = value < at.values[0], value < at.values[-2], value < value_there
+        share = np.where(best, stretch, np.where(better, contract, -contract))
+        other = middle + share.astype(flat.dtype) * (middle - worst)
+        kept = good & np.logical_not(best)
+        value_of_other = psc.cond(kept, lambda: value, lambda: value_at(other))
+        as_good = chosen(better, value_of_other <= value, value_of_other < value_there)
+        improved = chosen(best, value_of_other < value, as_good)
+        x, value = chosen(improved & np.logical_not(kept), (other, value_of_other), (turned, value))
+
+        def replaced() -> _Simplex["n"]:
+            return _Simplex(psc.update(at.corners, -1, x), psc.update(at.values, -1, value))
+
+        def shrunk() -> _Simplex["n"]:
+            corners = at.corners[0] + shrink * (at.corners - at.corners[0])
+            return _Simplex(corners, psc.vmap(value_at)(corners))
+
+        return _sorted(psc.cond(good | improved, replaced, shrunk)), steps + 1
+
+    def solve(_: object, x: Any) -> tuple[Any, tuple[i32, bool_]]:
+        moved = np.where(x == 0, 0.00025, 1.05 * x)
+        corners = np.concatenate([x[None], np.where(np.eye(count, dtype=np.bool_), moved, x)])
+        first = _sorted(_Simplex(corners, psc.vmap(value_at)(corners)))
+        found, steps = psc.while_loop(unfinished, step, (first, np.int32(0)), max_steps=max_steps)
+        return found.corners[0], (steps, near(found))
+
+    def tangent(hessian: Callable[[Any], Any], y: Any) -> Any:
+        eps = float(np.finfo(y.dtype).eps)
+        return conjugate_gradients(hessian, y, None, eps**0.75, 10 * count).x
+
+    x, (steps, converged) = psc.custom_root(
+        psc.jacfwd(on_vectors), flat, solve, tangent, has_aux=True
+    )
+    return Minimum(restored(x), on_vectors(x), steps, converged)
+
+
+def _sorted(at: _Simplex["n"]) -> _Simplex["n"]:
+    """With the corners in ascending order of the loss."""
+    order = np.argsort(at.values)
+    return _Simplex(at.corners[order], at.values[order])

@@ -13,7 +13,7 @@ less `ddof`: 0 for the variance of these rows, 1 to estimate that of what they a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -21,14 +21,16 @@ import pscdsl as psc
 from pscdsl import Float
 from pscdsl.stdlib.precision import widened
 
+T = TypeVar("T")
 
-class Moments(psc.Record):
+
+class Moments(psc.Record, Generic[T]):
     """Of numbers, each for itself: an array or a tree."""
 
-    weight: Any
+    weight: Float
     """Of all rows; how many they are if each has the weight 1."""
-    mean: Any
-    square: Any
+    mean: T
+    square: T
     """The sum of the weighted squares of differences from the mean."""
 
 
@@ -41,14 +43,15 @@ class Comoments(psc.Record, dims="d"):
     """The sum of the weighted products of differences from the mean."""
 
 
-def moments_of(row: Any, weight: Any = 1.0) -> Moments:
+def moments_of(row: T, weight: Any = 1.0) -> Moments[T]:
     """Of one row; of 16-bit numbers in f32."""
     wide = psc.tree.map(widened, row)
     dtype = psc.tree.leaves(wide)[0].dtype
-    return Moments(np.asarray(weight).astype(dtype), wide, psc.tree.zeros_like(wide))
+    counted: Any = np.asarray(weight).astype(dtype)
+    return Moments(counted, wide, psc.tree.zeros_like(wide))
 
 
-def merged(a: Moments, b: Moments) -> Moments:
+def merged(a: Moments[T], b: Moments[T]) -> Moments[T]:
     """Of the rows of both; those of no rows have the weight 0."""
     weight, share = _shared(a.weight, b.weight)
 
@@ -65,7 +68,7 @@ def merged(a: Moments, b: Moments) -> Moments:
     )
 
 
-def variance_of(moments: Moments, ddof: float = 0) -> Any:
+def variance_of(moments: Moments[T], ddof: float = 0) -> T:
     """The variance, an array or a tree."""
 
     def divided(square: Any) -> Any:

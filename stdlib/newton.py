@@ -9,7 +9,7 @@ products of the Hessian with vectors, derivatives of the gradient along them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -17,15 +17,17 @@ import pscdsl as psc
 from pscdsl import Float, bool_, i32
 from pscdsl.stdlib.solvers import conjugate_gradients
 
+T = TypeVar("T")
 
-class Minimum(psc.Record):
+
+class Minimum(psc.Record, Generic[T]):
     """Where a loss is least, as far as was found."""
 
-    params: Any
+    params: T
     """Where it is, a tree like the start."""
-    value: Any
+    value: Float
     """Of the loss there."""
-    slope: Any
+    slope: Float
     """The length of the gradient there."""
     steps: i32
     products: i32
@@ -55,13 +57,13 @@ class _Direction(psc.Record, dims="n"):
 
 
 def newton_cg(
-    loss: Callable[[Any], Any],
-    start: Any,
+    loss: Callable[[T], Any],
+    start: T,
     tolerance: Any = 1e-6,
     max_steps: int = 50,
     max_products: int = 200,
     line_search: bool = True,
-) -> Minimum:
+) -> Minimum[T]:
     """A local minimum of a twice differentiable loss over a vector or tree of one dtype.
 
     Ends once the gradient is at most `tolerance` long, after `max_steps`, or where no progress can

@@ -8,13 +8,15 @@ differentiated: with respect to the start, to what the field captures, and to th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 import pscdsl as psc
 from pscdsl import bool_, i32
 from pscdsl.stdlib.choosing import chosen
+
+T = TypeVar("T")
 
 EULER: Any = ((), (), (1.0,))
 """The method of order 1, as its nodes, its rows, and its weights (Euler 1768)."""
@@ -53,11 +55,12 @@ _DENSE = (
 """Of the term of highest degree between the ends of a step (Shampine; Hairer, Nørsett, Wanner)."""
 
 
-class Trajectory(psc.Record):
+class Trajectory(psc.Record, Generic[T]):
     """What an adaptive method found."""
 
-    states: Any
-    """One for each time, along the first axis; NaN from the first time on that was not reached."""
+    states: T
+    """Like the start, with one for each time along the first axis; NaN from the first on that was
+    not reached."""
     reached: bool_
     """Whether all times were: not if the steps did not suffice, or had to become too short."""
     steps: i32
@@ -91,11 +94,11 @@ class _At(psc.Record):
 
 def fixed_steps(
     method: Any,
-    field: Callable[[Any, Any], Any],
-    start: Any,
+    field: Callable[[Any, T], Any],
+    start: T,
     times: Any,
     substeps: int = 1,
-) -> Any:
+) -> T:
     """The states at all times, from that at the first, by `substeps` equal steps between two.
 
     `method` is one of the tables above.  The times may fall, too, and need not be equidistant.
@@ -117,24 +120,24 @@ def fixed_steps(
     return _with_first(start, rest)
 
 
-def euler(field: Callable[[Any, Any], Any], start: Any, times: Any, substeps: int = 1) -> Any:
+def euler(field: Callable[[Any, T], Any], start: T, times: Any, substeps: int = 1) -> T:
     """`fixed_steps` by Euler's method."""
     return fixed_steps(EULER, field, start, times, substeps)
 
 
-def rk4(field: Callable[[Any, Any], Any], start: Any, times: Any, substeps: int = 1) -> Any:
+def rk4(field: Callable[[Any, T], Any], start: T, times: Any, substeps: int = 1) -> T:
     """`fixed_steps` by the classical Runge-Kutta method."""
     return fixed_steps(RK4, field, start, times, substeps)
 
 
 def dormand_prince(
-    field: Callable[[Any, Any], Any],
-    start: Any,
+    field: Callable[[Any, T], Any],
+    start: T,
     times: Any,
     rtol: Any = 1e-6,
     atol: Any = 1e-9,
     max_steps: int = 4000,
-) -> Trajectory:
+) -> Trajectory[T]:
     """The states at all times, from that at the first, by steps as long as the tolerance admits.
 
     The root mean square of the errors, each over `atol + rtol * abs(state)`, is kept below 1 in

@@ -8,7 +8,7 @@ solve, in both modes, with respect to what the functions capture.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -17,17 +17,35 @@ from pscdsl import Bool, Float, bool_, i32
 from pscdsl.stdlib.choosing import chosen
 from pscdsl.stdlib.solvers import gmres
 
+T = TypeVar("T")
+U = TypeVar("U")
 
-class Root(psc.Record):
+
+class Root(psc.Record, Generic[T, U]):
     """What was found."""
 
-    x: Any
+    x: T
     """Like the guess or the bounds."""
-    value: Any
+    value: U
     """Of the function there, which is near 0; for fixed points, how far a step moves."""
-    converged: Any
+    converged: Bool["..."]
     """Whether the tolerance was met: for each element, or of a system, for all together."""
     steps: i32
+
+
+class _Brent(psc.Record):
+    """Elementwise: the last point but one, the one nearest to a root, one of opposite sign."""
+
+    a: Any
+    b: Any
+    c: Any
+    fa: Any
+    fb: Any
+    fc: Any
+    move: Any
+    """The last move of b."""
+    before: Any
+    """The one before it."""
 
 
 class _Bracket(psc.Record):
@@ -45,13 +63,13 @@ class _Bracket(psc.Record):
 
 
 def bisect(
-    f: Callable[[Any], Any],
-    low: Any,
-    high: Any,
+    f: Callable[[T], Any],
+    low: T,
+    high: T,
     rtol: float = 0.0,
     atol: float = 0.0,
     max_steps: int = 200,
-) -> Root:
+) -> Root[T, T]:
     """Where f changes its sign between `low` and `high`, by halving; NaN where it does not.
 
     Each step gains a binary digit.  Ends within `atol + rtol * abs(x)` of the place, or as near as
@@ -65,13 +83,13 @@ def bisect(
 
 
 def chandrupatla(
-    f: Callable[[Any], Any],
-    low: Any,
-    high: Any,
+    f: Callable[[T], Any],
+    low: T,
+    high: T,
     rtol: float = 0.0,
     atol: float = 0.0,
     max_steps: int = 200,
-) -> Root:
+) -> Root[T, T]:
     """Where f changes its sign between `low` and `high`; NaN where it does not.
 
     As sure as `bisect`, and on smooth functions much faster, by inverse quadratic interpolation
@@ -89,15 +107,56 @@ def chandrupatla(
     return _bracketed(f, low, high, rtol, atol, max_steps, interpolated)
 
 
+def brent(
+    f: Callable[[T], Any],
+    low: T,
+    high: T,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    max_steps: int = 200,
+) -> Root[T, T]:
+    """Where f changes its sign between `low` and `high`; NaN where it does not.
+
+    By lines through two points, inverse parabolas through three, and halving where those do not
+    close in fast enough (Brent 1973, chapter 4; the method behind `scipy.optimize.brentq`).  Ends
+    as `bisect` does.
+    """
+    first: Any = low
+    last: Any = high
+    tolerance = _tolerance(first, last, rtol, atol)
+
+    def solve(f: Callable[[Any], Any], _: object) -> tuple[Any, tuple[Bool["*s"], i32]]:
+        f_low, f_high, changes = _ends(f, first, last)
+        span = last - first
+        begin = _Brent(first, last, first, f_low, f_high, f_low, span, span)
+
+        def found(at: _Brent) -> Any:
+            return (np.abs(at.c - at.b) <= tolerance(at.b)) | (at.fb == 0)
+
+        def unfinished(state: tuple[_Brent, i32]) -> bool_:
+            return np.any(changes & np.logical_not(found(state[0])))
+
+        def step(state: tuple[_Brent, i32]) -> tuple[_Brent, i32]:
+            at, steps = state
+            return chosen(found(at), at, _brent_step(f, at, tolerance(at.b) / 2)), steps + 1
+
+        start = _nearest_first(begin), np.int32(0)
+        at, steps = psc.while_loop(unfinished, step, start, max_steps=max_steps)
+        return chosen(changes, at.b, at.b * np.nan), (changes & found(at), steps)
+
+    return _rooted(f, low, high, solve)
+
+
 def newton(
-    f: Callable[[Any], Any], guess: Any, rtol: float = 0.0, atol: float = 0.0, max_steps: int = 50
-) -> Root:
+    f: Callable[[T], Any], guess: T, rtol: float = 0.0, atol: float = 0.0, max_steps: int = 50
+) -> Root[T, T]:
     """A root of an elementwise function near each guess, by its tangents (Newton, Raphson).
 
     Converged are the elements whose last step was at most `atol + rtol * abs(x)`, or a few units
     in the last place; far from a root, or where the function is flat, there may be none.
     """
-    least = 4 * np.finfo(guess.dtype).eps
+    first: Any = guess
+    least = 4 * np.finfo(first.dtype).eps
 
     def solve(f: Callable[[Any], Any], guess: Any) -> tuple[Any, tuple[Any, i32]]:
         def unfinished(at: tuple[Any, Any, i32]) -> bool_:
@@ -114,13 +173,13 @@ def newton(
         x, done, steps = psc.while_loop(unfinished, step, start, max_steps=max_steps)
         return x, (done, steps)
 
-    x, (converged, steps) = psc.custom_root(f, guess, solve, _elementwise, has_aux=True)
+    x, (converged, steps) = psc.custom_root(f, first, solve, _elementwise, has_aux=True)
     return Root(x, f(x), converged, steps)
 
 
 def newton_system(
-    f: Callable[[Any], Any], guess: Any, tolerance: Any = 1e-8, max_steps: int = 50
-) -> Root:
+    f: Callable[[T], U], guess: T, tolerance: Any = 1e-8, max_steps: int = 50
+) -> Root[T, U]:
     """A root of a function of a tree, as many equations as unknowns, by Newton's method.
 
     Each step forms the matrix of derivatives and solves a linear system with it.  Converged once a
@@ -146,8 +205,8 @@ def newton_system(
 
 
 def fixed_point(
-    f: Callable[[Any], Any], guess: Any, tolerance: Any = 1e-6, max_steps: int = 1000
-) -> Root:
+    f: Callable[[T], Any], guess: T, tolerance: Any = 1e-6, max_steps: int = 1000
+) -> Root[T, T]:
     """Where a contraction of trees leaves its argument as it is, by applying it again and again.
 
     Converged once a step is at most `tolerance` times the length of what it gave (Banach 1922).
@@ -184,14 +243,12 @@ def _bracketed(
     atol: float,
     max_steps: int,
     next_share: Callable[[_Bracket], Any],
-) -> Root:
+) -> Root[Any, Any]:
     """Shrink intervals at whose ends signs differ."""
-    least = 2 * np.finfo(low.dtype).eps
-    floor = atol + psc.stop_gradient(np.abs(high - low)) * least * least
+    tolerance = _tolerance(low, high, rtol, atol)
 
     def solve(f: Callable[[Any], Any], middle: Any) -> tuple[Any, tuple[Bool["*s"], i32]]:
-        f_low, f_high = f(low), f(high)
-        changes = np.sign(f_low) * np.sign(f_high) <= 0
+        f_low, f_high, changes = _ends(f, low, high)
         done = np.logical_not(changes) | (f_low == 0) | (f_high == 0)
         half = np.full_like(middle, 0.5)
         start = _Bracket(high, low, high, f_high, f_low, f_high, half, done)
@@ -208,9 +265,9 @@ def _bracketed(
             b, fb = chosen(same, older, old)
             c, fc = chosen(same, old, older)
             best = chosen(np.abs(value) < np.abs(fb), x, b)
-            tolerance, width = floor + (rtol + least) * np.abs(best), np.abs(b - x)
-            done = at.done | (width <= tolerance) | (value == 0)
-            near: Any = np.minimum(_ratio(tolerance / 2, width), 0.5)
+            least, width = tolerance(best), np.abs(b - x)
+            done = at.done | (width <= least) | (value == 0)
+            near: Any = np.minimum(_ratio(least / 2, width), 0.5)
             moved = _Bracket(x, b, c, value, fb, fc, half, done)
             moved = moved.replace(share=np.clip(next_share(moved), near, 1 - near))
             return chosen(at.done, at, moved), steps + 1
@@ -219,6 +276,51 @@ def _bracketed(
         best = chosen(np.abs(found.fa) < np.abs(found.fb), found.a, found.b)
         return chosen(changes, best, best * np.nan), (changes & found.done, steps)
 
+    return _rooted(f, low, high, solve)
+
+
+def _brent_step(f: Callable[[Any], Any], at: _Brent, least: Any) -> _Brent:
+    """Move to where a line or parabola is 0, or half of the way, and at least so far."""
+    half: Any = (at.c - at.b) / 2
+    slope, first, second = _ratio(at.fb, at.fa), _ratio(at.fa, at.fc), _ratio(at.fb, at.fc)
+    line = at.a == at.c
+    curved = slope * (2 * half * first * (first - second) - (at.b - at.a) * (second - 1))
+    p = chosen(line, 2 * half * slope, curved)
+    q = chosen(line, 1 - slope, (first - 1) * (second - 1) * (slope - 1))
+    q, p = chosen(p > 0, -q, q), np.abs(p)
+    most: Any = np.minimum(3 * half * q - np.abs(least * q), np.abs(at.before * q))
+    safe = (np.abs(at.before) >= least) & (np.abs(at.fa) > np.abs(at.fb)) & (2 * p < most)
+    move, before = chosen(safe, (_ratio(p, q), at.move), (half, half))
+
+    x = at.b + chosen(np.abs(move) > least, move, np.sign(half) * least)
+    value = f(x)
+    same = (value > 0) == (at.fc > 0)
+    c, fc = chosen(same, (at.b, at.fb), (at.c, at.fc))
+    move, before = chosen(same, (x - at.b, x - at.b), (move, before))
+    return _nearest_first(_Brent(at.b, x, c, at.fb, value, fc, move, before))
+
+
+def _nearest_first(at: _Brent) -> _Brent:
+    """With b and c exchanged where c is nearer to a root."""
+    turned = at.replace(a=at.b, b=at.c, c=at.b, fa=at.fb, fb=at.fc, fc=at.fb)
+    return chosen(np.abs(at.fc) < np.abs(at.fb), turned, at)
+
+
+def _tolerance(low: Any, high: Any, rtol: float, atol: float) -> Callable[[Any], Any]:
+    """How near to a root x is near enough."""
+    least = 2 * np.finfo(low.dtype).eps
+    floor = atol + psc.stop_gradient(np.abs(high - low)) * least * least
+    return lambda x: floor + (rtol + least) * np.abs(x)
+
+
+def _ends(f: Callable[[Any], Any], low: Any, high: Any) -> tuple[Any, Any, Any]:
+    """The function at both ends, and whether it changes its sign between them."""
+    f_low, f_high = f(low), f(high)
+    return f_low, f_high, np.sign(f_low) * np.sign(f_high) <= 0
+
+
+def _rooted(f: Callable[[Any], Any], low: Any, high: Any, solve: Any) -> Root[Any, Any]:
+    """What is found between two ends, with the derivative of the equation."""
     middle = low + (high - low) / 2
     x, (converged, steps) = psc.custom_root(f, middle, solve, _elementwise, has_aux=True)
     return Root(x, f(x), converged, steps)

@@ -9,7 +9,7 @@ first one took.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -17,13 +17,15 @@ import pscdsl as psc
 from pscdsl import Float, bool_, i32
 from pscdsl.stdlib.precision import widened
 
+T = TypeVar("T")
 
-class Solution(psc.Record):
+
+class Solution(psc.Record, Generic[T]):
     """What an iterative solver found."""
 
-    x: Any
+    x: T
     """The solution, a tree like the right side."""
-    residual: Any
+    residual: Float
     """The length of `b - operator(x)`, as the recurrence has it."""
     steps: i32
     """How many products with the operator the iteration took."""
@@ -76,13 +78,13 @@ class _Arnoldi(psc.Record, dims="n m"):
 
 
 def conjugate_gradients(
-    operator: Callable[[Any], Any],
-    b: Any,
-    initial: Any = None,
+    operator: Callable[[T], Any],
+    b: T,
+    initial: T | None = None,
     tolerance: Any = 1e-6,
     max_steps: Any = 1000,
-    preconditioner: Callable[[Any], Any] | None = None,
-) -> Solution:
+    preconditioner: Callable[[T], Any] | None = None,
+) -> Solution[T]:
     """Solve `operator(x) = b` for a symmetric positive definite operator.
 
     Starts at `initial`, or at 0, and stops once the residual is at most `tolerance` times the
@@ -132,13 +134,13 @@ def conjugate_gradients(
 
 
 def gmres(
-    operator: Callable[[Any], Any],
-    b: Any,
+    operator: Callable[[T], Any],
+    b: T,
     tolerance: Any = 1e-6,
     max_steps: Any = 1000,
     restart: int = 20,
-    preconditioner: Callable[[Any], Any] | None = None,
-) -> Solution:
+    preconditioner: Callable[[T], Any] | None = None,
+) -> Solution[T]:
     """Solve `operator(x) = b` for any regular operator.
 
     The residual is least in the space of all products so far; every `restart` products that space

@@ -99,24 +99,23 @@ def test_hamiltonian_chains_have_the_moments(dtype: Any) -> None:
 
 
 @psc.kernel
-def walk(start: f32, key: Key) -> tuple[f32["20000"], f32["20000"]]:
+def walk(start: f32, key: Key) -> mcmc.Samples[f32["20000"]]:
     """A random walk over two hills of which one is twice as likely, from where there is a wall."""
 
     def log_density(x: f32) -> f32:
         hills = np.logaddexp(np.log(2) - (x - 2) ** 2 * 2, -((x + 1) ** 2) * 2)
         return np.where(x < -3, -np.inf, hills)
 
-    found = mcmc.metropolis(log_density, start, key, 20000, 2.5)
-    return found.positions, found.log_densities
+    return mcmc.metropolis(log_density, start, key, 20000, 2.5)
 
 
 def test_a_random_walk_visits_places_by_their_density() -> None:
     """Detailed balance: shares of places, and as many moves from each to each as back."""
     keys = psc.random.split(psc.random.key(2), 4)
-    positions, densities = psc.vmap(walk)(np.zeros(4, np.float32), keys)
-    x = np.asarray(positions)
+    samples = psc.vmap(walk)(np.zeros(4, np.float32), keys)
+    x = np.asarray(samples.positions)
     assert x.min() >= -3
-    assert np.isfinite(densities).all()
+    assert np.isfinite(samples.log_densities).all()
     edges = np.linspace(-3, 4.5, 16)
     middles = np.linspace(-3, 4.5, 3001)
     weights = 2 * np.exp(-((middles - 2) ** 2) * 2) + np.exp(-((middles + 1) ** 2) * 2)

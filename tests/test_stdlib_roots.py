@@ -26,11 +26,13 @@ def cubic(x: Any, p: Any) -> Any:
 @psc.kernel
 def bracketed(
     p: Float["n"], low: Float["n"], high: Float["n"]
-) -> tuple[Float["n"], Bool["n"], i32, Float["n"], Bool["n"], i32]:
-    """By halving, and by Chandrupatla's method."""
-    one = roots.bisect(lambda x: cubic(x, p), low, high)
-    two = roots.chandrupatla(lambda x: cubic(x, p), low, high)
-    return one.x, one.converged, one.steps, two.x, two.converged, two.steps
+) -> tuple[roots.Root[Float["n"], Float["n"]], ...]:
+    """By halving, and by the methods of Chandrupatla and Brent."""
+
+    def f(x: Float["n"]) -> Float["n"]:
+        return cubic(x, p)
+
+    return roots.bisect(f, low, high), roots.chandrupatla(f, low, high), roots.brent(f, low, high)
 
 
 @psc.kernel
@@ -59,7 +61,8 @@ def of_all(p: f64["2"]) -> f64:
     two = roots.chandrupatla(lambda x: cubic(x, p), *ends).x
     three = roots.newton(lambda x: cubic(x, p), one * 0).x
     four, _, five, _ = system(p, np.ones_like(p))
-    return np.sum(one * two * three) + np.sum(four * five)
+    six = roots.brent(lambda x: cubic(x, p), *ends).x
+    return np.sum(one * two * three) + np.sum(four * five * six)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -67,16 +70,40 @@ def test_brackets(dtype: Any) -> None:
     low, high = np.full(7, -1.0), np.full(7, 4.0)
     truth = np.array([optimize.brentq(cubic, -4, 4, args=(p,), xtol=1e-15) for p in P])
     given = (each.astype(dtype) for each in (P, low, high))
-    halved, sure, steps, quick, certain, fewer = map(np.asarray, bracketed(*given))
+    found = bracketed(*given)
     inside = truth > -1
-    np.testing.assert_array_equal(sure, inside)
-    np.testing.assert_array_equal(certain, inside)
     truth = np.where(inside, truth, np.nan)
     eps = np.finfo(dtype).eps
-    np.testing.assert_allclose(halved, truth, rtol=8 * eps, atol=2 * eps)
-    np.testing.assert_allclose(quick, truth, rtol=8 * eps, atol=2 * eps)
-    assert fewer < 14 < steps < 120
-    assert halved.dtype == dtype
+    for each in found:
+        np.testing.assert_array_equal(each.converged, inside)
+        np.testing.assert_allclose(each.x, truth, rtol=8 * eps, atol=2 * eps)
+        assert np.asarray(each.value).dtype == dtype
+    halved, quick, by_brent = (int(each.steps) for each in found)
+    assert max(quick, by_brent) < 14 < halved < 120
+
+
+def hard(x: Any) -> Any:
+    """Flat at its root, steep there, or both on different sides."""
+    values = (x[0] - 1) ** 3, np.exp(20 * x[1]) - 1, np.tanh(40 * (x[2] - 0.3)), x[3] ** 9
+    return np.stack(values)
+
+
+def test_brent_takes_the_steps_of_brentq() -> None:
+    @psc.kernel
+    def kernel(low: f64["4"], high: f64["4"]) -> roots.Root[f64["4"], f64["4"]]:
+        return roots.brent(hard, low, high, atol=1e-12)
+
+    found = kernel(np.full(4, -1.0), np.full(4, 4.0))
+    assert np.asarray(found.converged).all()
+    np.testing.assert_allclose(found.x, [1, 0, 0.3, 0], atol=1e-12)
+
+    def one(x: float, i: int) -> Any:
+        return hard(np.full(4, x))[i]
+
+    brentq: Any = optimize.brentq
+    theirs = [brentq(one, -1, 4, (i,), 1e-12, 1e-15, 300, True)[1] for i in range(4)]
+    most = max(each.iterations for each in theirs)
+    assert abs(int(found.steps) - most) <= 2
 
 
 def test_newton() -> None:

@@ -53,6 +53,7 @@ WRONG = """\
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
+from pscdsl.stdlib import newton
 
 
 class Params(psc.Record):
@@ -83,6 +84,11 @@ k(p, None)  # pyright
 k(p, "text")  # pyright
 k(p, np.ones(2)).nothing  # both
 psc.update(p.w, 0, 0, combine="divide")  # both
+
+
+def lowest(p: Params) -> f32:
+    found = newton.newton_cg(lambda p: np.sum(p.w * p.w), p)
+    return found.params.w + found.params.nothing  # both
 """
 
 Found = dict[str, set[int]]
