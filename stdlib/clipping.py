@@ -23,7 +23,7 @@ def clip_by_norm(gradient: T, limit: Any) -> T:
 
 
 def clip_by_value(gradient: T, limit: Any) -> T:
-    """The gradient with every element cut to [-limit, limit]; for kernels."""
+    """The gradient with every element cut to [-limit, limit]; for kernels.  NaN stays."""
 
     def cut(g: Any) -> Any:
         end = np.asarray(limit, g.dtype)

@@ -17,7 +17,7 @@ from pscdsl.stdlib.distributions import log_beta_weight, log_poisson_weight
 
 
 def bernoulli_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Float["*r"]:
-    """Of 1 with this probability, else 0.
+    """Of a number that is 1 with this probability, else 0.
 
     By log-odds it is `-logistic_loss(logits, labels)` of `pscdsl.stdlib.losses`.
     """
@@ -51,7 +51,10 @@ def binomial_cdf(
 def negative_binomial_log_mass(
     k: Integer["*s"], count: Float["*n"] | float, probability: Float["*p"] | float
 ) -> Float["*r"]:
-    """Of how many failures come before `count` > 0 successes, not always a whole number."""
+    """Of how many failures come before `count` > 0 successes; `count` may be any number > 0.
+
+    `probability` is that of a success.
+    """
     outside = k < 0
     number = _like(np.where(outside, 0, k), probability)
     ratio = np.log(count / (count + number))
@@ -60,14 +63,14 @@ def negative_binomial_log_mass(
 
 
 def geometric_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Float["*r"]:
-    """Of the number of the first trial that succeeds, from 1 on."""
+    """Of which trial is the first to succeed, from 1 on, each with this probability."""
     number = _like(k, probability)
     found = psc.special.xlog1py(number - 1, -probability) + np.log(probability)
     return np.where(k < 1, -np.inf, found)
 
 
 def poisson_log_mass(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
-    """Of the number of independent events, of which there are `mean` on average."""
+    """Of the number of independent events, of which there are `mean` on average (Poisson 1837)."""
     outside = k < 0
     found = log_poisson_weight(_like(np.where(outside, 0, k), mean), mean)
     return np.where(outside, -np.inf, found)
@@ -91,6 +94,8 @@ def categorical_log_mass(
 ) -> Float["*batch"]:
     """Of one of n classes, given the logarithms of their probabilities (last axis).
 
+    What is no class, below 0 or above n - 1, has -inf.
+
     Cost: 9*batch flops.
     """
     n = log_probabilities.shape[-1]
@@ -101,7 +106,7 @@ def categorical_log_mass(
 
 @psc.kernel
 def multinomial_log_mass(counts: Integer["*batch n"], probabilities: Float["n"]) -> Float["*batch"]:
-    """Of how often each of n classes occurs, in as many trials as there are counts.
+    """Of how often each of n classes occurs, in as many trials as the counts sum up to.
 
     Cost: 169*batch*n + 166*batch flops.
     """

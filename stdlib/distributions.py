@@ -85,7 +85,7 @@ def student_t_cdf(
 def cauchy_log_density(
     x: Float["*s"], location: Float["*p"] | float = 0.0, scale: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """Of the Cauchy distribution, Student's t with one degree of freedom."""
+    """Of the Cauchy distribution, Student's t with one degree of freedom (Cauchy 1853)."""
     return -_log_one_and_square((x - location) / scale) - np.log(np.pi * scale)
 
 
@@ -100,7 +100,7 @@ def cauchy_cdf(
 def laplace_log_density(
     x: Float["*s"], location: Float["*p"] | float = 0.0, scale: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """Of `exp(-abs(x - location) / scale)`, normalised."""
+    """Of `exp(-abs(x - location) / scale)`, normalised (Laplace 1774)."""
     return -np.abs(x - location) / scale - np.log(2 * scale)
 
 
@@ -131,7 +131,7 @@ def logistic_cdf(
 def uniform_log_density(
     x: Float["*s"], low: Float["*p"] | float = 0.0, high: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """The same for all numbers from `low` to `high`."""
+    """`-log(high - low)` for all numbers from `low` to `high`, both included."""
     inside = np.where(np.isnan(x), x, -np.log(high - low))
     return np.where((x < low) | (x > high), -np.inf, inside)
 
@@ -144,7 +144,7 @@ def uniform_cdf(
 
 
 def exponential_log_density(x: Float["*s"], rate: Float["*p"] | float = 1.0) -> Float["*r"]:
-    """Of waiting times with so many events in a unit of time."""
+    """Of waiting times, where there are `rate` events in a unit of time on average."""
     return np.where(x < 0, -np.inf, np.log(rate) - rate * x)
 
 

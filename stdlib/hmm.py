@@ -32,6 +32,7 @@ class StatePath(psc.Record, dims="t"):
     """A most probable sequence of states."""
 
     states: i32["t"]
+    """Their numbers, in 0..s-1."""
     log_probability: Float
     """Of these states together with the observations."""
 
@@ -40,7 +41,9 @@ class Sample(psc.Record, dims="t"):
     """What was drawn from a model."""
 
     states: i32["t"]
+    """Their numbers, in 0..s-1."""
     observations: i32["t"]
+    """The numbers of symbols, in 0..o-1."""
 
 
 @psc.kernel
@@ -57,7 +60,9 @@ def log_emissions(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
 @psc.kernel
 def log_likelihood(p: HMM["s o"], observations: Int["t"]) -> Float:
-    """The log-probability of the observations, whatever the states were.
+    """The log-probability of the observations, in nats, whatever the states were.
+
+    -inf if they are impossible.  By the forward recursion (Baum, Petrie, Soules, Weiss 1970).
 
     Cost: at most 8*s*s*t + 17*s*t + 5*t + 15 flops.
     """
@@ -67,6 +72,8 @@ def log_likelihood(p: HMM["s o"], observations: Int["t"]) -> Float:
 @psc.kernel
 def forward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
     """Log-probabilities of the observations up to each time together with the state then.
+
+    The forward recursion (Baum, Petrie, Soules, Weiss 1970), in logarithms.
 
     Cost: at most 8*s*s*t + 17*s*t + 5*t flops.
     """
@@ -86,6 +93,8 @@ def forward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 @psc.kernel
 def backward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
     """Log-probabilities of the observations after each time, given the state then.
+
+    The backward recursion (Baum, Petrie, Soules, Weiss 1970), in logarithms; 0 at the last time.
 
     Cost: at most 9*s*s*t + 16*s*t + 5*t flops.
     """

@@ -73,6 +73,8 @@ def most_likely(counts: Counts["s o"], p: HMM["s o"]) -> HMM["s o"]:
 def improve(p: HMM["s o"], sequences: Int["n t"]) -> tuple[HMM["s o"], Float]:
     """One step of expectation maximisation, and the log-likelihood of all sequences before it.
 
+    The log-likelihood, in nats, does not fall from step to step.
+
     Cost: at most 37*n*s*s*t + n*o*s + 90*n*s*t + 26*o*s + 11*s*s flops.
     """
     each = psc.vmap(expected_counts, in_axes=(None, 0))(p, sequences)

@@ -21,12 +21,15 @@ class Model(psc.Record, dims="s o"):
     """A model with s numbers as its state and o as an observation; all in the same dtype."""
 
     transition: Float["s s"]
+    """What a state is multiplied by in each step."""
     transition_noise: Float["s s"]
     """The covariance of what is added in each step."""
     emission: Float["o s"]
+    """What an observation has of the state."""
     emission_noise: Float["o o"]
     """The covariance of what is added to each observation: positive definite."""
     start_mean: Float["s"]
+    """Of the state at the first time."""
     start_covariance: Float["s s"]
     """Of the state at the first time, before anything is observed."""
 
@@ -35,14 +38,18 @@ class Gaussian(psc.Record, dims="s"):
     """A normal distribution of states."""
 
     mean: Float["s"]
+    """The expected state."""
     covariance: Float["s s"]
+    """Of its numbers."""
 
 
 class Gaussians(psc.Record, dims="t s"):
     """A normal distribution of states at each time."""
 
     mean: Float["t s"]
+    """The expected state at each time."""
     covariance: Float["t s s"]
+    """Of its numbers, at each time."""
 
 
 class Filtered(psc.Record, dims="t s"):
@@ -51,6 +58,7 @@ class Filtered(psc.Record, dims="t s"):
     mean: Float["t s"]
     """Given the observations up to each time."""
     covariance: Float["t s s"]
+    """Given the same observations."""
     log_densities: Float["t"]
     """Of the observation at each time, given those before; they sum up to the log-likelihood."""
 
@@ -70,7 +78,9 @@ class Trajectory(psc.Record, dims="t s o"):
     """What was drawn from a model."""
 
     states: Float["t s"]
+    """One a row."""
     observations: Float["t o"]
+    """One a row."""
 
 
 @psc.kernel
@@ -90,7 +100,7 @@ def update(
     """The state given an observation of it, and the log-density of the observation.
 
     The covariance is that of the estimate `state + gain * difference` (Joseph's form), which is
-    positive whatever the gain is rounded to.  O(o^3 + o s^2 + s^3) operations.
+    positive whatever the gain is rounded to.
 
     Cost: at most o*o*o + 6*o*o*s + 6*o*s*s + 4*s*s*s + 27*o*o + 6*o*s + 5*s*s flops.
     """
@@ -145,7 +155,7 @@ def kalman_filter(p: Model["s o"], observations: Float["t o"]) -> Filtered["t s"
 
 @psc.kernel
 def log_likelihood(p: Model["s o"], observations: Float["t o"]) -> Float:
-    """The log-density of all observations; differentiate it to fit a model.
+    """The log-density of all observations, in nats; differentiate it to fit a model.
 
     Cost: at most o*o*o*t + 6*o*o*s*t + 6*o*s*s*t + 8*s*s*s*t + 28*o*o*t + 6*o*s*t + 10*s*s*t flops.
     """

@@ -21,7 +21,9 @@ class Dense(psc.Record, dims="i o"):
     """A linear map from i to o features, and what is added to its result."""
 
     weights: Float["i o"]
+    """What inputs are multiplied by, from the right."""
     bias: Float["o"]
+    """What is added to the product."""
 
 
 class Convolution(psc.Record, dims="o i *window"):
@@ -30,12 +32,14 @@ class Convolution(psc.Record, dims="o i *window"):
     weights: Float["o i *window"]
     """With groups, i is the channels of one group."""
     bias: Float["o"]
+    """One number for each channel of the result."""
 
 
 class Embedding(psc.Record, dims="v d"):
     """A vector of d features for each of v symbols."""
 
     table: Float["v d"]
+    """The vector of each symbol, one a row."""
 
 
 def dense_layer(

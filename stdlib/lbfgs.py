@@ -26,10 +26,13 @@ class Minimum(psc.Record, Generic[T]):
     """What a minimizer found."""
 
     params: T
+    """Where it is, a tree like the start."""
     value: Float
+    """Of the loss there."""
     slope: Float
     """The largest absolute value in the gradient."""
     steps: i32
+    """How many were made."""
     evaluations: i32
     """How often the function and its gradient were computed."""
 
@@ -38,6 +41,7 @@ class Curvature(psc.Record, dims="m n"):
     """The last m steps, the oldest first; those that were not made yet are 0."""
 
     steps: Float["m n"]
+    """How far each step went."""
     changes: Float["m n"]
     """Of gradients."""
     scales: Float["m"]

@@ -22,9 +22,11 @@ class Place(psc.Record, dims="n"):
     length: Float
     """How far from its start."""
     value: Float
+    """Of the function there."""
     slope: Float
     """The derivative along the line."""
     gradient: Float["n"]
+    """Of the function there."""
 
 
 class Search(psc.Record, dims="n"):
@@ -35,11 +37,13 @@ class Search(psc.Record, dims="n"):
     high: Place["n"]
     """The other end."""
     bracketed: bool_
+    """Whether a good length is known to lie between the two."""
     trial: Float
     """The length to look at next."""
     found: bool_
     """Whether `low` is accepted."""
     evaluations: i32
+    """How often the function and its gradient were computed."""
 
 
 def line_search(

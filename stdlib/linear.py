@@ -29,11 +29,13 @@ class Eigenpair(psc.Record, dims="n"):
     """An eigenvalue, its eigenvector, and how well they fit."""
 
     value: Float
+    """The eigenvalue."""
     vector: Float["n"]
     """Of length 1."""
     residual: Float
     """The length of `a @ vector - value * vector`."""
     steps: i32
+    """How many products with the matrix the iteration took."""
 
 
 @psc.kernel

@@ -64,7 +64,7 @@ def quantile_loss(prediction: Float["*s"], target: Float["*s"], quantile: Float)
 
 @psc.kernel
 def logistic_loss(logits: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
-    """The negative log-likelihood of `labels` in [0, 1] where 1 has odds `exp(logits)`.
+    """The negative log-likelihood, in nats, of `labels` in [0, 1] where 1 has odds `exp(logits)`.
 
     `-labels * log(sigmoid(logits)) - (1 - labels) * log(sigmoid(-logits))`.
 
@@ -117,7 +117,7 @@ def multiclass_hinge(scores: Float["*batch k"], labels: Int["*batch"]) -> Float[
 
 @psc.kernel
 def cross_entropy(logits: Float["*batch k"], labels: Int["*batch"]) -> Float["*batch"]:
-    """The negative log-likelihood of classes with probabilities `softmax(logits)`.
+    """The negative log-likelihood, in nats, of classes with probabilities `softmax(logits)`.
 
     `labels` are the indices of classes along the last axis of `logits`, in 0..k-1.
 
@@ -130,7 +130,7 @@ def cross_entropy(logits: Float["*batch k"], labels: Int["*batch"]) -> Float["*b
 def cross_entropy_with_probabilities(
     logits: Float["*batch k"], probabilities: Float["*batch k"]
 ) -> Float["*batch"]:
-    """`-sum(probabilities * log(softmax(logits)))` over the last axis.
+    """`-sum(probabilities * log(softmax(logits)))` over the last axis, in nats.
 
     A class of probability 0 counts nothing, also where its logit is -inf.
 
@@ -167,7 +167,9 @@ def kl_divergence(p: Float["*batch k"], q: Float["*batch k"]) -> Float["*batch"]
 
 @psc.kernel
 def kl_divergence_of_logs(log_p: Float["*batch k"], log_q: Float["*batch k"]) -> Float["*batch"]:
-    """`kl_divergence` of probabilities that are given by their logarithms.
+    """`kl_divergence`, in nats, of probabilities that are given by their logarithms.
+
+    Terms with `log_p = -inf` are 0; where `log_q` alone is -inf the divergence is inf.
 
     Cost: 14*batch*k flops.
     """

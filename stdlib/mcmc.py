@@ -48,10 +48,13 @@ class Point(psc.Record, dims="d"):
     """A position, as a vector, with its momentum."""
 
     position: Float["d"]
+    """Where it is."""
     momentum: Float["d"]
+    """The mass of each number times its speed."""
     slope: Float["d"]
     """The gradient of the log-density here."""
     log_density: Float
+    """Of the position."""
 
 
 class _Step(psc.Record, dims="d"):

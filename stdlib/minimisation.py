@@ -26,6 +26,7 @@ class Minimum(psc.Record, Generic[T]):
     value: Float["..."]
     """Of the loss there."""
     steps: i32
+    """How many were made."""
     converged: bool_
     """Whether the tolerance was met."""
 
@@ -162,7 +163,7 @@ def nelder_mead(
     """
     flat, restored = psc.tree.ravel(start)
     count = flat.shape[0]
-    stretch, contract, shrink = 2, 0.5, 0.5
+    stretch, contract, shrink = 2.0, 0.5, 0.5
     if adaptive:
         stretch, contract, shrink = 1 + 2 / count, 0.75 - 0.5 / count, 1 - 1 / count
 

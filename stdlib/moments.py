@@ -30,6 +30,7 @@ class Moments(psc.Record, Generic[T]):
     weight: Float
     """Of all rows; how many they are if each has the weight 1."""
     mean: T
+    """The weighted mean."""
     square: T
     """The sum of the weighted squares of differences from the mean."""
 
@@ -38,7 +39,9 @@ class Comoments(psc.Record, dims="d"):
     """Of vectors."""
 
     weight: Float
+    """Of all rows."""
     mean: Float["d"]
+    """The weighted mean."""
     product: Float["d d"]
     """The sum of the weighted products of differences from the mean."""
 

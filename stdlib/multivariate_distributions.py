@@ -14,7 +14,7 @@ def multivariate_normal_log_density(
 ) -> Float["*batch"]:
     """Of the normal distribution with covariance `root @ root.T`, where `root` is lower triangular.
 
-    `np.linalg.cholesky` finds it.  O(d^2) for each vector; more than 16 bits.
+    `np.linalg.cholesky` finds it.  It wants more than 16 bits.
 
     Cost: at most batch*d*d + 3*batch*d + 6*batch + 10*d flops.
     """
@@ -30,7 +30,7 @@ def multivariate_student_t_log_density(
 ) -> Float["*batch"]:
     """Of Student's t with so many degrees of freedom and the shape `root @ root.T`.
 
-    `root` is lower triangular; more than 16 bits.
+    `root` is lower triangular.  It wants more than 16 bits (Kotz, Nadarajah 2004).
 
     Cost: at most batch*d*d + 3*batch*d + 188*batch + 10*d flops.
     """

@@ -30,6 +30,7 @@ class Minimum(psc.Record, Generic[T]):
     slope: Float
     """The length of the gradient there."""
     steps: i32
+    """How many were made."""
     products: i32
     """With the Hessian, in all steps together."""
     converged: bool_

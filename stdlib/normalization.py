@@ -19,14 +19,18 @@ class Affine(psc.Record, dims="d"):
     """What normalised features are multiplied by, and what is added then."""
 
     scale: Float["d"]
+    """What each feature is multiplied by."""
     shift: Float["d"]
+    """What is added then."""
 
 
 class Statistics(psc.Record, dims="c"):
     """Mean and variance of each channel."""
 
     mean: Float["c"]
+    """Of each channel."""
     variance: Float["c"]
+    """Of each channel; the biased one."""
 
 
 @psc.kernel
@@ -82,7 +86,7 @@ def batch_norm(
 def batch_norm_inference(
     p: Affine["c"], running: Statistics["c"], x: Float["n c *space"], epsilon: Float = 1e-5
 ) -> Float["n c *space"]:
-    """`batch_norm` by statistics from training: each example for itself.
+    """`batch_norm` by statistics from training: each example for itself (Ioffe, Szegedy 2015).
 
     Cost: 3*c*n*space + 3*c flops.
     """

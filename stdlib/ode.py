@@ -59,8 +59,7 @@ class Trajectory(psc.Record, Generic[T]):
     """What an adaptive method found."""
 
     states: T
-    """Like the start, with one for each time along the first axis; NaN from the first on that was
-    not reached."""
+    """Like the start, with a row for each time; NaN from the first one on that was not reached."""
     reached: bool_
     """Whether all times were: not if the steps did not suffice, or had to become too short."""
     steps: i32
@@ -117,7 +116,8 @@ def fixed_steps(
         return state, state
 
     _, rest = psc.scan(advance, start, (times[:-1], times[1:]))
-    return _with_first(start, rest)
+    states: T = _with_first(start, rest)
+    return states
 
 
 def euler(field: Callable[[Any, T], Any], start: T, times: Any, substeps: int = 1) -> T:

@@ -31,6 +31,7 @@ class Moments(psc.Record, Generic[T]):
     square: T
     """Of their squares."""
     steps: i32
+    """How many were made."""
 
 
 def sgd(params: T, gradient: Any, rate: Any) -> T:

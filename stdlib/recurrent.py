@@ -27,31 +27,42 @@ class RNN(psc.Record, dims="i h"):
     """A simple recurrent network, from i inputs to a state of h numbers."""
 
     inputs: Float["i h"]
+    """What inputs are multiplied by, from the right."""
     state: Float["h h"]
+    """What the last state is multiplied by, from the right."""
     bias: Float["h"]
+    """What is added to both products."""
 
 
 class LSTM(psc.Record, dims="i h"):
     """Long short-term memory: the input, forget, cell and output gates, side by side."""
 
     inputs: Float["i 4*h"]
+    """What inputs are multiplied by, from the right."""
     state: Float["h 4*h"]
+    """What the last output is multiplied by, from the right."""
     bias: Float["4*h"]
+    """What is added to both products."""
 
 
 class Memory(psc.Record, dims="*batch h"):
     """The state of an LSTM."""
 
     output: Float["*batch h"]
+    """What the cell lets out."""
     cell: Float["*batch h"]
+    """What it remembers."""
 
 
 class GRU(psc.Record, dims="i h"):
     """Gated recurrent units: the reset and update gates and the candidate, side by side."""
 
     inputs: Float["i 3*h"]
+    """What inputs are multiplied by, from the right."""
     state: Float["h 3*h"]
+    """What the last state is multiplied by, from the right."""
     bias: Float["3*h"]
+    """What is added to both products."""
     candidate_bias: Float["h"]
     """Added to what the candidate takes from the state, before the reset gate."""
 

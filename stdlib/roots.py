@@ -31,6 +31,7 @@ class Root(psc.Record, Generic[T, U]):
     converged: Bool["..."]
     """Whether the tolerance was met: for each element, or of a system, for all together."""
     steps: i32
+    """How many were made."""
 
 
 class _Brent(psc.Record):
@@ -72,8 +73,9 @@ def bisect(
 ) -> Root[T, T]:
     """Where f changes its sign between `low` and `high`, by halving; NaN where it does not.
 
-    Each step gains a binary digit.  Ends within `atol + rtol * abs(x)` of the place, or as near as
-    the dtype tells numbers apart; near 0, as near as the square of its epsilon, times the interval.
+    Each step gains a binary digit (Bolzano 1817).  Ends within `atol + rtol * abs(x)` of the place,
+    or as near as the dtype tells numbers apart; near 0, as near as the square of its epsilon, times
+    the interval.
     """
 
     def halve(at: _Bracket) -> Any:
@@ -303,7 +305,8 @@ def _brent_step(f: Callable[[Any], Any], at: _Brent, least: Any) -> _Brent:
 def _nearest_first(at: _Brent) -> _Brent:
     """With b and c exchanged where c is nearer to a root."""
     turned = at.replace(a=at.b, b=at.c, c=at.b, fa=at.fb, fb=at.fc, fc=at.fb)
-    return chosen(np.abs(at.fc) < np.abs(at.fb), turned, at)
+    nearest: _Brent = chosen(np.abs(at.fc) < np.abs(at.fb), turned, at)
+    return nearest
 
 
 def _tolerance(low: Any, high: Any, rtol: float, atol: float) -> Callable[[Any], Any]:

@@ -20,6 +20,8 @@ from pscdsl.stdlib.precision import widened
 def warmup(step: Integer, steps: Integer, rate: Float = 1.0) -> Float:
     """A line from `rate / steps` up to `rate`, which it reaches with the last of `steps` steps.
 
+    Steps count from 0, as in all of these (Goyal et al. 2017).
+
     Cost: 5 flops.
     """
     done = (_number(step, rate) + 1) / np.maximum(_number(steps, rate), 1)

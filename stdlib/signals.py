@@ -18,20 +18,25 @@ class Filtered(psc.Record, dims="n m"):
     """What a filter gives, and what it remembers: the state to go on with."""
 
     y: Float["n"]
+    """The signal that it gives."""
     state: Float["m"]
+    """What it remembers."""
 
 
 class Spectrum(psc.Record, dims="*b f"):
     """How the power of a signal is spread over frequencies."""
 
     frequencies: Float["f"]
+    """In cycles in a unit of time; from 0 up."""
     power: Float["*b f"]
     """Per unit of frequency, that of negative frequencies included: it integrates to the power."""
 
 
 @psc.kernel
 def convolve_fft(x: Float["*b n"], v: Float["m"]) -> Float["*b n+m-1"]:
-    """The convolution of two sequences by Fourier transforms, for long ones.
+    """The convolution of two sequences by Fourier transforms, for long ones: n + m - 1 numbers.
+
+    Errors are relative to the largest number of the result (Stockham 1966).
 
     Cost: at most 51*b*m + 51*b*n + b + 25*m + 25*n flops.
     """
@@ -43,6 +48,8 @@ def convolve_fft(x: Float["*b n"], v: Float["m"]) -> Float["*b n+m-1"]:
 @psc.kernel
 def fir(taps: Float["m"], x: Float["*b n"]) -> Float["*b n"]:
     """A filter of finite impulse response, at rest before the signal: y[i] = sum taps[j] x[i-j].
+
+    By `convolve_fft`; the result is as long as the signal.
 
     Cost: at most 51*b*m + 51*b*n + b + 25*m + 25*n flops.
     """
@@ -152,7 +159,9 @@ def welch(
 
 @psc.kernel
 def periodogram(x: Float["*b n"], rate: Float = 1.0) -> Spectrum["*b n//2+1"]:
-    """The spectrum of a whole signal, less its mean.
+    """The spectrum of a whole signal, less its mean (Schuster 1898).
+
+    `rate` is how many samples there are in a unit of time.
 
     Cost: at most 33*b*n + 10*b + 10*n + 8 flops.
     """
@@ -179,6 +188,8 @@ def analytic(x: Float["*b n"]) -> Complex["*b n"]:
 @psc.kernel
 def resample(x: Float["*b n"], size: psc.Static[int]) -> Float["*b _"]:
     """A periodic signal at `size` places in the same time, by its Fourier series.
+
+    Fewer places leave out the frequencies that they cannot show.
 
     Cost: at most 26*b*n + 26*b*size + 9*b + 2*n flops.
     """

@@ -35,9 +35,11 @@ class Krylov(psc.Record, dims="n k"):
     """An orthonormal basis in which a symmetric operator is nearly tridiagonal."""
 
     diagonal: Float["k"]
+    """Products of each vector of the basis with its image."""
     beside: Float["k"]
     """The numbers beside the diagonal; the last belongs to `rest`."""
     basis: Float["k n"]
+    """One vector a row, each of length 1, or 0 where the basis ended early."""
     rest: Float["n"]
     """The direction in which the operator leaves the basis, of length 1 or 0."""
 
@@ -46,6 +48,7 @@ class Eigenpairs(psc.Record, dims="n k"):
     """Approximate eigenvalues, in ascending order, and eigenvectors."""
 
     values: Float["k"]
+    """The eigenvalues."""
     vectors: Float["k n"]
     """One a row, of length 1."""
     residuals: Float["k"]

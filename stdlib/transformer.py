@@ -23,10 +23,15 @@ class Block(psc.Record, dims="d h k f"):
     """One of the layers, on d features, with h heads of k numbers and f hidden features."""
 
     attention_norm: Affine["d"]
+    """Before attention."""
     attention: Heads["d d h k"]
+    """To the sequence itself."""
     hidden_norm: Affine["d"]
+    """Before the layer for each row."""
     hidden: Dense["d f"]
+    """Its first map."""
     out: Dense["f d"]
+    """Its second one, after `gelu`."""
 
 
 def transformer_block(
