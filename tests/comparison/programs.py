@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.comparison import (
+    all_convolution,
     bayesian_regression,
     hmm_text,
     kalman_track,
@@ -20,6 +21,7 @@ PROGRAMS: tuple[Program, ...] = (
     hmm_text.PROGRAM,
     kalman_track.PROGRAM,
     newton_cg.PROGRAM,
+    all_convolution.PROGRAM,
     option_price.PROGRAM,
     mandelbrot.PROGRAM,
     selu_layer.PROGRAM,
