@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.literate import Program, differences, expectations, programs, with_snapshot
+from tests.quick_code import MODULES, generate_quickly
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
@@ -35,6 +36,15 @@ def _no_shared_cache(  # pyright: ignore[reportUnusedFunction]
 ) -> None:
     """Nothing that a test finds comes from an earlier run."""
     monkeypatch.setenv("PSCDSL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def _quick_code(  # pyright: ignore[reportUnusedFunction]
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code that is generated quickly, where a test is not about code."""
+    if request.path.stem in MODULES:
+        generate_quickly(monkeypatch)
 
 
 @pytest.fixture

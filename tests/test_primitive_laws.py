@@ -23,6 +23,7 @@ from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Primitive, Types
 from pscdsl.primitives.control.custom_derivatives import BackwardOnly
 from pscdsl.primitives.elementwise import TABLE, Elementwise
+from pscdsl.primitives.special import SPECIAL
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -32,6 +33,7 @@ from pscdsl.xla.compile import compile_module
 from pscdsl.xla.emit import lower_module, module_text
 from pscdsl.xla.portable import module_of, portable
 from tests.law_rows import NDArray, Row, finfo
+from tests.quick_code import QUICK
 
 Lower: TypeAlias = Callable[[Function, Mapping[str, int]], Any]
 """From a program and its sizes to a module."""
@@ -219,12 +221,13 @@ def _compiled(
 
 
 def _options(rows: Sequence[Row]) -> Mapping[str, Any]:
-    """LLVM optimises where numbers are computed; what moves and combines them compiles faster so.
+    """Code as users get it where numbers are computed, quick code where they are moved, combined.
 
-    The differential tests run all of these as they run elsewhere.
+    The differential tests run all of these as they run elsewhere, and `test_special` its functions.
     """
-    computes = any(isinstance(row.primitive, Elementwise) for row in rows)
-    return {} if computes else {"xla_backend_optimization_level": 0}
+    kinds = [row.primitive for row in rows]
+    computes = any(isinstance(each, Elementwise) and each not in SPECIAL for each in kinds)
+    return {} if computes else QUICK
 
 
 def _stored_shape(type_: ArrayType) -> tuple[Size, ...]:
