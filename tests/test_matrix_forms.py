@@ -63,6 +63,11 @@ def spread(x: Float["n c h w"], k: Float["c 1 3 2"]) -> Float["n c 2*h+1 2*w"]:
 
 
 @psc.kernel
+def within(x: Float["n c h+a w+b"], k: Float["o c a b"]) -> Float["n o h+1 w+1"]:
+    return psc.conv(x, k)
+
+
+@psc.kernel
 def whole(x: Float["n c h w"], k: Float["o c h 1"]) -> Float["n o 1 w"]:
     return psc.conv(x, k)
 
@@ -277,6 +282,34 @@ def test_convolutions_as_products_of_matrices(monkeypatch: pytest.MonkeyPatch, d
         (found,) = used("convolution_as_dot", monkeypatch, whole, x, k)
         exact = np.einsum("nchw,ochz->now", x.astype(np.float64), k.astype(np.float64))
         close(found, exact[:, :, None], terms * (1 if terms == 1 else size))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, bfloat16])
+def test_large_kernels_in_parts(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    for channels, outputs in ((20, 33), (40, 15)):  # the last part is smaller
+        x = normal(10, channels, 34, 33, dtype=dtype)
+        k = normal(outputs, channels, 32, 32, dtype=dtype)
+        (found,) = used("kernel_in_parts", monkeypatch, within, x, k)
+        wide, kernel = x.astype(np.float64), k.astype(np.float64)
+        wanted = np.zeros(found.shape)
+        for i, j in np.ndindex(*found.shape[2:]):
+            seen = wide[:, :, i : i + 32, j : j + 32]
+            wanted[:, :, i, j] = np.tensordot(seen, kernel, ((1, 2, 3), (1, 2, 3)))
+        close(found, wanted, 1 if dtype is bfloat16 else 64)  # far fewer than the terms
+
+
+def test_kernels_without_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    for sizes, dtype in (
+        ({"n": 8, "c": 8, "a": 32}, "f32"),  # fits the cache
+        ({"n": 1, "c": 17, "a": 32}, "f32"),  # little work
+        ({"n": 8, "c": 17, "a": 32}, "f64"),
+        ({"n": 8, "c": 900, "a": 5}, "f32"),  # sees few places
+    ):
+        numbers = {**sizes, "o": 33, "h": 2, "w": 2, "b": sizes["a"]}
+        given = within.lower(Float=dtype, **numbers).text()
+        monkeypatch.setenv(VARIABLE, "kernel_in_parts")
+        assert within.lower(Float=dtype, **numbers).text() == given
+        monkeypatch.delenv(VARIABLE)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
