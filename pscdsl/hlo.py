@@ -114,6 +114,14 @@ class Hlo(Protocol):
         """The real number that a constant is everywhere; None of what is not such a constant."""
         ...
 
+    def bounds(self, x: H) -> tuple[float, float]:
+        """Between which real numbers the elements are seen to lie, but for NaN; maybe infinite."""
+        ...
+
+    def tell_bounds(self, x: H, low: float, high: float) -> None:
+        """Let `bounds` know what nobody sees from the operations that compute a value."""
+        ...
+
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
         """`broadcast_in_dim`: axis i of x becomes axis `dims[i]`."""
         ...

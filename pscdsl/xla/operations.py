@@ -12,6 +12,7 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BOOL, KEY, DType
 from pscdsl.xla import boot, lapack
 from pscdsl.xla import context as c
+from pscdsl.xla.bounds import bounds
 
 H: TypeAlias = Any
 """A value of the module."""
@@ -50,6 +51,7 @@ class Operations:
         """Whether operations are appended to the body of a loop."""
         self._create: Any = c.mlir.Operation.create
         self._fulls: dict[tuple[Any, Any], Any] = {}
+        self._told: dict[Any, tuple[float, float]] = {}
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
         """The tensor type of an array type."""
@@ -236,6 +238,14 @@ class Operations:
             return None
         found: int | float = elements.get_splat_value().value
         return found
+
+    def bounds(self, x: H) -> tuple[float, float]:
+        """Between which real numbers the elements are seen to lie, but for NaN; maybe infinite."""
+        return bounds(x, self._told)
+
+    def tell_bounds(self, x: H, low: float, high: float) -> None:
+        """Let `bounds` know what nobody sees from the operations that compute a value."""
+        self._told[x] = (low, high)
 
     # Elementwise operations and shapes.
 

@@ -8,6 +8,7 @@ turn has an error below 2^-54, and the result is rounded once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import pi
 from typing import Any, Final, TypeAlias
 
 from pscdsl.forms import form
@@ -36,9 +37,24 @@ _SINE: Final = (
 )
 """The sine of t half turns over t, as a polynomial of t^2: fitted by interpolation at Chebyshev's
 points, for t up to 0.53; relative errors are below 6e-11."""
+_SINE_OF_RADIANS: Final = (
+    0.9999999999413413,
+    -0.16666666384724016,
+    0.008333311638528807,
+    -0.00019835422099025583,
+    2.6912728779140537e-06,
+)
+"""The same for x up to 1.02 instead of t; relative errors are below 8e-11."""
+_NEAR: Final = 1.02
+"""Up to this a sine needs fewer terms."""
 _SMALL: Final = 2.0**-12
 """Below this sine and tangent are the number itself, also if that is -0 or subnormal."""
-Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted], Number]
+_DIRECT: Final = 1.6
+"""Up to this a number is no more than half a half turn, or hardly."""
+_SIMPLE: Final = 2.0**23
+"""Up to this two words do: what is left of the second is too small."""
+Reduced: TypeAlias = tuple[Emitted, Emitted | None]
+Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted | None], Number]
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
 # Note [Windows]
@@ -49,28 +65,43 @@ Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 # words, which do up to 2^(49 + a), and an element chooses its own by its size.
 
 
-def _words(start: int) -> tuple[float, float, float]:
-    left = _ONE_OVER_PI & ((2 << (_BITS - start)) - 1)
+def _split(left: int, ends: Sequence[int]) -> list[float]:
+    """The bits of a fraction up to each of these."""
     found: list[float] = []
-    for end in (start + 26, start + 54, start + 107):
+    for end in ends:
         word = left >> (_BITS - end)
         left -= word << (_BITS - end)
         found.append(float(word) * 2.0**-end)
-    first, second, third = found
-    return first, second, third
+    return found
+
+
+def _words(start: int) -> list[float]:
+    left = _ONE_OVER_PI & ((2 << (_BITS - start)) - 1)
+    return _split(left, (start + 26, start + 54, start + 107))
 
 
 _WORDS: Final = tuple([_words(start) for start in _WINDOWS])
+_SIMPLE_WORDS: Final = _split(_ONE_OVER_PI, (29, 82))
 
 
-def _reduced(d: Doubles, x: Emitted, windows: int, ahead: float) -> tuple[Emitted, Emitted]:
-    """What is left of a number, in half turns and so many ahead, and how many are not."""
-    size = d.single.absolute(x)
-    later = [size >= 2.0 ** (23 + start) for start in _WINDOWS[1:windows]]
-    words: list[Any] = list(_WORDS[0])
-    for beyond, other in zip(later, _WORDS[1:], strict=False):
-        words = [d.double.where(beyond, b, a) for a, b in zip(words, other, strict=True)]
+def _reduced(d: Doubles, x: Emitted, most: float, ahead: float) -> Reduced:
+    """What is left of a number, in half turns and so many ahead, and how many are not.
+
+    They are None if all numbers are so small that none are.
+    """
     wide = d.wide(x)
+    if most <= _DIRECT:
+        angle = wide * (1 / pi)
+        return (ahead - d.double.absolute(angle) if ahead else angle), None
+    if most <= _SIMPLE:
+        first = wide * _SIMPLE_WORDS[0] + ahead if ahead else wide * _SIMPLE_WORDS[0]
+        turns = d.nearest(first)
+        return (first - turns) + wide * _SIMPLE_WORDS[1], turns
+    size = d.single.absolute(x)
+    words: list[Any] = list(_WORDS[0])
+    for start, other in zip(_WINDOWS[1:], _WORDS[1:], strict=True):
+        beyond = size >= 2.0 ** (23 + start)
+        words = [d.double.where(beyond, b, a) for a, b in zip(words, other, strict=True)]
     first = wide * words[0] + ahead if ahead else wide * words[0]
     turns = d.nearest(first)
     rest = (first - turns) + wide * words[1]
@@ -86,32 +117,40 @@ def _emit(name: str, finish: Finish, ahead: float) -> Emit:
             return hlo.unary(name, operands[0])
         d = Doubles(hlo, given)
         x = emitted(hlo.convert(operands[0], given.with_dtype(F32)), d.single)
-        windows = 1 if given.dtype is F16 else len(_WINDOWS)
-        result = finish(d, *_reduced(d, x, windows, ahead))
+        most = max(map(abs, hlo.bounds(operands[0])))
+        if finish is _wave and not ahead and most <= _NEAR:
+            result = d.narrow(_series(d.wide(x), _SINE_OF_RADIANS))
+        else:
+            result = finish(d, *_reduced(d, x, 65504.0 if given.dtype is F16 else most, ahead))
         if not ahead:
             result = d.single.where(d.single.absolute(x) < _SMALL, x, result)
-        return hlo.convert(result.handle, given)
+        found = hlo.convert(result.handle, given)
+        if finish is _wave:
+            hlo.tell_bounds(found, -1.0, 1.0)
+        return found
 
     return emit
 
 
-def _sine(angle: Emitted) -> Number:
-    """The sine of half turns, up to half of one."""
-    return angle * polynomial(angle * angle, _SINE)
+def _series(angle: Emitted, coefficients: Sequence[float] = _SINE) -> Number:
+    """The sine of half turns, up to half of one, or of radians by other coefficients."""
+    return angle * polynomial(angle * angle, coefficients)
 
 
-def _wave(d: Doubles, angle: Emitted, count: Emitted) -> Number:
+def _wave(d: Doubles, angle: Emitted, count: Emitted | None) -> Number:
     """The sine of an angle after so many half turns."""
+    if count is None:
+        return d.narrow(_series(angle))
     sign = d.shifted(d.low_bits(count), "shift_left", 63)
-    bits = d.same_bits(_sine(angle), d.int64)
+    bits = d.same_bits(_series(angle), d.int64)
     turned = d.hlo.binary("xor", bits.handle, sign.handle)
     return d.narrow(d.same_bits(emitted(turned, d.int64), d.double))
 
 
-def _slope(d: Doubles, angle: Emitted, count: Emitted) -> Number:
+def _slope(d: Doubles, angle: Emitted, count: Emitted | None) -> Number:
     """The tangent of an angle, whatever half turns come before it."""
     across = 0.5 - d.double.absolute(angle)
-    return d.narrow(_sine(angle)) / d.narrow(_sine(across))
+    return d.narrow(_series(angle)) / d.narrow(_series(across))
 
 
 emit_sine: Final = _emit("sine", _wave, 0.0)
