@@ -2,13 +2,14 @@
 
 Sizes that a helper names belong to that call: they are bound by its arguments.  Annotations that
 say nothing of arrays (`int`, `Callable`, a class of the user's) are left alone; but a parameter
-that is given a size is the size of this name.
+that is given a size is the size of this name.  Of a record that is generic in a variable of
+Python's, `Moments[T]`, it is checked that it is one.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,15 +17,17 @@ from pscdsl.builder import Builder
 from pscdsl.frontend.annotations import named_trees, spec_of
 from pscdsl.frontend.arguments import settle
 from pscdsl.frontend.frames import Frame, Session
+from pscdsl.frontend.pytrees import flatten
 from pscdsl.frontend.results import result_problems
 from pscdsl.frontend.source import FunctionNode
-from pscdsl.frontend.values import Poisoned, is_poisoned
+from pscdsl.frontend.values import Poisoned, RecordValue, is_poisoned
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import Dim, Size, names, substitute, variable
 from pscdsl.typing.signatures import (
     ArraySpec,
     Parameter,
+    RecordSpec,
     Signature,
     Spec,
     TreeSpec,
@@ -41,13 +44,19 @@ FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 class Contract:
     """What a helper's annotations say."""
 
-    def __init__(self, signature: Signature, result_span: Span) -> None:
+    def __init__(
+        self, signature: Signature, result_span: Span, records: Sequence[Parameter] = ()
+    ) -> None:
         self.signature = signature
+        self.records = records
+        """The parameters of which it is only said which record they are."""
         self.result_span = result_span
         """Where the result is declared."""
 
     def arguments(self, here: Builder, given: Mapping[str, Any]) -> Match | None:
         """Check the arguments; how the names of sizes are bound, if they all are."""
+        for parameter in self.records:
+            self._is_record(here, parameter, given[parameter.name])
         types: dict[str, Type] = {}
         chosen: dict[str, Any] = {}
         for parameter in self.signature.parameters:
@@ -65,6 +74,22 @@ class Contract:
             raise failure.labelled(*spans) from None
         numbers = {n: v for n, v in given.items() if _is_size(v)}
         return Match(fit.choice, {**numbers, **fit.sizes})
+
+    def _is_record(self, here: Builder, parameter: Parameter, value: Any) -> None:
+        """Refuse what is no instance of the class that is declared, nor of one derived from it."""
+        spec = parameter.spec
+        assert isinstance(spec, RecordSpec)
+        if is_poisoned(value) or (
+            isinstance(value, RecordValue)
+            and any(each.name == spec.record for each in value.cls.ancestry())
+        ):
+            return
+        _, tree = flatten(here, value, f"an argument of `{self.signature.name}`")
+        alone = Signature(self.signature.name, (parameter,), None)
+        try:
+            match(alone, {parameter.name: tree}, here.facts)
+        except Failure as failure:
+            raise failure.labelled(Label(parameter.span, "declared here")) from None
 
     def result(self, here: Builder, fit: Match, value: Any) -> None:
         """Check what is returned."""
@@ -107,30 +132,37 @@ def contract(frame: Frame, node: FunctionNode) -> Contract | None:
 def _read(frame: Frame, node: FunctionStatement) -> Contract | None:
     spec = node.args
     parameters: list[Parameter] = []
+    records: list[Parameter] = []
     for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
-        if each.annotation is not None:
-            found = _array_spec(frame, each.annotation)
-            if found is not None:
-                span = frame.source.span(each.annotation)
-                spec_ = named_trees(found, each.arg)
-                parameters.append(Parameter(each.arg, spec_, span=span))
-    result = None if node.returns is None else _array_spec(frame, node.returns)
-    if not parameters and result is None:
+        found = None if each.annotation is None else _spec(frame, each.annotation)
+        if each.annotation is None or found is None:
+            continue
+        span = frame.source.span(each.annotation)
+        if _says_of_arrays(found):
+            parameters.append(Parameter(each.arg, named_trees(found, each.arg), span=span))
+        elif isinstance(found, RecordSpec) and found.types:
+            records.append(Parameter(each.arg, found, span=span))
+    result = None if node.returns is None else _spec(frame, node.returns)
+    if result is not None and not _says_of_arrays(result):
+        result = None
+    if not parameters and not records and result is None:
         return None
     place = frame.source.span(node if node.returns is None else node.returns)
     signature = Signature(node.name, tuple(parameters), result)
     if signature.unbound():  # which tree it is, nobody says
         signature = replace(signature, result=None)
-    return Contract(signature, place)
+    return Contract(signature, place, records)
 
 
-def _array_spec(frame: Frame, annotation: ast.expr) -> Spec | None:
+def _spec(frame: Frame, annotation: ast.expr) -> Spec | None:
     quiet = Frame(Session(None), frame.source, frame.scope, frame.outer)
     try:
-        spec = spec_of(quiet, annotation)
+        return spec_of(quiet, annotation)
     except (Failure, Poisoned):
         return None
+
+
+def _says_of_arrays(spec: Spec) -> bool:
     if any(not each.bounded for each in trees_of(spec)):
-        return None  # a type variable of Python's, which says nothing of arrays
-    has_arrays = any(isinstance(part, ArraySpec | TreeSpec) for _, part in walk_paths(spec, ""))
-    return spec if has_arrays else None
+        return False  # a type variable of Python's, which says nothing of arrays
+    return any(isinstance(part, ArraySpec | TreeSpec) for _, part in walk_paths(spec, ""))
