@@ -13,8 +13,10 @@ class CheckError(Exception):
     """A kernel was found to be wrong; the text is what `pscdsl check` prints."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        from pscdsl.findings.at_calls import at_call
+
         super().__init__(diagnostics)
-        self.diagnostics = tuple(diagnostics)
+        self.diagnostics = tuple(map(at_call, diagnostics))
 
     def __str__(self) -> str:
         from pscdsl.report.text import render

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from pscdsl.findings.at_calls import at_call
 from pscdsl.findings.baseline import Baseline, Entry
 from pscdsl.findings.fingerprints import Fingerprints
 from pscdsl.findings.selection import Selection
@@ -44,6 +45,7 @@ def triage(
     fingerprints: Fingerprints,
 ) -> Triage:
     """Sort what was found in the files that were checked (real paths)."""
+    found, suppressed = map(at_call, found), map(at_call, suppressed)
     selected = [each for d in found if (each := selection.narrowed(d)) is not None]
     silenced = tuple(d for d in suppressed if selection.includes(d.code, d.span.path))
     if not baseline.entries:
