@@ -14,7 +14,10 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 
 def core(pieces: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """The definitions of these names in one text, with the imports that they use."""
+    """The definitions of these names in one text, with the imports that they use.
+
+    What they use of the rest of a module of the standard library is imported, too.
+    """
     bodies: list[str] = []
     imports: list[ast.Import | ast.ImportFrom] = []
     for path, names in pieces:
@@ -23,6 +26,9 @@ def core(pieces: Sequence[tuple[str, Sequence[str]]]) -> str:
         imports += [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
         found = {name: node for node in tree.body for name in _defined(node)}
         bodies += [_segment(text, found[name]) for name in names]
+        if path.startswith("stdlib/"):
+            rest = [ast.alias(name) for name in found if name not in names]
+            imports.append(ast.ImportFrom(f"pscdsl.stdlib.{Path(path).stem}", rest, 0))
     body = "\n\n\n".join(bodies)
     used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
     used -= {name for _, names in pieces for name in names}
@@ -56,6 +62,8 @@ def _defined(node: ast.stmt) -> Iterator[str]:
         yield node.name
     elif isinstance(node, ast.Assign):
         yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id
 
 
 def _segment(text: str, node: ast.stmt) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.comparison import (
     all_convolution,
     bayesian_regression,
+    fluid,
     hmm_text,
     kalman_track,
     logistic_regression,
@@ -23,6 +24,7 @@ PROGRAMS: tuple[Program, ...] = (
     newton_cg.PROGRAM,
     all_convolution.PROGRAM,
     option_price.PROGRAM,
+    fluid.PROGRAM,
     mandelbrot.PROGRAM,
     selu_layer.PROGRAM,
 )
