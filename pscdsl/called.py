@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
+from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError, CheckError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pscdsl import boundary
     from pscdsl.typing.assumptions import Assumptions
     from pscdsl.typing.dtypes import DType
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Specialise: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], Specialised]"
 
 
 class Passing(NamedTuple):
@@ -33,6 +37,8 @@ class Passing(NamedTuple):
     """Whether static values are declared inside of the others."""
     tree_statics: bool
     """Whether there may be some inside of arguments of any structure."""
+    donates: bool
+    """Whether results may take the memory of arguments."""
 
 
 class Called(Generic[P, R]):
@@ -121,24 +127,12 @@ class Called(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on the device; results may still be being computed when this returns."""
-        result: R
         try:
-            if kwargs:
-                result = self.dispatcher(*args, **kwargs)
-            else:
-                result = self.dispatcher.positional(*args)  # no frame of Python's below this one
-        except (CheckError, ArgumentError) as error:
+            dispatcher = self.dispatcher
+        except CheckError as error:
             raise error.with_traceback(None) from None  # our own frames say nothing to the caller
-        except (ValueError, RuntimeError) as error:
-            result = self._after(error, args, kwargs)
+        result: R = dispatcher.entry(*args, **kwargs)
         return result
-
-    def _after(self, error: ValueError | RuntimeError, args: Any, kwargs: Any) -> Any:
-        """What a call gives that failed in C++; an ArgumentError if memory was given away."""
-        self.explain(error, args, kwargs)
-        if isinstance(error, ValueError):
-            return self.dispatcher.after(error, args, kwargs)
-        raise error
 
     def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """An ArgumentError if a call failed because an argument's memory was given away."""
@@ -151,6 +145,12 @@ class Called(Generic[P, R]):
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Finds the compiled program for a call's arguments."""
+        made = self.dispatcher_for(self._specialise, donates=self._passing().donates)
+        made.enter(functools.partial(call_directly, self))
+        return made
+
+    def dispatcher_for(self, specialise: Specialise, *, donates: bool) -> Any:
+        """What calls programs with arguments as this one's are passed."""
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
 
@@ -158,13 +158,15 @@ class Called(Generic[P, R]):
         passing = self._passing()
         positional = passing.parameters[: passing.positional]
         return Dispatcher(
-            self._specialise,
+            specialise,
             [index for index, name in enumerate(positional) if name in passing.static],
             passing.static,
             name=passing.name,
             parameters=positional,
             inner_statics=self._inner_statics if passing.inner_statics else None,
             tree_statics=self._inner_statics if passing.tree_statics else None,
+            explain=self.explain,
+            donates=donates,
         )
 
     def _passing(self) -> Passing:
@@ -179,6 +181,7 @@ class Called(Generic[P, R]):
             tuple([p.name for p in parameters if isinstance(p.spec, StaticSpec)]),
             self._has_inside(StaticSpec),
             self._has_inside(TreeSpec),
+            bool(self._gives()),
         )
 
     def _has_inside(self, kind: type[StaticSpec | TreeSpec]) -> bool:

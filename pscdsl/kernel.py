@@ -9,6 +9,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from pscdsl.called import Called, Passing, admit
+from pscdsl.direct import called_through
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.executables import Executables
 
@@ -108,6 +109,7 @@ class Kernel(Called[P, R]):
         from pscdsl.typing.diagnostics import Failure
 
         made = copy(self)
+        made.__class__ = called_through(type(self))
         for each in ("dispatcher", "_start"):
             made.__dict__.pop(each, None)
         made._donate = self._donate if donate is None else donate
@@ -285,8 +287,13 @@ class Kernel(Called[P, R]):
 
     def _gives(self) -> Sequence[str]:
         from pscdsl.donation import donated
+        from pscdsl.typing.diagnostics import Failure
 
-        return donated(self.signature, self.definition.donate)
+        definition = self.definition
+        try:
+            return donated(definition.signature, definition.donate)
+        except Failure as failure:
+            raise CheckError(failure.at(definition.head).diagnostics) from None
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
         """Find or make the program for arguments of a kind."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pscdsl import boundary
+from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError
 from pscdsl.executables import emitted
 from pscdsl.ir import Function
@@ -14,6 +16,7 @@ from pscdsl.typing.signatures import Choice
 
 if TYPE_CHECKING:
     from pscdsl.kernel import Kernel
+    from pscdsl.xla.dispatch import Specialised
     from pscdsl.xla.executable import Executable
 
 
@@ -47,22 +50,36 @@ class Compiled:
     executable: Executable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on the device."""
-        kernel = self.lowered.kernel
-        leaves, types = kernel.arguments(args, kwargs)
+        """Run on the device; results may still be being computed when this returns."""
+        return self.dispatcher.entry(*args, **kwargs)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """Calls this program, and no other."""
+        kernel, donates = self.lowered.kernel, bool(self.lowered.donate)
+        made = kernel.dispatcher_for(self._specialise, donates=donates)
+        made.enter(functools.partial(call_directly, self))
+        return made
+
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
+        """This program, if it is one for such arguments."""
+        from pscdsl.xla.dispatch import Specialised
+        from pscdsl.xla.trees import register_class
+
+        kernel, tree = self.lowered.kernel, self.lowered.program.result
+        assert tree is not None
+        _, types = kernel.arguments(args, kwargs)
         fit, sizes = kernel.matched(types)
         if fit.choice != self.lowered.choice or sizes != self.lowered.sizes:
             raise ArgumentError(
                 f"{kernel.name} was compiled for {dict(self.lowered.sizes)}, called with {sizes}"
             )
-        tree = self.lowered.program.result
-        assert tree is not None
-        try:
-            arrays = self.executable.run(leaves)
-        except (ValueError, RuntimeError) as error:
-            kernel.explain(error, args, kwargs)
-            raise
-        return boundary.result(tree, iter(arrays))
+        boundary.register_result(tree, register_class)
+        return Specialised(
+            self.executable,
+            lambda args, kwargs: kernel.arguments(args, kwargs)[0],
+            lambda arrays: boundary.result(tree, iter(arrays)),
+        )
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         """Run on the arrays alone, in the order of the program's parameters."""

@@ -32,6 +32,9 @@ _TO_NUMPY: dict[DType, np.dtype[Any]] = {ours: np.dtype(theirs) for ours, theirs
 _TO_NUMPY[dtypes.KEY] = np.dtype(np.uint32)  # with a trailing axis of 2
 _FROM_NUMPY: dict[np.dtype[Any], DType] = {np.dtype(theirs): ours for ours, theirs in _PAIRS}
 
+NUMPY = frozenset(_FROM_NUMPY)
+"""The NumPy dtypes that have a counterpart, in the machine's byte order."""
+
 
 def to_numpy(dtype: DType) -> np.dtype[Any]:
     """The NumPy dtype that stores this one."""

@@ -99,7 +99,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_fast_path_works_here(way: str) -> None:
     assert fast_path.fast_path_works()
-    assert (Doubler().dispatch._kept is not None) == (way == "c++")
+    assert bool(Doubler().dispatch._kept) == (way == "c++")
 
 
 def test_one_program_for_arguments_of_a_kind() -> None:
@@ -368,7 +368,7 @@ def test_stale_entries_fall_back(monkeypatch: pytest.MonkeyPatch) -> None:
     stale = fast_path._transfer
     with pytest.raises(fast_path.Stale):
         stale(np.ones(3), None, target)
-    monkeypatch.setattr(f.dispatch, "positional", lambda *args: stale(args[0], None, target))
+    monkeypatch.setattr(f.dispatch, "_owned", lambda *args: stale(args[0], None, target))
     assert f(np.ones(3))[0].dtype == np.float64
 
 

@@ -15,15 +15,27 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.numpy_dtypes import is_masked
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.client import view
+from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
+from pscdsl.xla.owned import copies_in, is_placed, owned
 
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
+Answer: TypeAlias = tuple[Any, FastPath | None, bool]
+
+# Note [Entries]
+# Calls are made in one of two ways.  As long as all arguments are device arrays given by position,
+# the entry is jaxlib's function itself, and no Python runs.  The first call with anything else
+# goes on, as all later ones do, through `_assisted`: keywords are put in their places, NumPy arrays
+# are replaced by copies, and what C++ cannot do is done in Python.  Static and donated arguments
+# are assisted from the start: C++ raises errors for these that need an explanation.  The two have
+# functions of their own in C++, since a program found by copies may take their memory as it is.
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,8 @@ class Dispatcher:
     kernel sees them as they were given.  `inner_statics` gives the static values inside of the
     arguments, if there can be any; C++ does not know of these, so such calls go through Python.
     `tree_statics` gives them where any tree is taken and few have any: only those with some do.
+    `explain` may raise a better error for one that a call failed with.  `donates` says whether
+    results may take the memory of arguments.
     """
 
     def __init__(
@@ -64,6 +78,8 @@ class Dispatcher:
         parameters: Sequence[str] = (),
         inner_statics: Callable[[Args, Kwargs], Hashable] | None = None,
         tree_statics: Callable[[Args, Kwargs], Hashable] | None = None,
+        explain: Callable[[Exception, Args, Kwargs], None] | None = None,
+        donates: bool = False,
     ) -> None:
         self._specialise = specialise
         self._static_argnums = frozenset(static_argnums)
@@ -71,32 +87,60 @@ class Dispatcher:
         self._parameters = tuple(parameters)
         self._inner_statics = inner_statics
         self._tree_statics = tree_statics
+        self._explain = explain
+        self._donates = donates
         self._programs: dict[Hashable, Specialised] = {}
         self._locks: dict[Hashable, RLock] = {}
-        self._kept: Any = None
-        self.positional: Any = self._in_python
-        """What a call without keywords comes to, but for the answer to a ValueError: `after`."""
+        self._kept: list[Any] = []
+        self._owned: Any = self._in_python
+        self._entered: list[Callable[[Any], None]] = []
+        self.entry: Any = self._assisted
+        """What a call comes to, as things are: see Note [Entries]."""
         if inner_statics is None and fast_path_works():
-            self.positional, self._kept = in_cpp(
-                name, self._miss, self._static_argnums, self._static_argnames
-            )
+            statics = self._static_argnums, self._static_argnames
+            self._owned, kept = in_cpp(name, self._miss, *statics)
+            self._kept.append(kept)
+            if not self._static_argnums and not self._static_argnames and not donates:
+                self.entry, kept = in_cpp(name, self._miss_directly)
+                self._kept.append(kept)
+
+    def enter(self, entered: Callable[[Any], None]) -> None:
+        """Tell of the entry, now and whenever it becomes another one."""
+        self._entered.append(entered)
+        entered(self.entry)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program for these arguments; results may still be being computed."""
-        if kwargs and self._parameters:
-            args, kwargs = self._positional(args, kwargs)
+        return self.entry(*args, **kwargs)
+
+    def _assisted(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self.positional(*args, **kwargs)
-        except ValueError as error:  # Stale is one
-            return self.after(error, args, kwargs)
+            if kwargs and self._parameters:
+                args, kwargs = self._positional(args, kwargs)
+            owned_args = [
+                x if type(x) is ArrayImpl and x._committed else owned(x)  # `is_placed`, inlined
+                for x in args
+            ]
+            result = self._owned(*owned_args, **kwargs)
+        except (CheckError, ArgumentError) as error:
+            raise error.with_traceback(None) from None  # our own frames say nothing to the caller
+        except (ValueError, RuntimeError) as error:  # Stale is one
+            result = self._after(error, args, kwargs)
+        if self._donates:
+            forget_donated(args, kwargs)
+        return result
 
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         return self.find(args, kwargs).call(args, kwargs)
 
-    def after(self, error: ValueError, args: Args, kwargs: Kwargs) -> Any:
+    def _after(self, error: ValueError | RuntimeError, args: Args, kwargs: Kwargs) -> Any:
         """What a call gives that failed in C++; raises the error if it was not for that."""
+        if self._explain is not None:
+            self._explain(error, args, kwargs)
         # C++ has no way for a static value without hash, but `_key` knows one.
-        if isinstance(error, Stale) or self._key(args, kwargs) is None:
+        if isinstance(error, Stale) or (
+            isinstance(error, ValueError) and self._key(args, kwargs) is None
+        ):
             return self._in_python(*args, **kwargs)
         raise error
 
@@ -119,8 +163,9 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
-        if self._kept is not None:
-            self.positional._clear_cache()
+        for function in (self._owned, self.entry):
+            if hasattr(function, "_clear_cache"):
+                function._clear_cache()
 
     @property
     def programs(self) -> tuple[Specialised, ...]:
@@ -158,11 +203,26 @@ class Dispatcher:
         except TypeError:  # a static value that is not hashable; `specialise` will say so
             return None
 
-    def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:
+    def _miss_directly(self, *args: Any, **kwargs: Any) -> Answer:
+        """Answer C++, which was called without help, and has no program for this call."""
+        leaves, _ = trees.flatten(args)
+        if kwargs or not all(map(_needs_no_help, leaves)):
+            self.entry = self._assisted
+            for entered in self._entered:
+                entered(self.entry)
+            return self._assisted(*args, **kwargs), None, True
+        try:
+            return self._miss(*args)
+        except (CheckError, ArgumentError) as error:
+            raise error.with_traceback(None) from None
+        except (ValueError, RuntimeError) as error:
+            return self._after(error, args, kwargs), None, True
+
+    def _miss(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which has no program for this call: the result, and how to do without us."""
         known = _without_foreign(args, kwargs)
         if known is not None:
-            return self.positional(*known[0], **known[1]), None, True
+            return self._assisted(*known[0], **known[1]), None, True
         program = self.find(args, kwargs)
         used = program.flatten(args, kwargs)
         leaves, _ = trees.flatten(self._dynamic(args, kwargs))
@@ -174,8 +234,11 @@ class Dispatcher:
         if len({id(x) for x in leaves}) < len(leaves) and (kwargs or len(used) < len(leaves)):
             return result, None, True  # which leaf is which cannot be told: ask again next time
         kept, fast = _subsequence(used, leaves), None
-        if kept is not None and all(is_here(x) for x in used if type(x) is ArrayImpl):
-            fast = fast_path(program.executable, used, kept, outputs, result)
+        if kept is not None and all(
+            is_placed(x) and is_here(x) for x in used if type(x) is ArrayImpl
+        ):
+            copies = () if self._donates else copies_in(args)
+            fast = fast_path(program.executable, used, kept, outputs, result, copies)
         return result, fast, False
 
 
@@ -190,6 +253,13 @@ def _without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
         return None  # the boundary will say what is wrong
     args, kwargs = structure.unflatten(known)
     return tuple(args), kwargs
+
+
+def _needs_no_help(leaf: Any) -> bool:
+    """Whether a leaf is committed to a device; or it is for `specialise` to say what it is."""
+    if type(leaf) is ArrayImpl:
+        return is_placed(leaf)
+    return _kind(leaf) is None and not hasattr(leaf, "__dlpack__")
 
 
 def _is_foreign(leaf: Any) -> bool:

@@ -36,6 +36,16 @@ def explanation(
     return None
 
 
+def forget_donated(args: Any, kwargs: Any) -> None:
+    """Have jaxlib know of arrays whose memory a call took, so that later calls ask us about them.
+
+    Otherwise such a call would fail in C++, where nobody explains it.
+    """
+    for leaf in trees.flatten((args, kwargs))[0]:
+        if type(leaf) is ArrayImpl and leaf.is_deleted():
+            leaf.delete()
+
+
 def _twice(leaf: Any, value: Any) -> bool:
     """Whether a tree holds an array more than once."""
     return sum(each is leaf for each in trees.flatten(value)[0]) > 1

@@ -5,7 +5,7 @@ It finds the program, hands over device arrays, and makes results, without enter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ class Stale(ValueError):
 # Note [Host values]
 # For a value that is no device array, C++ asks Python for the transfer if the program names a
 # layout for it.  We name one for just those: no real layout, but what the transfer needs to know.
+# Copies that nobody else holds need none: C++ transfers these itself, or takes their memory.
 # Two things can go wrong, both end in Stale and then in Python: C++ may take one dtype for another
 # (a jax in the process has 64-bit types off: f64 reads as f32), and arrays that a jax made without
 # committing them to a device look like host values, and then are asked for their layout.
@@ -57,9 +58,17 @@ class HostValue:
 
 
 def fast_path(
-    executable: Executable, used: Sequence[Any], kept: list[bool], outputs: list[Any], result: Any
+    executable: Executable,
+    used: Sequence[Any],
+    kept: list[bool],
+    outputs: list[Any],
+    result: Any,
+    copies: Collection[int] = (),
 ) -> FastPath | None:
-    """How C++ does without us, if the result is nothing but arrays in containers."""
+    """How C++ does without us, if the result is nothing but arrays in containers.
+
+    `copies` are the ids of NumPy arrays, among those used, that are nobody else's.
+    """
     found, structure = trees.flatten(result)
     if len(found) != len(outputs) or any(a is not b for a, b in zip(found, outputs, strict=True)):
         return None  # the result has static parts
@@ -73,7 +82,9 @@ def fast_path(
         [True] * len(outputs),
         kept,
         [
-            None if type(leaf) is ArrayImpl else HostValue(aval)
+            None
+            if type(leaf) is ArrayImpl or (id(leaf) in copies and leaf.dtype == aval.dtype)
+            else HostValue(aval)
             for leaf, aval in zip(used, executable.inputs, strict=True)
         ],
         [],

@@ -1,0 +1,159 @@
+"""Calls that run in C++ alone, and those that need Python: the same results, the same errors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import f32, f64
+from pscdsl.xla.arrays import to_numpy
+from pscdsl.xla.client import put
+from pscdsl.xla.fast_path import fast_path_works
+
+
+class Pair(psc.Record):
+    """Two arrays."""
+
+    x: f32["n"]
+    y: f32["n"]
+
+
+def made() -> Any:
+    """A kernel that was never called."""
+
+    @psc.kernel
+    def total(x: f32["n"], p: Pair, t: tuple[f32["n"], f64["n"]]) -> tuple[f32["n"], f64["n"]]:
+        return x + p.x + p.y + t[0], t[1] * 2
+
+    return total
+
+
+def frames(call: Callable[[], Any]) -> list[str]:
+    """The functions of Python's that a call runs."""
+    found: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            found.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def arguments(wrap: Callable[[Any], Any], value: float = 1) -> tuple[Any, ...]:
+    """What `total` takes, of whatever arrays."""
+    a, b, c, d = (wrap(np.full(8, value * n, np.float32)) for n in (1, 2, 3, 4))
+    return a, Pair(b, c), (d, wrap(np.full(8, value, np.float64)))
+
+
+@psc.kernel
+def plain(x: f32["n"], y: f32["n"]) -> f32["n"]:
+    return x - y
+
+
+@pytest.mark.skipif(not fast_path_works(), reason="this jaxlib is called from Python")
+def test_device_arrays_run_no_python() -> None:
+    x = put(np.ones(8, np.float32))
+    y = put(np.zeros(8, np.float32))
+    plain(x, x)
+    plain(x, y)
+    assert not frames(lambda: plain(x, y))[1:]  # the first is the lambda
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_all_kinds_of_calls_follow_each_other(first: int) -> None:
+    total = made()
+    calls: list[Callable[[float], Any]] = [
+        lambda v: total(*arguments(put, v)),
+        lambda v: total(*arguments(np.asarray, v)),
+        lambda v: total(**dict(zip(("t", "x", "p"), _turned(arguments(put, v)), strict=True))),
+        lambda v: total(arguments(put, v)[0], *arguments(np.asarray, v)[1:]),
+    ]
+    calls = calls[first:] + calls[:first]
+    for value in range(1, 5):
+        for call in calls:
+            single, double = call(value)
+            assert to_numpy(single).tolist() == [10 * value] * 8
+            assert to_numpy(double).tolist() == [2 * value] * 8
+
+
+def _turned(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return args[2], args[0], args[1]
+
+
+@pytest.mark.parametrize("size", [1, 8, 4096, 1 << 18])
+def test_no_memory_of_numpys_is_shared_wherever_it_lies(size: int) -> None:
+    @psc.kernel
+    def same(x: f32["n"], t: tuple[f32["n"], f32["n"]]) -> tuple[f32["n"], f32["n"], f32["n"]]:
+        return x, t[0], t[1]
+
+    space = np.empty(3 * size + 64, np.float32)
+    for turn in range(8):
+        start = -(space.ctypes.data // 4) % 16 + turn % 2  # aligned for XLA, and not
+        parts = [space[start + n * size : start + (n + 1) * size] for n in range(3)]
+        space[:] = turn
+        results = same(parts[0], (parts[1], parts[2]))
+        space[:] = -1
+        assert all((to_numpy(each) == turn).all() for each in results)
+
+
+def test_arrays_that_are_not_as_they_are_wanted() -> None:
+    want = np.arange(8, dtype=np.float32)
+    for turn in range(3):
+        swapped, strided = want.astype(">f4"), np.repeat(want, 2)[::2]
+        assert to_numpy(plain(swapped, strided)).tolist() == [0] * 8, turn
+        with pytest.raises(psc.ArgumentError, match="`y` of `plain`"):
+            plain(want, np.array(["text"] * 8))
+        with pytest.raises(psc.ArgumentError, match="`x`"):
+            plain(want.astype(np.float64), want)
+        with pytest.raises(psc.ArgumentError, match="`x`"):
+            plain(np.array([None] * 8), want)
+
+
+def test_what_was_donated_is_told_by_whichever_kernel_gets_it() -> None:
+    @psc.kernel(donate="x")
+    def scaled(x: f32["n"], by: f32["n"]) -> f32["n"]:
+        return x * by
+
+    by = put(np.ones(8, np.float32))
+    plain(by, by)
+    plain(by, put(np.zeros(8, np.float32)))
+    for _ in range(3):
+        x = put(np.ones(8, np.float32))
+        scaled(x, by)
+        with pytest.raises(psc.ArgumentError, match="`y` of `plain` was donated"):
+            plain(by, x)
+
+
+def test_compiled_kernels_take_their_sizes_alone() -> None:
+    compiled = plain.compile(n=8)
+    x, y = (put(np.full(8, value, np.float32)) for value in (3, 2))
+    for _ in range(3):
+        assert to_numpy(compiled(x, y)).tolist() == [1] * 8
+        assert to_numpy(compiled(y=np.ones(8, np.float32), x=x)).tolist() == [2] * 8
+        with pytest.raises(psc.ArgumentError, match="compiled for"):
+            compiled(np.ones(4, np.float32), np.ones(4, np.float32))
+    if fast_path_works():
+        fresh = plain.compile(n=8)
+        fresh(x, y)
+        assert not frames(lambda: fresh(x, y))[1:]
+
+
+def test_a_kernel_with_other_options_is_called_for_itself() -> None:
+    x = put(np.ones(8, np.float32))
+    plain(x, x)
+    other = plain.with_options(donate="x")
+    given = put(np.full(8, 5, np.float32))
+    assert to_numpy(other(given, x)).tolist() == [4] * 8
+    assert given.is_deleted()
+    assert to_numpy(plain(x, x)).tolist() == [0] * 8
