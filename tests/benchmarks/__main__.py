@@ -151,18 +151,25 @@ def main(arguments: Sequence[str]) -> None:
             rows += made
             print(report.summary(made), flush=True)
     running: list[Row] = []
+    failed: list[str] = []
     for subject, works in SUBJECTS.items():
         for work in works:
             if wanted & {subject, work.name}:
                 print(work.name, end=" ", file=sys.stderr, flush=True)
-                running += in_processes(subject, work, options.processes)
+                try:
+                    running += in_processes(subject, work, options.processes)
+                except subprocess.CalledProcessError:  # it has said why; the others go on
+                    failed.append(work.name)
     print(file=sys.stderr)
-    print(report.summary(running))
+    if running:
+        print(report.summary(running))
     rows += running
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     if options.plot:
         plot(rows, options.plot)
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from pscdsl import Record
@@ -116,7 +117,14 @@ def check_equal(work: Workload, ours: Any, theirs: Any) -> None:
         raise ValueError(f"{work.name}: {len(mine)} results, the others have {len(other)}")
     for x, y in zip(map(np.asarray, mine), map(np.asarray, other), strict=True):
         most = float(np.max(np.abs(y), initial=1e-30))
-        np.testing.assert_allclose(x, y, rtol=0, atol=work.tolerance * most, err_msg=work.name)
+        # Others may not know our dtype: NumPy has no bf16 of its own, and computes in f32.
+        tolerance = max(work.tolerance, 2 * resolution(x.dtype) if x.dtype != y.dtype else 0)
+        np.testing.assert_allclose(x, y, rtol=0, atol=tolerance * most, err_msg=work.name)
+
+
+def resolution(dtype: np.dtype[Any]) -> float:
+    """The distance from 1 to the next number; 0 where all numbers are exact."""
+    return float(ml_dtypes.finfo(dtype).eps) if dtype.kind in "fcV" else 0.0
 
 
 def _beside(ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ratio:
