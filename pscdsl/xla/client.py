@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -40,10 +40,6 @@ def sharding() -> Any:
     return boot.jax.SingleDeviceSharding(device())
 
 
-_SEMANTICS = boot.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
-"""The contents are copied before the call returns: nobody's memory is ever shared."""
-
-
 def put(value: Any, aval: boot.Aval | None = None) -> Any:
     """A device array with the contents of a NumPy array or scalar, always a copy.
 
@@ -61,19 +57,33 @@ def put(value: Any, aval: boot.Aval | None = None) -> Any:
     return copied(array, aval)
 
 
+class Placing(NamedTuple):
+    """What places an array on the device, and where that is."""
+
+    put: Any
+    here: Any
+    devices: list[Any]
+
+
 @boot.once
-def _placing() -> tuple[Any, Any, list[Any]]:
-    return boot.jax.batched_device_put, sharding(), [device()]
+def placing() -> Placing:
+    """How arrays are placed in this process."""
+    return Placing(boot.jax.batched_device_put, sharding(), [device()])
+
+
+COPYING: Final = (True, False, boot.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
+"""The contents are copied before the call returns: nobody's memory is ever shared."""
+SHARING: Final = (True, False, boot.HostBufferSemantics.ZERO_COPY)
 
 
 def copied(array: Any, aval: boot.Aval) -> Any:
     """`put` for an array that is known to have the wanted dtype and shape."""
-    return _placed(array, aval, _SEMANTICS)
+    return _placed(array, aval, COPYING)
 
 
-def _placed(array: Any, aval: boot.Aval, semantics: Any) -> Any:
-    place, here, where = _placing()
-    return place(aval, here, [array], where, True, False, semantics, enable_x64=True)
+def _placed(array: Any, aval: boot.Aval, how: tuple[Any, ...]) -> Any:
+    at = placing()
+    return at.put(aval, at.here, [array], at.devices, *how, enable_x64=True)
 
 
 def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
@@ -88,7 +98,7 @@ def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
     if not shares and copy is False:
         how = "aligned to 64 bytes" if array.flags.c_contiguous else "contiguous in C order"
         raise BufferError(f"the memory cannot be shared: it is not {how}; copy=None copies it")
-    return _placed(array, aval, boot.HostBufferSemantics.ZERO_COPY if shares else _SEMANTICS)
+    return _placed(array, aval, SHARING if shares else COPYING)
 
 
 ALIGNMENT = 64

@@ -13,8 +13,8 @@ from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.boot import ArrayImpl, Aval
 from pscdsl.xla.client import copied, put
 
-LARGE: Final = 1 << 14
-"""Bytes from which an array is copied to the device at once, as C++ may copy it once more."""
+LARGE: Final = 1 << 18
+"""Bytes from which an array is copied to the device at once: C++ may copy it once more."""
 
 
 def owned(value: Any) -> Any:
