@@ -124,7 +124,8 @@ def check_equal(work: Workload, ours: Any, theirs: Any) -> None:
 
 def resolution(dtype: np.dtype[Any]) -> float:
     """The distance from 1 to the next number; 0 where all numbers are exact."""
-    return float(ml_dtypes.finfo(dtype).eps) if dtype.kind in "fcV" else 0.0
+    find: Any = ml_dtypes.finfo
+    return float(find(dtype).eps) if dtype.kind in "fcV" else 0.0
 
 
 def _beside(ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ratio:
