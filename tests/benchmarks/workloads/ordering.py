@@ -31,7 +31,7 @@ def sort_integers(x: i32["n"]) -> i32["n"]:
 @psc.kernel
 def argsort(x: f32["*b n"]) -> i32["*b n"]:
     """The places of the elements of each row in order."""
-    return np.argsort(x, axis=-1)
+    return np.argsort(x, axis=-1, kind="stable")
 
 
 @psc.kernel
