@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def alternating(subject: str, work: Workload, processes: int) -> Row:
         for turn in range(processes):
             order = (ours, theirs) if turn % 2 == 0 else (theirs, ours)
             for side in order:
-                side.append(_apart(work.name, "ours" if side is ours else "theirs", folder))
+                side.append(_apart(work, "ours" if side is ours else "theirs", folder))
         found = [_results(Path(folder, f"{which}.npz")) for which in ("ours", "theirs")]
         check_equal(work, *found)
     ratios = sorted(a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True))
@@ -68,9 +69,12 @@ def _results(path: Path) -> tuple[Any, ...]:
         return tuple([kept[name] for name in kept.files])
 
 
-def _apart(name: str, which: str, folder: str) -> Side:
-    command = [sys.executable, "-m", "tests.benchmarks.alone", name, which, folder]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+def _apart(work: Workload, which: str, folder: str) -> Side:
+    command = [sys.executable, "-m", "tests.benchmarks.alone", work.name, which, folder]
+    settings = dict(work.settings) if which == "ours" else {}
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | settings
+    )
     return Side(**json.loads(done.stdout.splitlines()[-1]))
 
 

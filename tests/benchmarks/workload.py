@@ -50,6 +50,8 @@ class Workload:
     """Whether jax has to be told that there are 64-bit types."""
     alone: bool = False
     """Whether each side is measured in a process of its own (`tests.benchmarks.alone`)."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Variables of the environment of our process, where each side has one."""
     tolerance: float = 1e-4
     """How far results may be apart, as a part of the greatest."""
 

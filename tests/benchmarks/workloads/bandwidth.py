@@ -10,6 +10,7 @@ from typing import Any
 
 import pscdsl as psc
 from pscdsl import f32
+from pscdsl.xla.memory import VARIABLE
 from tests.benchmarks.workload import Workload, normal
 
 
@@ -55,15 +56,21 @@ SIZES = {
     "1k": (1 << 10, 1.05),
     "64k": (1 << 16, 1.05),
     "1M": (1 << 20, 1.05),
-    "8M": (1 << 23, 0.3),
-    "32M": (1 << 25, 0.3),
+    "8M": (8_000_000, 0.3),
+    "32M": (32_000_000, 1.05),
 }
+"""How many numbers, and the goal: beyond 32 MiB, glibc keeps no block unless it is told to."""
+
+HEAP = ((VARIABLE, "heap"),)
 
 WORKLOADS = (
     *[
         Workload(f"update {name}", update, _row, size, _update, goal=goal, alone=True)
         for name, (size, goal) in SIZES.items()
     ],
+    Workload(
+        "update 32M, heap", update, _row, 32_000_000, _update, goal=0.4, alone=True, settings=HEAP
+    ),
     Workload("moments 1M", moments, _rows, 1 << 20, _moments, goal=1.0, alone=True),
     Workload("moments 7M", moments, _rows, 7_000_000, _moments, goal=0.6, alone=True),
 )
