@@ -12,7 +12,7 @@ _BASE = "__called_through__"
 
 def call_directly(thing: Any, function: Any) -> None:
     """Have calls of the object be calls of the function, from now on."""
-    base = called_through(type(thing))
+    base = called_through(thing.__class__)
     names: dict[str, object] = {
         "__call__": staticmethod(function),
         "__doc__": base.__doc__,

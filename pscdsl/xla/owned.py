@@ -22,7 +22,7 @@ def owned(value: Any) -> Any:
 
     Arrays elsewhere in it stay as they are: C++ asks for their transfer.
     """
-    kind = type(value)
+    kind: type[Any] = value.__class__
     if kind is np.ndarray:
         dtype = value.dtype
         if dtype not in NUMPY:
@@ -50,8 +50,9 @@ def copies_in(args: tuple[Any, ...]) -> frozenset[int]:
 
 
 def _arrays(value: Any) -> Iterator[Any]:
-    if type(value) is np.ndarray:
+    kind: type[Any] = value.__class__
+    if kind is np.ndarray:
         yield value
-    elif type(value) is tuple:
+    elif kind is tuple:
         for each in value:
             yield from _arrays(each)
