@@ -166,6 +166,7 @@ class Called(Generic[P, R]):
             inner_statics=self._inner_statics if passing.inner_statics else None,
             tree_statics=self._inner_statics if passing.tree_statics else None,
             explain=self.explain,
+            told=(CheckError, ArgumentError),
             donates=donates,
         )
 

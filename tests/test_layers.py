@@ -92,7 +92,8 @@ ALLOWED: dict[str, set[str]] = {
     "discover": MIDDLE,
     "interchange": TYPED_PROGRAM | {"xla"},
     "boundary": TYPED_PROGRAM | {"containers", "interchange"},
-    "called": MIDDLE | {"boundary", "errors"},
+    "direct": set(),
+    "called": MIDDLE | {"boundary", "direct", "errors"},
     "checking": MIDDLE | {"pscdsl"},
     "custom": MIDDLE | {"custom_rules"},
     "executables": MIDDLE | {"custom", "errors", "recompilation"},
@@ -109,7 +110,7 @@ ALLOWED: dict[str, set[str]] = {
     "array_programs": MIDDLE | {"derived_programs"},
     "to_jax": MIDDLE | {"array_programs", "boundary", "derived_programs", "errors"},
     "choices": MIDDLE,
-    "lowered": MIDDLE | {"boundary", "errors", "executables"},
+    "lowered": MIDDLE | {"boundary", "direct", "errors", "executables"},
     "stand_ins": TYPED_PROGRAM,
     "records": set(),
     "record_layouts": FOUNDATION | {"records"},
@@ -121,8 +122,8 @@ ALLOWED: dict[str, set[str]] = {
     | {"artefacts", "boundary", "called", "errors", "exporting", "loaded_to_jax", "record_layouts"},
     "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
     "kernel": MIDDLE
-    | {"boundary", "called", "choices", "errors", "executables", "exporting", "lowered"}
-    | {"origins", "starts", "to_jax"},
+    | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
+    | {"lowered", "origins", "starts", "to_jax"},
     "tree": MIDDLE | {"boundary", "errors", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.numpy_dtypes import is_masked
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
@@ -64,8 +63,9 @@ class Dispatcher:
     kernel sees them as they were given.  `inner_statics` gives the static values inside of the
     arguments, if there can be any; C++ does not know of these, so such calls go through Python.
     `tree_statics` gives them where any tree is taken and few have any: only those with some do.
-    `explain` may raise a better error for one that a call failed with.  `donates` says whether
-    results may take the memory of arguments.
+    `explain` may raise a better error for one that a call failed with; errors `told` to the caller
+    are those that need none, nor our frames.  `donates` says whether results may take the memory of
+    arguments.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class Dispatcher:
         inner_statics: Callable[[Args, Kwargs], Hashable] | None = None,
         tree_statics: Callable[[Args, Kwargs], Hashable] | None = None,
         explain: Callable[[Exception, Args, Kwargs], None] | None = None,
+        told: tuple[type[Exception], ...] = (),
         donates: bool = False,
     ) -> None:
         self._specialise = specialise
@@ -88,6 +89,7 @@ class Dispatcher:
         self._inner_statics = inner_statics
         self._tree_statics = tree_statics
         self._explain = explain
+        self._told = told
         self._donates = donates
         self._programs: dict[Hashable, Specialised] = {}
         self._locks: dict[Hashable, RLock] = {}
@@ -122,8 +124,8 @@ class Dispatcher:
                 for x in args
             ]
             result = self._owned(*owned_args, **kwargs)
-        except (CheckError, ArgumentError) as error:
-            raise error.with_traceback(None) from None  # our own frames say nothing to the caller
+        except self._told as error:
+            raise error.with_traceback(None) from None
         except (ValueError, RuntimeError) as error:  # Stale is one
             result = self._after(error, args, kwargs)
         if self._donates:
@@ -213,7 +215,7 @@ class Dispatcher:
             return self._assisted(*args, **kwargs), None, True
         try:
             return self._miss(*args)
-        except (CheckError, ArgumentError) as error:
+        except self._told as error:
             raise error.with_traceback(None) from None
         except (ValueError, RuntimeError) as error:
             return self._after(error, args, kwargs), None, True
