@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,17 +51,21 @@ class Built:
     operands: tuple[Any, ...]
     tree: Any
 
-    def evaluated(self) -> Any:
-        """The results as the interpreter computes them."""
-        return self._filled(evaluate(self.function, self.sizes, self.operands))
+    def evaluated(self, *operands: Any) -> Any:
+        """The results as the interpreter computes them, of other operands if these are given."""
+        return self._filled(evaluate(self.function, self.sizes, operands or self.operands))
 
-    def compiled(self) -> Any:
-        """The results as XLA computes them."""
+    def compiled(self, *operands: Any) -> Any:
+        """The results as XLA computes them, of other operands if these are given."""
+        return self._filled(self._executable.run(operands or self.operands))
+
+    @cached_property
+    def _executable(self) -> Any:
+        """Compiled once, for all operands."""
         from pscdsl.xla.compile import compile_module
         from pscdsl.xla.emit import lower_module
 
-        executable = compile_module(lower_module(self.function, self.sizes))
-        return self._filled(executable.run(self.operands))
+        return compile_module(lower_module(self.function, self.sizes))
 
     def _filled(self, results: Any) -> Any:
         remaining: Iterator[tuple[Any, ArrayType]] = iter(

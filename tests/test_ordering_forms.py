@@ -217,9 +217,9 @@ def test_the_largest_few_of_many(code: str) -> None:
             given.append(
                 np.full_like(x, -(1 << (8 * kind.itemsize - 1)) if kind.kind == "i" else 0)
             )
+        built = build(both(k), (x,), {})
         for each in given:
-            built = build(both(k), (each,), {})
-            for found, wanted in zip(built.compiled(), built.evaluated(), strict=True):
+            for found, wanted in zip(built.compiled(each), built.evaluated(each), strict=True):
                 np.testing.assert_array_equal(found.astype("f8"), wanted.astype("f8"))
                 number = ~np.isnan(wanted.astype("f8"))
                 signs = [np.signbit(one.astype("f8")[number]) for one in (found, wanted)]
