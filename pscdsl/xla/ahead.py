@@ -33,7 +33,7 @@ def executable(
     found = None if store is None else load(store, key, inputs, outputs)
     if found is not None:
         return found
-    from pscdsl.xla import wide
+    from pscdsl.xla import plain_loops
     from pscdsl.xla.compile import compile_module, signature
     from pscdsl.xla.portable import foreign, module_of, targets
 
@@ -46,7 +46,7 @@ def executable(
     if any(each.startswith(lapack.PREFIX) for each in calls):
         boot.lapack()
     try:
-        made = compile_module(module, options=wide.options(module))
+        made = compile_module(module, options=plain_loops.options(module))
     except Exception as error:
         raise Refused(str(error)) from error
     if store is not None and not foreign(calls):  # whose routines may be elsewhere next time

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from pscdsl.caching.store import Store
-from pscdsl.xla import wide
+from pscdsl.xla import plain_loops
 from pscdsl.xla.compile import compile_module, signature
 from pscdsl.xla.emit import lower_module
 from pscdsl.xla.executable import Executable, aval_of
@@ -86,7 +86,9 @@ def emitted(request: Request) -> Any:
 
 def _compiled(module: Any, request: Request) -> Executable:
     try:
-        return compile_module(module, loop_bytes=request.loop_bytes, options=wide.options(module))
+        return compile_module(
+            module, loop_bytes=request.loop_bytes, options=plain_loops.options(module)
+        )
     except Exception as error:
         raise Refused(str(error)) from error
 

@@ -1,0 +1,95 @@
+"""XLA's older emitter of loops: which programs it gets, and that results are the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import bf16, f32, f64, i32
+from pscdsl.forms import VARIABLE
+from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.stdlib import activations
+from pscdsl.xla import plain_loops
+from pscdsl.xla.cache import emitted
+from pscdsl.xla.compile import compile_module
+from pscdsl.xla.keys import Request, module_key
+
+
+@psc.kernel
+def angle(x: f32["n"], y: f32["n"]) -> f32["n"]:
+    return np.arctan2(x, y) + np.sin(x) ** 1.7 + np.fmod(x, 3.0)
+
+
+@psc.kernel
+def gelu(x: f32["n"], y: f32["n"]) -> f32["n"]:
+    return activations.gelu(x) / y
+
+
+@psc.kernel
+def distances(x: f64["n"]) -> f64["n n"]:
+    return np.exp(-((x[:, None] - x[None, :]) ** 2))
+
+
+@psc.kernel
+def integers(i: i32["n"]) -> i32["n"]:
+    return (3 * i + 1) // 7 % 5
+
+
+@psc.kernel
+def halves(x: bf16["n"]) -> bf16["n"]:
+    return np.tanh(x) * x + 1
+
+
+@psc.kernel
+def two(x: f32["n"]) -> tuple[f32["n"], f32["n"]]:
+    return np.exp(x), np.exp(-x)
+
+
+@psc.kernel
+def total(x: f32["n"]) -> f32:
+    return np.sum(x)
+
+
+@psc.kernel
+def stepped(x: f32["n"]) -> f32["n"]:
+    return psc.fori_loop(0, 3, lambda _, y: y * y, x)
+
+
+def module_of(kernel: Any, n: int) -> Any:
+    lowered = kernel.lower(n=n)
+    request = Request(lowered.program, lowered.sizes)
+    return emitted(request), request
+
+
+def test_what_is_compiled_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kernel in (angle, gelu, distances, integers, halves):
+        assert plain_loops.options(module_of(kernel, 20)[0])[plain_loops.OPTION] is False
+    others: tuple[Any, ...] = (two, total, stepped)
+    for other in others:
+        assert plain_loops.OPTION not in plain_loops.options(module_of(other, 20)[0])
+    module, request = module_of(angle, 20)
+    with_it = module_key(module, request)
+    monkeypatch.setenv(VARIABLE, "plain_loops")
+    assert plain_loops.OPTION not in plain_loops.options(module)
+    assert module_key(module, request) != with_it
+
+
+@pytest.mark.parametrize("n", [1, 37, 300])
+@pytest.mark.parametrize("kernel", [angle, gelu, distances, integers, halves])
+def test_results_are_the_same(kernel: Any, n: int) -> None:
+    module, request = module_of(kernel, n)
+    random = np.random.default_rng(0)
+    given: list[Any] = []
+    for each in request.program.body.in_types:
+        x = random.normal(size=n) * 5
+        if each.dtype.is_float:
+            x[::7] = np.resize([0.0, -0.0, 1e-40, 30, np.inf, np.nan, -7, -np.inf], len(x[::7]))
+        given.append(x.astype(to_numpy(each.dtype)))
+    older, newer = (
+        np.asarray(compile_module(module, options={plain_loops.OPTION: on}).run(given)[0])
+        for on in (False, True)
+    )
+    np.testing.assert_array_equal(older.astype(np.float64), newer.astype(np.float64))
