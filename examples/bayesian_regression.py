@@ -27,6 +27,12 @@ from pscdsl.stdlib.mcmc import hamiltonian, warm_up
 from pscdsl.stdlib.mcmc_diagnostics import effective_sample_size, split_r_hat
 
 INTERCEPT_SCALE = 10.0
+TOLERANCE = 1e-3
+"""How far the top of the posterior may be from scikit-learn's weights, whose intercept is free."""
+BALANCE = 0.05
+"""How far the draws may be from what Stein's identity says of them, relative."""
+NEAR = 0.5
+"""How many deviations the chains' means may be from there: the posterior is not quite normal."""
 
 
 class Weights(psc.Record, dims="d"):
@@ -100,6 +106,17 @@ def predictions(slopes: f64["s d"], intercept: f64["s"], x: f64["n d"]) -> f64["
     return sigmoid(x @ slopes.T + intercept).mean(axis=1)
 
 
+def balance(slopes: np.ndarray, intercept: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
+    """The mean of the products of weights, from their mean, with the slopes of the log-density.
+
+    For draws from the posterior it is minus the number of weights, up to chance (Stein 1972).
+    """
+    missed = y - 1 / (1 + np.exp(-(slopes @ x.T + intercept[:, None])))
+    of_slopes = ((slopes - slopes.mean(axis=0)) * (missed @ x - slopes)).sum(axis=1)
+    slope = missed.sum(axis=1) - intercept / INTERCEPT_SCALE**2
+    return float((of_slopes + (intercept - intercept.mean()) * slope).mean())
+
+
 class Result(NamedTuple):
     """What the chains gave, and what is known."""
 
@@ -109,6 +126,8 @@ class Result(NamedTuple):
     effective: float
     """The smallest effective sample size."""
     acceptance: float
+    balance: float
+    """Minus the number of weights, up to chance."""
     from_laplace: float
     """The largest difference of the means from the top of the posterior, in deviations."""
     from_sklearn: float
@@ -144,6 +163,11 @@ def run(
     top, deviations = laplace(means, x, y)
     difference = np.abs(means.slopes - top.slopes) / deviations
 
+    np.testing.assert_allclose(np.asarray(top.slopes), theirs.coef_[0], rtol=0, atol=TOLERANCE)
+    np.testing.assert_array_less(difference, NEAR)
+    balanced = balance(flat, offsets, x, y)
+    np.testing.assert_allclose(balanced, -(columns + 1), rtol=BALANCE)
+
     probabilities = {
         "posterior mean": predictions(flat, offsets, test_x),
         "posterior top": predictions(top.slopes[None], top.intercept[None], test_x),
@@ -153,6 +177,7 @@ def run(
         r_hat=float(np.asarray(split_r_hat(every)).max()),
         effective=float(np.asarray(effective_sample_size(every)).min()),
         acceptance=float(np.asarray(drawn.acceptance).mean()),
+        balance=balanced,
         from_laplace=float(difference.max()),
         from_sklearn=float(np.abs(theirs.coef_[0] - top.slopes).max()),
         log_losses={
@@ -167,8 +192,13 @@ def main() -> None:
     result = run()
     print(f"{result.draws} draws of 31 weights, accepted with probability {result.acceptance:.2f}")
     print(f"largest R-hat {result.r_hat:.3f}, effective draws at least {result.effective:.0f}")
-    print(f"means and Laplace's approximation: at most {result.from_laplace:.2f} deviations apart")
-    print(f"its top and scikit-learn's weights: at most {result.from_sklearn:.0e} apart")
+    print(f"Stein's identity: {result.balance:.2f} for -31, {BALANCE:.0%} off is allowed")
+    print(
+        f"means and Laplace's approximation: {result.from_laplace:.2f} deviations apart", end=", "
+    )
+    print(f"at most {NEAR} is allowed")
+    print(f"its top and scikit-learn's weights: {result.from_sklearn:.0e} apart", end=", ")
+    print(f"at most {TOLERANCE:.0e} is allowed")
     for name, loss in result.log_losses.items():
         print(f"log-loss on unseen examples, {name}: {loss:.4f}")
 

@@ -37,6 +37,7 @@ from pscdsl.stdlib.losses import cross_entropy
 from pscdsl.stdlib.optimizers import Moments, adam, adam_start
 
 SERVER = Path(__file__).with_name("deployment_server.py")
+TOLERANCE = 1e-5  # of probabilities, served and the trainer's
 ONE, MANY = 1, 32  # the sizes of a batch
 
 
@@ -230,6 +231,8 @@ def run(epochs: int = 60, seconds: float = 0.2) -> Result:
     loaded = psc.load(artefact, types=[Network, Dense])
     found = np.concatenate([each["digit"] for each in answers])
     likely = np.concatenate([each["probability"] for each in answers])
+    np.testing.assert_array_equal(found, np.asarray(own.digit))
+    np.testing.assert_allclose(likely, np.asarray(own.probability), rtol=0, atol=TOLERANCE)
     return Result(
         losses=np.asarray(losses),
         accuracy=float(np.mean(found == wanted)),
@@ -256,7 +259,8 @@ def main() -> None:
     print("a server starts in {:.2f} s, and again in {:.2f} s".format(*result.starts))
     print(f"accuracy on unseen images, as served: {result.accuracy:.1%}")
     print(f"the trainer finds the same digits: {result.agree}", end=", ")
-    print(f"probabilities differ by {result.difference:.0e}")
+    print(f"probabilities differ by {result.difference:.0e}", end=", ")
+    print(f"at most {TOLERANCE:.0e} is allowed")
     for size, latency in result.latencies.items():
         print(f"median latency of a request with {size} of them: {latency * 1000:.2f} ms")
     for status, message in result.refusals:

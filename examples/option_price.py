@@ -15,6 +15,9 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import Key, f32, f64
 
+ERRORS = 4
+"""How many standard errors a price may be from what it is compared with."""
+
 
 class Market(psc.Record):
     """What is known of a share and of its option."""
@@ -81,6 +84,8 @@ class Result(NamedTuple):
     european: Estimate
     asian: Estimate
     exact: float
+    by_numpy: tuple[float, float]
+    """What the Asian call is worth by NumPy's random numbers, and the standard error of it."""
 
 
 def black_scholes(market: Market) -> float:
@@ -98,12 +103,30 @@ def black_scholes(market: Market) -> float:
     return price * below(upper) - strike * math.exp(-rate * years) * below(upper - root)
 
 
+def asian_in_numpy(market: Market, n: int, steps: int) -> tuple[float, float]:
+    """The price of the Asian call by other paths, and its standard error."""
+    price, strike, rate, volatility, years = (
+        float(each)
+        for each in (market.price, market.strike, market.rate, market.volatility, market.years)
+    )
+    span = years / steps
+    moves = np.random.default_rng(0).normal(size=(steps, n)) * volatility * math.sqrt(span)
+    logs = np.cumsum(moves + (rate - volatility**2 / 2) * span, axis=0)
+    mean = (price * np.exp(logs)).mean(axis=0)
+    values = math.exp(-rate * years) * np.maximum(mean - strike, 0)
+    return float(values.mean()), float(values.std() / math.sqrt(n))
+
+
 def run(n: int = 100_000, steps: int = 50, seed: int = 0) -> Result:
     """Simulate so many paths."""
     market = Market(*map(np.float32, (100.0, 105.0, 0.03, 0.2, 1.0)))
     like = np.zeros((steps, n), np.float32)
     european, asian = prices(psc.random.key(seed), market, like)
-    return Result(european, asian, black_scholes(market))
+    exact, by_numpy = black_scholes(market), asian_in_numpy(market, n, steps)
+    error, spread = float(european.error), math.hypot(asian.error, by_numpy[1])
+    np.testing.assert_allclose(european.mean, exact, rtol=0, atol=ERRORS * error)
+    np.testing.assert_allclose(asian.mean, by_numpy[0], rtol=0, atol=ERRORS * spread)
+    return Result(european, asian, exact, by_numpy)
 
 
 def main() -> None:
@@ -111,7 +134,9 @@ def main() -> None:
     result = run()
     european, asian = result.european, result.asian
     print(f"European call: {european.mean:.3f} +- {european.error:.3f}, exactly {result.exact:.3f}")
-    print(f"Asian call: {asian.mean:.3f} +- {asian.error:.3f}")
+    print(f"Asian call: {asian.mean:.3f} +- {asian.error:.3f}", end=", ")
+    print("by NumPy {:.3f} +- {:.3f}".format(*result.by_numpy))
+    print(f"at most {ERRORS} standard errors apart are allowed")
 
 
 if __name__ == "__main__":

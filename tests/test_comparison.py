@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from pscdsl.frontend.check import check_paths
-from tests.comparison.core import core, lines_of_code
+from tests.comparison.core import Definition, core, lines_of_code
+from tests.comparison.given import Made, Words, built, recorded
 from tests.comparison.program import Edit, Mistake, Program, edited
 from tests.comparison.programs import PROGRAMS
-
-PAGE = Path(__file__).parent.parent / "docs" / "comparison.md"
+from tests.comparison.times import PAGE, kept, section
 
 CASES = [
     pytest.param(program, mistake, id=f"{program.name}: {mistake.about}")
@@ -59,6 +64,38 @@ def test_the_page_has_the_lines_of_both(program: Program) -> None:
     ours, theirs = lines_of_code(core(program.pieces)), lines_of_code(program.theirs)
     page = PAGE.read_text(encoding="utf-8")
     assert re.search(rf"^\| {program.name} \| {ours} \| {theirs} \|", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_what_is_timed_stands_in_both_languages(program: Program) -> None:
+    theirs = {node.name for node in ast.parse(program.theirs).body if isinstance(node, Definition)}
+    taken = {name for _, names in program.pieces for name in names}
+    assert {run.name for run in program.runs} <= theirs & taken
+
+
+def test_the_page_has_the_times_that_were_kept() -> None:
+    assert PAGE.read_text(encoding="utf-8").endswith(f"\n{section(kept())}")
+    for program in PROGRAMS:
+        found: dict[str, Any] = kept()[program.name]["runs"] if program.runs else {}
+        assert list(found) == [run.name for run in program.runs]
+        assert all(found[run.name]["apart"] <= run.tolerance for run in program.runs)
+
+
+def test_the_calls_of_an_example_are_recorded_for_both_languages() -> None:
+    [program] = [each for each in PROGRAMS if each.name == "option_price"]
+
+    def run(example: Any) -> Any:
+        return example.run(n=6, steps=3)
+
+    small = replace(program, example=run)
+    key, market, like = recorded(small)["prices"]
+    assert isinstance(key, Words)
+    assert isinstance(market, Made)
+    assert like.shape == (3, 6)
+    example: Any = importlib.import_module("examples.option_price")
+    again = [built(each, example, np.copy, lambda words: words) for each in (key, market, like)]
+    found: Any = example.prices(*again)
+    assert found[0].mean == run(example).european.mean
 
 
 def test_lines_of_code_are_neither_imports_nor_comments_nor_docstrings() -> None:

@@ -47,7 +47,7 @@ def alternating(subject: str, work: Workload, processes: int) -> Row:
             for side in order:
                 side.append(_apart(work, "ours" if side is ours else "theirs", folder))
         found = [_results(Path(folder, f"{which}.npz")) for which in ("ours", "theirs")]
-        check_equal(work, *found)
+        check_equal(work.name, work.tolerance, *found)
     ratios = sorted(a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True))
     return Row(
         subject,

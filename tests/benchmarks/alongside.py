@@ -45,18 +45,18 @@ def measure(work: Workload) -> Alongside:
     numbers = plain(arguments)
     jitted = jax.jit(work.jax(jax))
     there = jax.tree.map(jax.numpy.asarray, numbers)
-    beside: dict[str, Callable[[], Any]] = {
+    others: dict[str, Callable[[], Any]] = {
         "jax.jit": lambda: jax.block_until_ready(jitted(*there))
     }
     for name, function in rivals(work, arguments).items():
-        beside[name] = _called(function, numbers)
+        others[name] = _called(function, numbers)
     here = on_device(arguments)
     ours = blocking(work.kernel, here)
-    for rival in beside.values():
-        check_equal(work, ours(), rival())
+    for rival in others.values():
+        check_equal(work.name, work.tolerance, ours(), rival())
     if work.derived is not None:
-        beside["forward"] = blocking(work.derived.forward, here)
-    ratios = {name: _beside(ours, rival) for name, rival in beside.items()}
+        others["forward"] = blocking(work.derived.forward, here)
+    ratios = {name: beside(ours, rival) for name, rival in others.items()}
     memory = compiled(work.kernel, arguments).memory()
     theirs = jitted.lower(*there).compile().memory_analysis()
     return Alongside(
@@ -110,16 +110,16 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callabl
     return lambda: function(*arguments)
 
 
-def check_equal(work: Workload, ours: Any, theirs: Any) -> None:
-    """Raise if results differ by more than the workload admits."""
+def check_equal(name: str, tolerance: float, ours: Any, theirs: Any) -> None:
+    """Raise if results differ by more than this part of the greatest finite number."""
     mine, other = leaves(ours), leaves(theirs)
     if len(mine) != len(other):
-        raise ValueError(f"{work.name}: {len(mine)} results, the others have {len(other)}")
+        raise ValueError(f"{name}: {len(mine)} results, the others have {len(other)}")
     for x, y in zip(map(np.asarray, mine), map(np.asarray, other), strict=True):
-        most = float(np.max(np.abs(y), initial=1e-30))
+        most = float(np.max(np.abs(y[np.isfinite(y)]), initial=1e-30))
         # Others may not know our dtype: NumPy has no bf16 of its own, and computes in f32.
-        tolerance = max(work.tolerance, 2 * resolution(x.dtype) if x.dtype != y.dtype else 0)
-        np.testing.assert_allclose(x, y, rtol=0, atol=tolerance * most, err_msg=work.name)
+        admitted = max(tolerance, 2 * resolution(x.dtype) if x.dtype != y.dtype else 0)
+        np.testing.assert_allclose(x, y, rtol=0, atol=admitted * most, err_msg=name)
 
 
 def resolution(dtype: np.dtype[Any]) -> float:
@@ -128,7 +128,8 @@ def resolution(dtype: np.dtype[Any]) -> float:
     return float(find(dtype).eps) if dtype.kind in "fcV" else 0.0
 
 
-def _beside(ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ratio:
+def beside(ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ratio:
+    """Both in turn, for as many rounds as a few seconds have."""
     mine, other = seconds(ours), seconds(theirs)
     longest = max(mine, other)
     if longest > SLOW:

@@ -1,8 +1,8 @@
 """Print docs/comparison.md: `python -m tests.comparison [--python PYTHON] [--write] [NAME ...]`.
 
 PYTHON has jax, jaxtyping and typeguard 2, without `--python` it is this one; mypy and pyright are
-this one's.  With `--write` the page is written.  With names, what is printed is
-about these programs only.
+this one's.  With `--write` the page is written, with the times that `tests.comparison.times` kept.
+With names, what is printed is about these programs only.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from tests.comparison.core import ROOT
 from tests.comparison.program import Program, edited
 from tests.comparison.programs import PROGRAMS
 from tests.comparison.report import Line, page
-
-PAGE = ROOT / "docs" / "comparison.md"
+from tests.comparison.times import PAGE, kept, section
 
 JAX_VERSIONS = """
 import importlib.metadata, json
@@ -53,6 +52,7 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         text = page(lines(Path(folder), given.python, programs), versions)
+    text += f"\n{section(kept())}"
     if given.write:
         PAGE.write_text(text, encoding="utf-8")
     else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -62,6 +62,18 @@ PROGRAM = Program(
     ],
     wide=False,
     calls=calls,
+    runs=[
+        Run(
+            "step",
+            "a step of training, 32 images",
+            0.05,
+            compared=lambda found: (found[0].first.weights, found[0].third.weights, found[2]),
+            note="`randint` draws other numbers than jax's, so that images are moved otherwise; "
+            "some weights after the step, and the loss, are compared roughly.",
+            carried=2,
+        )
+    ],
+    example=lambda example: example.run(epochs=1),
     mistakes=[
         Mistake(
             "the largest of each column for that of each row",

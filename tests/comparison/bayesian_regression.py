@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -32,6 +32,7 @@ PROGRAM = Program(
         )
     ],
     calls=calls,
+    runs=[Run("laplace", "10 steps of Newton's method")],
     mistakes=[
         Mistake(
             "a matrix is not transposed",

@@ -159,3 +159,11 @@ def fit(model: HMM, text: Int32[Array, "t"], steps: int) -> tuple[HMM, Float[Arr
     """Train on one text."""
     model, likelihoods = baum_welch(model, text[None], steps)
     return model, jnp.append(likelihoods, log_likelihood(model, text))
+
+
+@partial(jax.jit, static_argnames="steps")
+def fit_all(
+    models: HMM, text: Int32[Array, "t"], steps: int
+) -> tuple[HMM, Float[Array, "g {steps}+1"]]:
+    """The same for several models, along the first axis."""
+    return jax.vmap(partial(fit, steps=steps), in_axes=(0, None))(models, text)

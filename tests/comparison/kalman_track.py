@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -57,6 +57,7 @@ PROGRAM = Program(
         ("examples/kalman_track.py", ("constant_velocity", "fit")),
     ],
     calls=calls,
+    runs=[Run("fit", "8 steps of Newton's method through the filter")],
     mistakes=[
         Mistake(
             "a gain is not transposed",

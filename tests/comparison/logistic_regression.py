@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -50,6 +50,16 @@ PROGRAM = Program(
     ],
     wide=False,
     calls=calls,
+    runs=[
+        Run("descend", "1200 steps of gradient descent, with the loss after each", 1e-4),
+        Run(
+            "newton",
+            "Newton's method",
+            1e-4,
+            compared=lambda found: (found.w, found.steps),
+            note="weights and the count of steps are compared; the slope there is all rounding.",
+        ),
+    ],
     mistakes=[
         Mistake(
             "a matrix is not transposed",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -25,6 +25,10 @@ PROGRAM = Program(
     name="mandelbrot",
     pieces=[("examples/mandelbrot.py", ("Orbits", "orbits", "picture"))],
     calls=calls,
+    runs=[
+        Run("orbits", "960 x 640 points, 200 steps", 0.0),
+        Run("picture", "their colours", 0.0),
+    ],
     mistakes=[
         Mistake(
             "a column is added as a row",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -51,6 +51,21 @@ PROGRAM = Program(
         ),
     ],
     calls=calls,
+    runs=[
+        Run("quadratic", "20 quadratics of 100 unknowns"),
+        Run(
+            "logistic",
+            "31 weights, 569 examples",
+            compared=lambda fit: (fit.x, fit.value, fit.steps),
+            note="what was found is compared, and the count of steps; the slope there is rounding.",
+        ),
+        Run(
+            "chain",
+            "3 states, 1500 letters",
+            compared=lambda found: (*found[:2], found[3]),
+            note="the same is compared.",
+        ),
+    ],
     mistakes=[
         Mistake(
             "columns for rows are mapped over",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -24,6 +24,7 @@ PROGRAM = Program(
     name="option_price",
     pieces=[("examples/option_price.py", ("Market", "Estimate", "estimate", "paths", "prices"))],
     calls=calls,
+    runs=[Run("prices", "2 times 100000 paths of 50 steps")],
     mistakes=[
         Mistake(
             "a random key is used twice",

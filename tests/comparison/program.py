@@ -26,6 +26,31 @@ class Mistake:
     """Whether it is an effect that changes no number: jax has it while it traces, then no more."""
 
 
+def _itself(found: Any) -> Any:
+    return found
+
+
+@dataclass(frozen=True)
+class Run:
+    """A call that an example makes, whose time is compared: the largest one of this kernel."""
+
+    name: str
+    """Of the kernel in the example, and of the function in jax."""
+    about: str
+    tolerance: float = 1e-6
+    """How far results may be apart, as a part of the greatest number in each of their arrays."""
+    compared: Callable[[Any], Any] = _itself
+    """What of the results must be equal, if not all of them."""
+    note: str = ""
+    """Why not all of them, say."""
+    carried: int = 0
+    """How many results, the first ones, are the first arguments of the next call."""
+
+
+def _run(example: Any) -> object:
+    return example.run()
+
+
 @dataclass(frozen=True)
 class Program:
     """Kernels of an example, and of the standard library where the example rests on them."""
@@ -38,6 +63,9 @@ class Program:
     """Of the module in jax: functions and arguments, whose sizes are all equal or all differ."""
     wide: bool = True
     """Whether there are 64-bit numbers, for which jax has a switch."""
+    runs: Sequence[Run] = ()
+    example: Callable[[Any], object] = _run
+    """What runs the example, given its module, so that it makes the calls that are timed."""
 
     @property
     def theirs(self) -> str:

@@ -20,7 +20,7 @@ too, stand here beside the same functions in jax with jaxtyping and typeguard, a
 there. Each got {mistakes} mistakes, the same in both. The tables say how many lines each has, at
 most 100 characters wide and without imports, comments and docstrings, and who notices which
 mistake. The mistakes were chosen by us, so the numbers say what kinds are noticed where, not how
-often people make them.
+often people make them. How long both take stands [at the end](#run-times).
 
 * `pscdsl check` reads the kernels, before anything runs.
 * mypy and pyright, with their default settings, read the functions in jax.

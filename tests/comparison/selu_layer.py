@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -23,6 +23,7 @@ PROGRAM = Program(
     pieces=[("examples/selu_layer.py", ("Layer", "selu", "layer"))],
     wide=False,
     calls=calls,
+    runs=[Run("layer", "256 examples, 64 inputs, 128 outputs")],
     mistakes=[
         Mistake(
             "factors in the wrong order",
