@@ -35,6 +35,11 @@ class Hlo(Protocol):
         ...
 
     @property
+    def nested(self) -> bool:
+        """Whether this is done in a loop or a branch: XLA leaves some operations there slow."""
+        ...
+
+    @property
     def portable(self) -> bool:
         """Whether it is to run on any device: routines of CPUs only where nothing else is."""
         ...

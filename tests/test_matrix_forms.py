@@ -15,7 +15,7 @@ import pytest
 from ml_dtypes import bfloat16
 
 import pscdsl as psc
-from pscdsl import Float, Num, f64
+from pscdsl import Bool, Float, Num, f64
 from pscdsl.forms import VARIABLE
 
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52, "bfloat16": 2.0**-7, "float16": 2.0**-10}
@@ -45,6 +45,16 @@ def summed_rows(x: Float["n d"], h: Float["n"]) -> tuple[Float["d"], Float["d"]]
 @psc.kernel
 def convolved(x: Float["n c h w"], k: Float["o c a b"]) -> Float["n o h w"]:
     return psc.conv(x, k, padding="same")
+
+
+@psc.kernel
+def convolved_again(x: Float["n c h w"], k: Float["c c a b"]) -> Float["n c h w"]:
+    return psc.fori_loop(0, 2, lambda _, x: convolved(x, k), x)
+
+
+@psc.kernel
+def convolved_or_not(x: Float["n c *s"], k: Float["c c *a"], yes: Bool) -> Float["n c *s"]:
+    return psc.cond(yes, lambda: psc.conv(x, k, padding="same"), lambda: x)
 
 
 @psc.kernel
@@ -282,6 +292,24 @@ def test_convolutions_as_products_of_matrices(monkeypatch: pytest.MonkeyPatch, d
         (found,) = used("convolution_as_dot", monkeypatch, whole, x, k)
         exact = np.einsum("nchw,ochz->now", x.astype(np.float64), k.astype(np.float64))
         close(found, exact[:, :, None], terms * (1 if terms == 1 else size))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, bfloat16])
+def test_convolutions_in_loops(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    x, k = normal(2, 16, 9, 17, dtype=dtype), normal(16, 16, 3, 2, dtype=dtype)
+    (found,) = used("channels_last", monkeypatch, convolved_again, x, k)
+    wanted = slow_conv(x, k, (1, 1), (1, 1), 1)
+    wanted = slow_conv(wanted.astype(dtype), k, (1, 1), (1, 1), 1)
+    close(found, wanted, 8 if dtype is bfloat16 else 96)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_convolutions_in_branches(monkeypatch: pytest.MonkeyPatch, axes: int) -> None:
+    x = normal(2, 16, *{1: (700,), 2: (21, 17), 3: (8, 7, 6)}[axes], dtype=np.float32)
+    k = normal(16, 16, *(3,) * axes, dtype=np.float32)
+    (found,) = used("channels_last", monkeypatch, convolved_or_not, x, k, np.True_)
+    exact = convolved_or_not(x.astype(np.float64), k.astype(np.float64), np.True_)
+    close(found, np.asarray(exact), 16 * 3**axes)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, bfloat16])

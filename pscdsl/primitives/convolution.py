@@ -16,6 +16,7 @@ from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.contractions import accumulator, precision, widened
 from pscdsl.primitives.convolution_forms import faster
+from pscdsl.primitives.convolution_layouts import channels_are_last, emit_convolution
 from pscdsl.primitives.linear import Bilinear
 from pscdsl.primitives.rewritten import emit_as
 from pscdsl.primitives.shaping import Pad, Reshape, Reverse, Transpose, at_most, exactly
@@ -122,22 +123,19 @@ class Convolution(Bilinear, name="convolution"):
             return emit_as(hlo, define, here, operands, inputs)
         wide = accumulator(output.dtype)
         operands = widened(hlo, operands, inputs, wide)
-        spatial = ", ".join(map(str, range(inputs[0].rank - 2)))
-        spatial = f", {spatial}" if spatial else ""
-        numbers = hlo.parse_attribute(
-            f"#stablehlo.conv<[b, f{spatial}]x[o, i{spatial}]->[b, f{spatial}]>"
-        )
         attributes = {
             "window_strides": hlo.i64_array(self.strides),
             "padding": emit_padding(hlo, self.padding),
             "lhs_dilation": hlo.i64_array(self.left_dilation),
             "rhs_dilation": hlo.i64_array(self.right_dilation),
-            "dimension_numbers": numbers,
             "feature_group_count": hlo.size(self.groups),
             "batch_group_count": hlo.size(self.batch_groups),
             "precision_config": precision(hlo),
         }
-        (result,) = hlo.op("convolution", operands, (output.with_dtype(wide),), attributes)
+        last = channels_are_last(hlo, here, *types[1:])
+        result = emit_convolution(
+            hlo, operands, inputs, output.with_dtype(wide), attributes, last=last
+        )
         return (hlo.convert(result, output),)
 
     def _at(self, hlo: Hlo) -> Convolution:

@@ -23,7 +23,7 @@ from pscdsl.xla import wide as wide  # a form that may be switched off by name
 from pscdsl.xla.operations import Operations
 
 H: TypeAlias = Any
-Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool]
+Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]
 Callee: TypeAlias = tuple[Any, list[Any]]
 
 
@@ -83,9 +83,11 @@ class ModuleEmitter:
             found = self._places[id(span)] = c.place(span)
         return found
 
-    def callee(self, function: Function, sizes: dict[str, int], in_loop: bool) -> Callee:
+    def callee(
+        self, function: Function, sizes: dict[str, int], in_loop: bool, nested: bool
+    ) -> Callee:
         """The symbol of a function at certain sizes, and its result types."""
-        key = (function, tuple(sorted(sizes.items())), in_loop)
+        key = (function, tuple(sorted(sizes.items())), in_loop, nested)
         found = self._callees.get(key)
         if found is None:
             base = re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function"
@@ -94,7 +96,7 @@ class ModuleEmitter:
                 count += 1
                 name = f"{base}_{count}"
             self._names.add(name)
-            results = self._declare(function, sizes, name, "private", in_loop=in_loop)
+            results = self._declare(function, sizes, name, "private", (), in_loop, nested)
             symbol = c.mlir.FlatSymbolRefAttr.get(name, c.context())
             found = self._callees[key] = (symbol, results)
         return found
@@ -107,8 +109,9 @@ class ModuleEmitter:
         visibility: str,
         donate: Sequence[int] = (),
         in_loop: bool = False,
+        nested: bool = False,
     ) -> list[Any]:
-        here = Emitter(self, sizes, in_loop)
+        here = Emitter(self, sizes, in_loop, nested)
         params = [here.tensor(each) for each in function.body.in_types]
         results = [here.tensor(each) for each in function.body.out_types]
         attributes = {
@@ -134,8 +137,10 @@ class ModuleEmitter:
 class Emitter(Operations):
     """What the translation rules of primitives get: one function being emitted at given sizes."""
 
-    def __init__(self, module: ModuleEmitter, sizes: dict[str, int], in_loop: bool) -> None:
-        super().__init__(in_loop)
+    def __init__(
+        self, module: ModuleEmitter, sizes: dict[str, int], in_loop: bool, nested: bool
+    ) -> None:
+        super().__init__(in_loop, nested)
         self._module = module
         self._sizes = sizes
         self._types: dict[int, tuple[ArrayType, Any]] = {}
@@ -206,5 +211,5 @@ class Emitter(Operations):
     ) -> tuple[H, ...]:
         """The results of another function, called at these sizes."""
         env = {name: self.size(size) for name, size in dict(sizes).items()}
-        symbol, results = self._module.callee(function, env, self.in_loop)
+        symbol, results = self._module.callee(function, env, self.in_loop, self.nested)
         return self.op("func.call", operands, results, {"callee": symbol})

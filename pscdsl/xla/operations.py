@@ -46,9 +46,11 @@ class Operations:
     _ip: Any
     _place: Any
 
-    def __init__(self, in_loop: bool = False) -> None:
+    def __init__(self, in_loop: bool = False, nested: bool = False) -> None:
         self.in_loop = in_loop
         """Whether operations are appended to the body of a loop."""
+        self.nested = nested
+        """Whether they are appended to the body of a loop, or to a branch."""
         self._create: Any = c.mlir.Operation.create
         self._fulls: dict[tuple[Any, Any], Any] = {}
         self._told: dict[Any, tuple[float, float]] = {}
@@ -330,11 +332,12 @@ class Operations:
         """Repeat the body while the condition holds."""
         types = [x.type for x in inits]
         regions = (Region(types, lambda arguments: (cond(arguments),)), Region(types, body))
-        outer, self.in_loop = self.in_loop, True
+        outer = self.in_loop, self.nested
+        self.in_loop = self.nested = True
         try:
             return self.op("while", inits, types, None, regions)
         finally:
-            self.in_loop = outer
+            self.in_loop, self.nested = outer
 
     def case(
         self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
@@ -343,7 +346,11 @@ class Operations:
         if c.facts(index.type).dtype is BOOL:
             index = self.op("convert", (index,), (c.tensor("i32", ()),))[0]
         regions = [Region((), _without_arguments(branch)) for branch in branches]
-        return self.op("case", (index,), outputs, None, regions)
+        outer, self.nested = self.nested, True
+        try:
+            return self.op("case", (index,), outputs, None, regions)
+        finally:
+            self.nested = outer
 
     def sort(
         self,

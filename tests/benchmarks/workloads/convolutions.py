@@ -49,6 +49,12 @@ def along(x: f32["n c t"], k: f32["o c a"]) -> f32["n o t"]:
 
 
 @psc.kernel
+def repeated(x: f32["n c h w"], k: f32["c c a b"]) -> f32["n c h w"]:
+    """A convolution in every step of a loop."""
+    return psc.fori_loop(0, 4, lambda _, x: np.tanh(same(x, k)), x)
+
+
+@psc.kernel
 def squared(x: f32["n c h w"], k: f32["o c a b"]) -> f32:
     """What the gradients of convolutions are taken of."""
     return np.sum(psc.conv(x, k, padding="same") ** 2)
@@ -113,8 +119,12 @@ def jax_programs(jax: Any) -> dict[str, Callable[..., Any]]:
     def step(p: Any, x: Any, labels: Any) -> Any:
         return jax.tree.map(lambda a, g: a - 0.1 * g, p, jax.grad(loss)(p, x, labels))
 
+    def repeated(x: Any, k: Any) -> Any:
+        return lax.fori_loop(0, 4, lambda _, x: jnp.tanh(conv(x, k)), x)
+
     return {
         "same": conv,
+        "repeated": repeated,
         "strided": lambda x, k: conv(x, k, 2),
         "depthwise": in_channels,
         "pointwise": conv,
@@ -220,6 +230,14 @@ WORKLOADS = (
         1,
         _theirs("squared"),
         goal=0.8,
+    ),
+    Workload(
+        "convolution 3x3, 32 channels, in a loop",
+        repeated,
+        _arguments(4, 32, 32, 32, 3),
+        1,
+        _theirs("repeated"),
+        goal=0.2,
     ),
     Workload(
         "convolution 1x1",
