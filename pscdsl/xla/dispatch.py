@@ -32,9 +32,10 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 # Calls are made in one of two ways.  As long as all arguments are device arrays given by position,
 # the entry is jaxlib's function itself, and no Python runs.  The first call with anything else
 # goes on, as all later ones do, through `_assisted`: keywords are put in their places, NumPy arrays
-# are replaced by copies, and what C++ cannot do is done in Python.  Static and donated arguments
-# are assisted from the start: C++ raises errors for these that need an explanation.  The two have
-# functions of their own in C++, since a program found by copies may take their memory as it is.
+# are replaced by copies, and what C++ cannot do is done in Python.  With donated arguments calls
+# are assisted from the start, with static ones they are guarded: C++ raises errors for these that
+# need an explanation.  The two ways have functions of their own in C++, since a program that was
+# found by copies may take their memory as it is.
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Dispatcher:
         self._programs: dict[Hashable, Specialised] = {}
         self._locks: dict[Hashable, RLock] = {}
         self._kept: list[Any] = []
+        self._direct: Any = None
         self._owned: Any = self._in_python
         self._entered: list[Callable[[Any], None]] = []
         self.entry: Any = self._assisted
@@ -102,9 +104,10 @@ class Dispatcher:
             statics = self._static_argnums, self._static_argnames
             self._owned, kept = in_cpp(name, self._miss, *statics)
             self._kept.append(kept)
-            if not self._static_argnums and not self._static_argnames and not donates:
-                self.entry, kept = in_cpp(name, self._miss_directly)
+            if not donates:
+                self._direct, kept = in_cpp(name, self._miss_directly, *statics)
                 self._kept.append(kept)
+                self.entry = self._guarded if any(statics) else self._direct
 
     def enter(self, entered: Callable[[Any], None]) -> None:
         """Tell of the entry, now and whenever it becomes another one."""
@@ -114,6 +117,14 @@ class Dispatcher:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program for these arguments; results may still be being computed."""
         return self.entry(*args, **kwargs)
+
+    def _guarded(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._direct(*args, **kwargs)
+        except self._told as error:
+            raise error.with_traceback(None) from None
+        except ValueError as error:
+            return self._after(error, args, kwargs)
 
     def _assisted(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -165,7 +176,7 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
-        for function in (self._owned, self.entry):
+        for function in (self._owned, self._direct):
             if hasattr(function, "_clear_cache"):
                 function._clear_cache()
 
@@ -207,7 +218,7 @@ class Dispatcher:
 
     def _miss_directly(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which was called without help, and has no program for this call."""
-        leaves, _ = trees.flatten(args)
+        leaves, _ = trees.flatten(self._dynamic(args, kwargs))
         if kwargs or not all(map(_needs_no_help, leaves)):
             self.entry = self._assisted
             for entered in self._entered:
