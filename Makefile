@@ -5,6 +5,7 @@ VENV   ?= .venv
 JOBS   ?= 2
 MINUTES ?= 10
 SEED   ?= 0
+TORCH  ?= torch==2.13.0+cpu
 
 bin    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -33,7 +34,7 @@ types: $(VENV)/.test ## Both type checkers, in their strict modes, side by side.
 unit: $(VENV)/.test interop ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)
 
-interop: $(VENV)/.interop ## The tests of kernels among jax's functions, which see jax; the others do not.
+interop: $(VENV)/.interop ## The tests beside jax and PyTorch, which see them; the others do not.
 	PYTHONPATH=$(VENV)/interop $(bin)/python -m pytest -q -n $(JOBS) tests/interop
 
 fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 SEED=0.
@@ -60,10 +61,15 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.bench: pyproject.toml | $(VENV)/pyvenv.cfg
 	$(bin)/python -m pip install -q -e '.[$(extras)]'
 	@touch $@
 
-# The jax that goes with the installed jaxlib, beside the environment and not in it.
+# The jax that goes with the installed jaxlib, and PyTorch, beside the environment and not in it.
+# PyTorch is named to the build, because any other version number may bring gigabytes of libraries
+# for GPUs.  Where no index that pip knows has it, PIP_EXTRA_INDEX_URL adds PyTorch's own
+# (https://download.pytorch.org/whl/cpu), and TORCH names another; its tests are skipped without it.
 $(VENV)/.interop: $(VENV)/.test
 	$(bin)/python -m pip install -q --no-deps --upgrade --target $(VENV)/interop opt_einsum \
 	  "jax==$$($(bin)/python -c 'import jaxlib; print(jaxlib.__version__)')"
+	$(bin)/python -m pip install -q --no-deps --upgrade --target $(VENV)/interop "$(TORCH)" || \
+	  echo "There is no $(TORCH): the tests with PyTorch are skipped."
 	@touch $@
 
 $(VENV)/pyvenv.cfg:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyrsistent
 
-from pscdsl import containers
 from pscdsl.arrays import Array
+from pscdsl.instances import Record as Record
+from pscdsl.instances import absent, construct, known_statics, reader, ways
 from pscdsl.interchange import host_view
 from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
 from pscdsl.numpy_dtypes import from_numpy, is_masked
@@ -35,7 +36,6 @@ from pscdsl.typing.trees import (
     NONE,
     MapType,
     NoneType,
-    RecordName,
     RecordType,
     StaticType,
     TupleType,
@@ -52,29 +52,6 @@ _KINDS: dict[type[Any], Kind] = {
 _NO_ENTRIES: pyrsistent.PMap[str, Any] = pyrsistent.pmap()
 _NO_ITEMS: pyrsistent.PVector[Any] = pyrsistent.pvector()
 Register: TypeAlias = Callable[..., None]
-
-
-class Record(Protocol):
-    """What has to be known of a class whose instances are records."""
-
-    @property
-    def name(self) -> RecordName:
-        """The class in types; its definition is this."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """One of record, namedtuple, dataclass, precord."""
-        ...
-
-    @property
-    def constructor(self) -> Any:
-        """The class; None where it was never loaded."""
-        ...
-
-    def field_names(self) -> tuple[str, ...]:
-        """The fields in order."""
-        ...
 
 
 Records: TypeAlias = Callable[[type[Any], Spec | None], Record | None]
@@ -133,6 +110,8 @@ def _must_fit(scalar: Any, dtype: DType) -> None:
 
 def static(value: object) -> StaticType:
     """A static argument; NumPy's scalars count as Python's."""
+    if isinstance(value, Array):
+        raise NotAnArgument("an array, or traced by jax, which keeps what `static_argnames` names")
     if is_scalar(value):
         value = value.item()
     try:
@@ -194,7 +173,7 @@ def _container(
         return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
     if real is tuple and is_tuple(value):
         return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))
-    if hasattr(value, "shape") and real.__module__.startswith("jax."):
+    if real.__module__.startswith("jax.") and hasattr(value, "shape"):
         raise NotAnArgument("a value that jax is tracing; call the kernel's `to_jax()` there")
     if hasattr(value, "__dlpack__"):
         return argument(spec, _host_view(value), leaves, register, classes, records)
@@ -205,10 +184,13 @@ def _container(
         raise NotAnArgument(f"an object of class {real.__qualname__}: {problem}") from None
     if cls is not None:
         names = cls.field_names()
+        if missing := absent(cls, value):
+            fields = ", ".join(f"`{name}`" for name in missing)
+            raise NotAnArgument(f"an object of class {real.__qualname__} without {fields}")
         read = reader(cls)
         static_names = known_statics(cls) if isinstance(spec, TreeSpec) else frozenset[str]()
         if cls.kind != "namedtuple":
-            register(real, *_record_ways(cls))
+            register(real, *ways(cls))
 
         def field(name: str) -> Type:
             item = read(value, name)
@@ -248,39 +230,6 @@ def _vector_from(rest: Any, items: Any) -> Any:
     return pyrsistent.pvector(items)
 
 
-def _record_ways(cls: Record) -> containers.Ways:
-    """How records are taken apart and put together."""
-    names = cls.field_names()
-    if cls.kind != "precord" and cls.constructor is not None:
-        return containers.ways(cls.constructor, names)
-    read = reader(cls)
-    return (
-        lambda value: (tuple([read(value, name) for name in names]), None),
-        lambda rest, items: construct(cls, list(items)),
-    )
-
-
-def known_statics(cls: Record) -> frozenset[str]:
-    """The fields whose values are known while checking, as far as the declarations are known."""
-    find: Callable[[], frozenset[str]] | None = getattr(cls, "static_names", None)
-    return frozenset() if find is None else find()
-
-
-def reader(cls: Record) -> Callable[[Any, str], Any]:
-    """How a field of an instance is read."""
-    return (lambda value, name: value[name]) if cls.kind == "precord" else getattr
-
-
-def construct(cls: Record, values: list[Any]) -> Any:
-    """An instance of the real class; a dict where the class was never loaded."""
-    names = cls.field_names()
-    if cls.constructor is None:
-        return dict(zip(names, values, strict=True))
-    if cls.kind == "precord":
-        return cls.constructor(**dict(zip(names, values, strict=True)))
-    return containers.construct(cls.constructor, names, values)
-
-
 def _part(spec: Spec | None, index: int | str) -> Spec | None:
     """The specification of a part of a container; None where there is none."""
     if isinstance(spec, TupleSpec) and isinstance(index, int) and index < len(spec.items):
@@ -310,52 +259,58 @@ def result(tree: Type, arrays: Iterator[Any]) -> Any:
     return pyrsistent.pvector([result(each, arrays) for each in tree.items])
 
 
-def register_result(tree: Type, register: Register) -> None:
-    """Tell `register` of every container class of a result."""
+def register_result(tree: Type, register: Register, *, apart: bool = False) -> None:
+    """Tell `register` of every container class of a result; `apart` as in `register_record`."""
     if isinstance(tree, TupleType | VectorType):
         for each in tree.items:
-            register_result(each, register)
+            register_result(each, register, apart=apart)
         if isinstance(tree, VectorType):
             register(type(_NO_ITEMS), _vector_children, _vector_from)
     elif isinstance(tree, RecordType):
-        register_record(cast("Record | None", tree.record.definition), register)
+        register_record(cast("Record | None", tree.record.definition), register, apart=apart)
         for _, each in tree.fields:
-            register_result(each, register)
+            register_result(each, register, apart=apart)
     elif isinstance(tree, MapType):
         register(type(_NO_ENTRIES), _map_children, _map_from)
         for _, each in tree.items:
-            register_result(each, register)
+            register_result(each, register, apart=apart)
 
 
-def register_record(cls: Record | None, register: Register) -> None:
-    """Tell `register` of the class of a record, if there is one that has to be told of."""
+def register_record(cls: Record | None, register: Register, *, apart: bool = False) -> None:
+    """Tell `register` of the class of a record, if there is one that has to be told of.
+
+    With `apart`, static fields are no children, but belong to the structure.
+    """
     if cls is not None and cls.constructor and cls.kind != "namedtuple":
-        register(cls.constructor, *_record_ways(cls))
+        register(cls.constructor, *ways(cls, known_statics(cls) if apart else ()))
 
 
-def register_signature(signature: Signature, register: Register) -> None:
-    """Tell `register` of every container class that a signature names."""
+def register_signature(signature: Signature, register: Register, *, apart: bool = False) -> None:
+    """Tell `register` of every container class that a signature names; see `register_record`."""
     register(type(_NO_ITEMS), _vector_children, _vector_from)
     register(type(_NO_ENTRIES), _map_children, _map_from)
     for name, spec in signature.specs():
         for _, part in walk_paths(spec, name):
             if isinstance(part, RecordSpec):
-                register_record(cast("Record | None", part.record.definition), register)
+                record = cast("Record | None", part.record.definition)
+                register_record(record, register, apart=apart)
 
 
-def register_value(value: Any, register: Register, records: Records) -> None:
-    """Tell `register` of every container class in a value."""
+def register_value(
+    value: Any, register: Register, records: Records, *, apart: bool = False
+) -> None:
+    """Tell `register` of every container class in a value; `apart` as in `register_record`."""
     real: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
-    if hasattr(value, "shape"):
+    if hasattr(value, "__dlpack__") or hasattr(value, "shape"):
         return  # an array, whoever's it is
+    items: Any = ()
     if is_tuple(value) or isinstance(value, list):
-        for each in value:  # pyright: ignore[reportUnknownVariableType]
-            register_value(each, register, records)
-    elif isinstance(value, Mapping):
-        for each in value.values():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-            register_value(each, register, records)
+        items = value  # pyright: ignore[reportUnknownVariableType]
+    elif isinstance(value, Mapping) and pyrsistent.PRecord not in real.__mro__:
+        items = value.values()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     elif (cls := records(real, None)) is not None:
-        register_record(cls, register)
-        read = reader(cls)
-        for name in cls.field_names():
-            register_value(read(value, name), register, records)
+        register_record(cls, register, apart=apart)
+        read, left_out = reader(cls), {*absent(cls, value), *(known_statics(cls) if apart else ())}
+        items = [read(value, name) for name in cls.field_names() if name not in left_out]
+    for each in items:
+        register_value(each, register, records, apart=apart)

@@ -26,13 +26,13 @@ def to_jax(loaded: Loaded) -> Callable[..., Any]:
     """A function of jax arrays that computes what the loaded kernel does; jax can `jit` it."""
     jax = imported()
     register = functools.partial(register_class, jax)
-    boundary.register_signature(loaded.signature, register)
+    boundary.register_signature(loaded.signature, register, apart=True)
     for layout in loaded.layouts:
-        boundary.register_record(layout, register)
+        boundary.register_record(layout, register, apart=True)
     made: dict[Variant, Any] = {}
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        boundary.register_value((args, kwargs), register, loaded.record_class)
+        boundary.register_value((args, kwargs), register, loaded.record_class, apart=True)
         given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
         variant, tree = loaded.found(loaded.arguments(given, named)[1])
         inputs, outputs = variant.types()
@@ -44,7 +44,7 @@ def to_jax(loaded: Loaded) -> Callable[..., Any]:
         ]
         if variant not in made:
             made[variant] = _exported(jax, loaded.name, variant)
-        boundary.register_result(tree, register)
+        boundary.register_result(tree, register, apart=True)
         return boundary.result(tree, iter(made[variant].call(*operands)))
 
     function.__name__ = function.__qualname__ = loaded.name

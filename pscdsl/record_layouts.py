@@ -42,6 +42,8 @@ def layout_of(cls: type[Any]) -> Layout | None:
         return Layout(name, "namedtuple", cls, tuple(cls._fields))
     if pyrsistent.PRecord in bases:
         return Layout(name, "precord", cls, tuple(cls._precord_fields))
+    if pyrsistent.PClass in bases:
+        return Layout(name, "precord", cls, tuple(cls._pclass_fields))
     if dataclasses.is_dataclass(cls):
         kind = "record" if Record in bases else "dataclass"
         return Layout(name, kind, cls, tuple([each.name for each in dataclasses.fields(cls)]))

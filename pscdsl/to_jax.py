@@ -48,7 +48,7 @@ def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
     """
     jax = imported()
     register = functools.partial(register_class, jax)
-    boundary.register_signature(kernel.signature, register)
+    boundary.register_signature(kernel.signature, register, apart=True)
     programs: dict[tuple[Function, tuple[tuple[str, int], ...]], ArrayProgram] = {}
 
     def program(lowered: Lowered) -> ArrayProgram:
@@ -62,7 +62,7 @@ def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         from pscdsl.xla.jax_primitive import call
 
-        boundary.register_value((args, kwargs), register, kernel.record_class)
+        boundary.register_value((args, kwargs), register, kernel.record_class, apart=True)
         given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
         lowered = kernel.lower_for(*given, **named)
         found = program(lowered)
@@ -74,7 +74,7 @@ def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
         admit_types(jax, kernel.name, (*found.inputs, *found.outputs))
         tree = lowered.program.result
         assert tree is not None
-        boundary.register_result(tree, register)
+        boundary.register_result(tree, register, apart=True)
         return boundary.result(tree, iter(call(found, operands)))
 
     return function

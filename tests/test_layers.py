@@ -87,11 +87,12 @@ ALLOWED: dict[str, set[str]] = {
     "origins": FOUNDATION | {"beside", "elements", "numpy_dtypes"},
     "beside": set(),
     "containers": set(),
+    "instances": {"containers", "typing"},
     "starts": MIDDLE | {"called", "containers", "origins"},
     "frontend": MIDDLE | {"beside", "records"},
     "discover": MIDDLE,
     "interchange": TYPED_PROGRAM | {"xla"},
-    "boundary": TYPED_PROGRAM | {"containers", "interchange"},
+    "boundary": TYPED_PROGRAM | {"instances", "interchange"},
     "direct": set(),
     "called": MIDDLE | {"boundary", "direct", "errors"},
     "checking": MIDDLE | {"pscdsl"},
@@ -124,7 +125,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
     | {"lowered", "origins", "starts", "to_jax"},
-    "tree": MIDDLE | {"boundary", "errors", "interchange"},
+    "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
     "cli": MIDDLE

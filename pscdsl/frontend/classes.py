@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from pscdsl.builder import Builder
 from pscdsl.frontend.expressions import closure, evaluate, known_or_why
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.purity import external_value
@@ -232,10 +233,25 @@ def _outside(frame: Frame, node: ast.expr) -> Any:
 def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
     """`x = field(type=f32["n"])` of a PRecord."""
     options = {k.arg: k.value for k in call.keywords}
-    initial = options.get("initial")
-    default = None if initial is None else (lambda: _outside(frame, initial))
+    initial, factory = options.get("initial"), options.get("factory")
     annotation = options.get("type") or (call.args[0] if call.args else None)
-    return Field(name, annotation, frame, default)
+
+    def default() -> Any:
+        assert initial is not None
+        value = _outside(frame, initial)
+        return value.apply(frame.here(initial), (), {}) if hasattr(value, "apply") else value
+
+    def convert(here: Builder, value: Any) -> Any:
+        assert factory is not None
+        return _outside(frame, factory).apply(here, (value,), {})
+
+    return Field(
+        name,
+        annotation,
+        frame,
+        None if initial is None else default,
+        convert=None if factory is None else convert,
+    )
 
 
 def _method(frame: Frame, node: ast.FunctionDef) -> Member:

@@ -262,8 +262,12 @@ def _instance(value: Any, name: str) -> Any:
         return VectorValue(tuple(abstract(each, name) for each in value))
     cls = record_class(_class_of(value))
     if cls is not None and cls.kind != "namespace":
-        read = value.__getitem__ if cls.kind == "precord" else functools.partial(getattr, value)
-        return RecordValue(cls, {each: abstract(read(each), each) for each in cls.field_names()})
+        read = value.__getitem__ if is_precord(value) else functools.partial(getattr, value)
+        try:
+            fields = {each: read(each) for each in cls.field_names()}
+        except (KeyError, AttributeError) as missing:  # pyrsistent's need not have all
+            return External(f"{cls.title} object `{name}` without {missing}")
+        return RecordValue(cls, {each: abstract(item, each) for each, item in fields.items()})
     items: Any = value
     if type(value) is tuple:
         return tuple(abstract(each, name) for each in items)

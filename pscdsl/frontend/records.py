@@ -32,6 +32,8 @@ class Field:
     default: Callable[[], Any] | None = None
     applied: tuple[tuple[tuple[str, ...], Frame, ast.expr], ...] = ()
     """What the type variables of its class stand for in those that derive from it, in turn."""
+    convert: Callable[[Builder, Any], Any] | None = None
+    """What pyrsistent passes each value through that is given for it: a `factory`."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,19 @@ class RecordClass:
                     problem = f"misses a value for the field '{each.name}'"
                     raise Failure(BadArguments(function=self.title, problem=problem))
                 values[each.name] = each.default()
-        made = RecordValue(self, {name: values[name] for name in names})
+        made = RecordValue(self, self._converted(here, {name: values[name] for name in names}))
         check = self.members.get("__post_init__")
         if check is not None:
             check.value.apply(here, (made,), {})
         return made
+
+    def _converted(self, here: Builder, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of fields that are set, each through the factory of its field."""
+        through = {each.name: each.convert for each in self.fields if each.convert is not None}
+        return {
+            name: through[name](here, value) if name in through else value
+            for name, value in values.items()
+        }
 
     def class_attribute(self, name: str) -> Any:
         """What `Class.name` is."""
@@ -165,8 +175,8 @@ class RecordClass:
             return self.class_attribute(name)
         if name in ("_replace", "replace", "set", "_asdict", "update") and self.updates(name):
 
-            def update(here: Any, *args: Any, **kwargs: Any) -> Any:
-                return self.updated(value, name, args, kwargs)
+            def update(here: Builder, *args: Any, **kwargs: Any) -> Any:
+                return self.updated(here, value, name, args, kwargs)
 
             return StaticFunction(name, update)
         if name == "_fields":
@@ -185,7 +195,12 @@ class RecordClass:
         return name in allowed.get(self.kind, ())
 
     def updated(
-        self, value: RecordValue, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        here: Builder,
+        value: RecordValue,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
     ) -> Any:
         """A changed copy."""
         changes = dict(kwargs)
@@ -197,7 +212,7 @@ class RecordClass:
             changes.update(args[0])
         elif args:
             raise Failure(BadArguments(function=name, problem="takes keyword arguments"))
-        return replaced(value, changes)
+        return replaced(value, self._converted(here, changes))
 
 
 def replaced(value: RecordValue, changes: Mapping[str, Any]) -> RecordValue:

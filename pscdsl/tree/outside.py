@@ -16,6 +16,7 @@ from pscdsl.frontend.annotations import static_fields
 from pscdsl.frontend.loaded import record_class
 from pscdsl.frontend.tree_walks import Flat, Node, flattened, rebuilt, same_shapes, together
 from pscdsl.frontend.tree_ways import record_node
+from pscdsl.instances import absent, construct, reader
 from pscdsl.interchange import host_view
 from pscdsl.narrowing import NDArray, is_pmap, is_precord, is_pvector, is_sequence
 from pscdsl.numpy.shorthand import wide
@@ -77,11 +78,13 @@ class Outside:
         cls = record_class(_class_of(value))
         if cls is None or cls.kind == "namespace":
             return None
-        read = boundary.reader(cls)
+        if missing := absent(cls, value):
+            names = ", ".join(f"`{each}`" for each in missing)
+            what = f"an object of class {cls.title} without {names}"
+            raise ArgumentError(f"psc.tree.{self.name}: {what}")
+        read = reader(cls)
         fields = {name: read(value, name) for name in cls.field_names()}
-        return record_node(
-            cls, fields, static_fields(cls), lambda items: boundary.construct(cls, items)
-        )
+        return record_node(cls, fields, static_fields(cls), lambda items: construct(cls, items))
 
 
 def _class_of(value: object) -> type[Any]:

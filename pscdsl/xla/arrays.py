@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pscdsl.elements import Array
-from pscdsl.xla import boot
+from pscdsl.xla import bfloats, boot
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,6 +26,11 @@ def to_numpy(array: Any) -> NDArray:
     try:
         return np.asarray(memoryview(array))
     except BufferError:  # bf16, and devices other than the CPU
+        pass
+    array.block_until_ready()
+    try:
+        return bfloats.view(boot.jax.buffer_to_dlpack_managed_tensor(array))
+    except (BufferError, RuntimeError):
         value: NDArray = array._single_device_array_to_np_array_did_copy()[0]
         return value
 

@@ -75,6 +75,12 @@ class Aval:
     def __repr__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"{self!r} is an array of pscdsl and has no `{name}`; "
+            "jax.numpy.from_dlpack makes it one of jax's, without a copy"
+        )
+
 
 class Never:
     """The type of tracers; there are none here."""

@@ -7,9 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
-from pscdsl.xla import boot
+from pscdsl.xla import bfloats, boot
 from pscdsl.xla.arrays import prepare
-from pscdsl.xla.arrays import to_numpy as to_host
 from pscdsl.xla.memory import keep_freed_memory
 
 
@@ -111,7 +110,6 @@ def view(exporter: Any) -> Any:
         return np.from_dlpack(exporter)
     except (BufferError, RuntimeError) as error:
         try:  # NumPy cannot read bf16
-            capsule = exporter.__dlpack__()
-            return to_host(boot.jax.dlpack_managed_tensor_to_buffer(capsule, device(), None))
+            return bfloats.view(exporter.__dlpack__())
         except (BufferError, RuntimeError):
             raise BufferError(str(error)) from None
