@@ -11,7 +11,7 @@ bin    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit interop fuzz bench bench-check format clean
+.PHONY: help demo test lint types unit interop fuzz bench bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 SEED=0.
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
 	$(bin)/python -m tests.benchmarks
 
+bench-torch: $(VENV)/.bench-torch ## Those benchmarks that are written for PyTorch too, beside torch.compile.
+	PYTHONPATH=$(VENV)/torch $(bin)/python -m tests.benchmarks torch
+
 bench-check: $(VENV)/.test ## Check a project of a thousand kernels, beside mypy and pyright.
 	$(bin)/python -m tests.benchmarks.synthetic
 
@@ -70,6 +73,11 @@ $(VENV)/.interop: $(VENV)/.test
 	  "jax==$$($(bin)/python -c 'import jaxlib; print(jaxlib.__version__)')"
 	$(bin)/python -m pip install -q --no-deps --upgrade --target $(VENV)/interop "$(TORCH)" || \
 	  echo "There is no $(TORCH): the tests with PyTorch are skipped."
+	@touch $@
+
+# With all that torch.compile needs, but for a compiler of C++.
+$(VENV)/.bench-torch: $(VENV)/.bench
+	$(bin)/python -m pip install -q --upgrade --target $(VENV)/torch "$(TORCH)"
 	@touch $@
 
 $(VENV)/pyvenv.cfg:

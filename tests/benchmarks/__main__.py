@@ -26,6 +26,7 @@ from tests.benchmarks.dispatch import dispatch
 from tests.benchmarks.measure import Ratio
 from tests.benchmarks.plot import plot
 from tests.benchmarks.report import Row
+from tests.benchmarks.rivals import TORCH, has_torch
 from tests.benchmarks.startup import startup
 from tests.benchmarks.workload import Workload
 from tests.benchmarks.workloads import SUBJECTS, WORKLOADS
@@ -39,11 +40,14 @@ def in_processes(subject: str, work: Workload, processes: int) -> list[Row]:
     Where memory happens to lie, and on which core a thread wakes, changes a process's times by
     10 to 30 % for as long as it lives.
     """
+    beside_torch = (
+        [alternating(subject, work, processes, "torch.compile")] if has_torch(work) else []
+    )
     if work.alone:
-        return [alternating(subject, work, processes)]
+        return [alternating(subject, work, processes), *beside_torch]
     found = [_apart(work.name) for _ in range(processes)]
     goals = {"jax.jit": work.goal, "forward": work.derived.goal if work.derived else None}
-    rows: list[Row] = []
+    rows = beside_torch
     for rival in found[0].ratios:
         each = sorted((one.ratios[rival] for one in found), key=lambda ratio: ratio.median)
         middle = each[len(each) // 2]
@@ -131,9 +135,11 @@ def main(arguments: Sequence[str]) -> None:
         return
     if options.without:
         os.environ[VARIABLE] = options.without  # also in the processes that this starts
-    known = {"checking", "startup", "dispatch", *BUILDING, *SUBJECTS, *WORKLOADS}
+    known = {"checking", "startup", "dispatch", "torch", *BUILDING, *SUBJECTS, *WORKLOADS}
     if unknown := set(options.names) - known:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
+    if "torch" in options.names:
+        options.names += TORCH
     wanted = set(options.names) or {"checking", "startup", "dispatch", *BUILDING, *SUBJECTS}
     rows: list[Row] = []
     if "checking" in wanted:

@@ -1,7 +1,8 @@
-"""One workload beside jax, each side in a process of its own.
+"""One workload beside jax or PyTorch, each side in a process of its own.
 
-Where something holds for a whole process, such as how memory is given back, two sides in one
-process share it.  `python -m tests.benchmarks.alone NAME ours|theirs FOLDER` is one such process.
+Where something holds for a whole process, such as how memory is given back, or threads that wait
+for more work, two sides in one process share it.  `python -m tests.benchmarks.alone NAME SIDE
+FOLDER` is one such process; a side is `ours`, `jax.jit` or `torch.compile`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 from tests.benchmarks.alongside import LEAST, blocking, check_equal, on_device
 from tests.benchmarks.measure import seconds
 from tests.benchmarks.report import Row
+from tests.benchmarks.rivals import TORCH
 from tests.benchmarks.workload import Workload, leaves, plain
 
 ROUNDS = 25
@@ -37,7 +39,7 @@ class Side:
     """The bytes of the process that are in memory after the last call."""
 
 
-def alternating(subject: str, work: Workload, processes: int) -> Row:
+def alternating(subject: str, work: Workload, processes: int, rival: str = "jax.jit") -> Row:
     """Processes of both sides, in turn; a ValueError or AssertionError if results differ."""
     ours: list[Side] = []
     theirs: list[Side] = []
@@ -45,23 +47,27 @@ def alternating(subject: str, work: Workload, processes: int) -> Row:
         for turn in range(processes):
             order = (ours, theirs) if turn % 2 == 0 else (theirs, ours)
             for side in order:
-                side.append(_apart(work, "ours" if side is ours else "theirs", folder))
-        found = [_results(Path(folder, f"{which}.npz")) for which in ("ours", "theirs")]
+                side.append(_apart(work, "ours" if side is ours else rival, folder))
+        found = [_results(Path(folder, f"{which}.npz")) for which in ("ours", rival)]
         check_equal(work.name, work.tolerance, *found)
     ratios = sorted(a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True))
-    return Row(
+    row = Row(
         subject,
         work.name,
-        "jax.jit",
+        rival,
         statistics.median(each.seconds for each in ours),
         statistics.median(each.seconds for each in theirs),
         ratios[0],
         statistics.median(ratios),
         ratios[-1],
-        work.goal,
-        round(statistics.median(each.resident for each in ours)),
-        round(statistics.median(each.resident for each in theirs)),
     )
+    if rival != "jax.jit":
+        return row
+    return replace(row, goal=work.goal, bytes=_memory(ours), their_bytes=_memory(theirs))
+
+
+def _memory(sides: Sequence[Side]) -> int:
+    return round(statistics.median(each.resident for each in sides))
 
 
 def _results(path: Path) -> tuple[Any, ...]:
@@ -71,7 +77,8 @@ def _results(path: Path) -> tuple[Any, ...]:
 
 def _apart(work: Workload, which: str, folder: str) -> Side:
     command = [sys.executable, "-m", "tests.benchmarks.alone", work.name, which, folder]
-    settings = dict(work.settings) if which == "ours" else {}
+    # Threads of PyTorch's that wait busily would take the cores from those that they wait for.
+    settings = dict(work.settings) if which == "ours" else {"OMP_WAIT_POLICY": "passive"}
     done = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | settings
     )
@@ -81,8 +88,10 @@ def _apart(work: Workload, which: str, folder: str) -> Side:
 def measure(work: Workload, which: str, folder: Path) -> Side:
     """One side, in this process."""
     arguments = work.arguments(work.scale)
-    ours = which == "ours"
-    run = blocking(work.kernel, on_device(arguments)) if ours else _theirs(work, arguments)
+    if which == "ours":
+        run = blocking(work.kernel, on_device(arguments))
+    else:
+        run = (_jitted if which == "jax.jit" else _torch)(work, arguments)
     kept = folder / f"{which}.npz"
     if not kept.exists():
         np.savez(kept, *[np.asarray(each) for each in leaves(plain(run()))])
@@ -91,7 +100,13 @@ def measure(work: Workload, which: str, folder: Path) -> Side:
     return Side(found, _resident())
 
 
-def _theirs(work: Workload, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+def _torch(work: Workload, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+    compiled = TORCH[work.name](importlib.import_module("torch"))
+    numbers = plain(arguments)
+    return lambda: compiled(*numbers)
+
+
+def _jitted(work: Workload, arguments: tuple[Any, ...]) -> Callable[[], Any]:
     jax: Any = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", work.double)
     jitted = jax.jit(work.jax(jax))

@@ -2,7 +2,9 @@
 
 NumPy runs the body of a kernel as it stands, where that uses nothing but NumPy.  Numba and PyTorch
 stand beside the workloads that people write for them, where they are installed: `make bench`
-installs Numba; PyTorch is as large as everything else together, and measured where it is found.
+installs Numba; PyTorch is as large as everything else together, so that `make bench-torch` alone
+installs it, in a folder beside the environment.  It needs a compiler for C++.  Its threads and
+XLA's would disturb each other: each side has processes of its own.
 """
 
 # pyright: basic
@@ -10,6 +12,7 @@ installs Numba; PyTorch is as large as everything else together, and measured wh
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -28,12 +31,16 @@ def rivals(work: Workload, arguments: tuple[Any, ...]) -> dict[str, Callable[...
     body = vars(work.kernel).get("__wrapped__")
     if body is not None and _runs(body, arguments):
         found["numpy"] = lambda *_: body(*arguments)  # records as they are
-    for rival, makers in (("numba", NUMBA), ("torch", TORCH)):
-        if work.name in makers and (module := _module(rival)) is not None:
-            found["torch.compile" if rival == "torch" else rival] = makers[work.name](module)
+    if work.name in NUMBA and (numba := _module("numba")) is not None:
+        found["numba"] = NUMBA[work.name](numba)
     for rival, make in work.others.items():
         found[rival] = make()
     return found
+
+
+def has_torch(work: Workload) -> bool:
+    """Whether a workload is written for PyTorch, and that is there."""
+    return work.name in TORCH and importlib.util.find_spec("torch") is not None
 
 
 def _module(name: str) -> Any:
@@ -133,7 +140,7 @@ NUMBA: dict[str, Make] = {
 
 def _compiled(torch: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of tensors, compiled, as one of NumPy arrays and trees of them."""
-    run = torch.compile(function)
+    run = torch.compile(function, fullgraph=True)  # nothing is left to Python
 
     def tensors(tree: Any) -> Any:
         if isinstance(tree, tuple):
@@ -160,11 +167,8 @@ def _logsumexp_torch(torch: Any) -> Callable[..., Any]:
 
 def _descent(torch: Any, loss: Callable[..., Any]) -> Callable[..., Any]:
     def step(p: Any, x: Any, y: Any) -> Any:
-        p = tuple(each.detach().requires_grad_() for each in p)
-        value = loss(p, x, y)
-        slopes = torch.autograd.grad(value, p)
-        moved = tuple((w - 0.01 * g).detach() for w, g in zip(p, slopes, strict=True))
-        return moved, value.detach()
+        slopes, value = torch.func.grad_and_value(loss)(p, x, y)
+        return tuple(w - 0.01 * g for w, g in zip(p, slopes, strict=True)), value
 
     return _compiled(torch, step)
 
