@@ -79,7 +79,9 @@ def _put_together(cls: Record, names: Sequence[str], values: Sequence[Any]) -> A
         object.__setattr__(made, "_pclass_frozen", True)
         return made
     # As its own `__new__` makes the map, so that the fields come in the same order.
-    evolver: Any = pyrsistent.pmap(pre_size=len(vars(real)["_precord_fields"])).evolver()
+    empty: Any = pyrsistent.pmap
+    declared: Any = real._precord_fields
+    evolver = empty(pre_size=len(declared)).evolver()
     for name, value in zip(names, values, strict=True):
         evolver[name] = value
     fields = evolver.persistent()
