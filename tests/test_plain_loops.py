@@ -11,11 +11,17 @@ import pscdsl as psc
 from pscdsl import bf16, f32, f64, i32
 from pscdsl.forms import VARIABLE
 from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.primitives.elementwise import TABLE
+from pscdsl.primitives.special import SPECIAL
 from pscdsl.stdlib import activations
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.xla import plain_loops
 from pscdsl.xla.cache import emitted
 from pscdsl.xla.compile import compile_module
+from pscdsl.xla.emit import lower_module
 from pscdsl.xla.keys import Request, module_key
+from tests.numpy_harness import build
+from tests.test_wide_vectors import CODES, operands
 
 
 @psc.kernel
@@ -93,3 +99,39 @@ def test_results_are_the_same(kernel: Any, n: int) -> None:
         for on in (False, True)
     )
     np.testing.assert_array_equal(older.astype(np.float64), newer.astype(np.float64))
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_operation_has_the_same_results(code: str) -> None:
+    functions = [
+        (each, each.arity)
+        for each in dict.fromkeys((*TABLE.values(), *SPECIAL))
+        if admitted(each, operands(code, each.arity, low=True))
+    ]
+    assert len(functions) > 8
+
+    def every(*xs: Any) -> Any:
+        return tuple([function(*xs[:count]) for function, count in functions])
+
+    most = max(count for _, count in functions)
+    built = build(every, operands(code, most, low=True), {})
+    module = lower_module(built.function, built.sizes)
+    older, newer = (
+        compile_module(module, options={plain_loops.OPTION: on}) for on in (False, True)
+    )
+    for low in (True, False):
+        given = operands(code, most, low)
+        for place, pair in enumerate(zip(older.run(given), newer.run(given), strict=True)):
+            first, second = (np.asarray(each) for each in pair)
+            bound = 8 * np.finfo(first.dtype).eps if first.dtype.kind == "f" else 0
+            name = str(functions[place][0])
+            np.testing.assert_allclose(first, second, rtol=bound, err_msg=name)
+
+
+def admitted(function: Any, given: tuple[Any, ...]) -> bool:
+    """Whether a program of this operation alone is compiled by the older emitter."""
+    try:
+        built = build(function, given, {})
+        return plain_loops.fits(lower_module(built.function, built.sizes))
+    except (psc.CheckError, TypeError, ValueError, Failure):
+        return False
