@@ -24,6 +24,21 @@ def field_names(cls: type[Any]) -> tuple[str, ...] | None:
     return tuple([each.name for each in fields(cls)])
 
 
+def plain_fields(cls: type[Any]) -> tuple[str, ...] | None:
+    """The fields of a data class whose construction does nothing but set them; None of another."""
+    parameters = vars(cls).get("__dataclass_params__")
+    if parameters is None or not parameters.init or hasattr(cls, "__post_init__"):
+        return None
+    if cls.__new__ is not object.__new__ or type(cls).__call__ is not type.__call__:
+        return None
+    names = tuple([each.name for each in fields(cls)])
+    code: Any = getattr(vars(cls).get("__init__"), "__code__", None)
+    if code is None:
+        return None
+    taken = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    return names if sorted(taken) == sorted(names) else None
+
+
 def ways(cls: type[Any], names: Sequence[str]) -> Ways:
     """What takes an instance apart, (children, rest), and what makes one of (rest, children)."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import InitVar, dataclass, field
 from types import FrameType
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, f64
+from pscdsl.containers import plain_fields
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.client import put
 from pscdsl.xla.fast_path import fast_path_works
@@ -157,3 +159,49 @@ def test_a_kernel_with_other_options_is_called_for_itself() -> None:
     assert to_numpy(other(given, x)).tolist() == [4] * 8
     assert given.is_deleted()
     assert to_numpy(plain(x, x)).tolist() == [0] * 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plain:
+    """Its construction sets fields."""
+
+    x: Any
+    y: Any = 2
+
+
+class Inherited(Plain):
+    """Another class, which is no data class itself."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Its construction checks."""
+
+    x: Any
+
+    def __post_init__(self) -> None:
+        """Refuse, always."""
+        raise ValueError("not to be made like this")
+
+
+@dataclass(frozen=True)
+class Given:
+    """It takes more than its fields."""
+
+    x: Any
+    y: InitVar[int] = 0
+
+
+@dataclass(frozen=True)
+class Held:
+    """It takes less."""
+
+    x: Any
+    y: int = field(default=1, init=False)
+
+
+def test_whose_construction_is_left_to_jaxlib() -> None:
+    assert plain_fields(Pair) == ("x", "y")
+    assert plain_fields(Plain) == ("x", "y")
+    for cls in (Inherited, Checked, Given, Held):
+        assert plain_fields(cls) is None, cls

@@ -82,7 +82,7 @@ ALLOWED: dict[str, set[str]] = {
     "caching": set(),
     "fingerprint": PRIMITIVES,
     "recompilation": TYPED_PROGRAM,
-    "xla": PRIMITIVES | {"caching", "fingerprint"},
+    "xla": PRIMITIVES | {"caching", "containers", "fingerprint"},
     "budgets": MIDDLE,
     "origins": FOUNDATION | {"beside", "elements", "numpy_dtypes"},
     "beside": set(),

