@@ -29,7 +29,8 @@ def plain_fields(cls: type[Any]) -> tuple[str, ...] | None:
     parameters = vars(cls).get("__dataclass_params__")
     if parameters is None or not parameters.init or hasattr(cls, "__post_init__"):
         return None
-    if cls.__new__ is not object.__new__ or type(cls).__call__ is not type.__call__:
+    kind: Any = type(cls)
+    if getattr(cls, "__new__", None) is not object.__new__ or kind.__call__ is not type.__call__:
         return None
     names = tuple([each.name for each in fields(cls)])
     code: Any = getattr(vars(cls).get("__init__"), "__code__", None)
