@@ -2,7 +2,8 @@
 
 PYTHON has jax, jaxtyping and typeguard 2, without `--python` it is this one; mypy and pyright are
 this one's.  With `--write` the page is written, with the times that `tests.comparison.times` kept.
-With names, what is printed is about these programs only.
+With names, only these programs are asked about: what is printed is about them, and a page that is
+written has what the one before it says of the others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.comparison.checkers import mypy, new_codes, pyright
 from tests.comparison.core import ROOT
 from tests.comparison.program import Program, edited
 from tests.comparison.programs import PROGRAMS
-from tests.comparison.report import Line, page
+from tests.comparison.report import Line, page, read, spelled
 from tests.comparison.times import PAGE, kept, section
 
 JAX_VERSIONS = """
@@ -37,8 +38,6 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write docs/comparison.md")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these programs")
     given = parser.parse_args()
-    if given.write and given.names:
-        parser.error("the page is written of all programs")
     if unknown := set(given.names) - {program.name for program in PROGRAMS}:
         parser.error(f"no such program: {', '.join(sorted(unknown))}")
     programs = [each for each in PROGRAMS if not given.names or each.name in given.names]
@@ -50,8 +49,16 @@ def main() -> None:
         "mypy": version("mypy"),
         "pyright": version("pyright"),
     }
+    before = PAGE.read_text(encoding="utf-8")
+    if given.write and given.names and f"\n{spelled(versions)}.\n" not in before:
+        parser.error("the page was made with other versions: write it of all programs")
     with tempfile.TemporaryDirectory() as folder:
-        text = page(lines(Path(folder), given.python, programs), versions)
+        found = lines(Path(folder), given.python, programs)
+    if given.write:
+        others = [each for each in PROGRAMS if each not in programs]
+        found = [*found, *read(before, others)]
+        found.sort(key=lambda line: PROGRAMS.index(line.program))
+    text = page(found, versions)
     text += f"\n{section(kept())}"
     if given.write:
         PAGE.write_text(text, encoding="utf-8")
@@ -59,7 +66,7 @@ def main() -> None:
         print(text, end="")
 
 
-def lines(folder: Path, python: str, programs: Sequence[Program]) -> Sequence[Line]:
+def lines(folder: Path, python: str, programs: Sequence[Program]) -> list[Line]:
     """What all say of all mistakes."""
     for program in programs:
         texts = {"base": program.theirs}
@@ -75,7 +82,7 @@ def lines(folder: Path, python: str, programs: Sequence[Program]) -> Sequence[Li
             file = f"{program.name}_{i}"
             codes = {by: new_codes(each.get(file, []), before[by]) for by, each in said.items()}
             results = {when: each[0] for when, each in outcomes["mistakes"][i].items()}
-            found.append(Line(program, mistake, codes, results, outcomes["options"]))
+            found.append(Line(program, mistake, codes, results))
     return found
 
 

@@ -16,7 +16,8 @@ Definition = ast.FunctionDef | ast.ClassDef
 def core(pieces: Sequence[tuple[str, Sequence[str]]]) -> str:
     """The definitions of these names in one text, with the imports that they use.
 
-    What they use of the rest of a module of the standard library is imported, too.
+    What they use of the rest of a module of the standard library is imported, too.  A call that
+    stands for itself, one that registers a rule, say, has its text as its name.
     """
     bodies: list[str] = []
     imports: list[ast.Import | ast.ImportFrom] = []
@@ -61,9 +62,12 @@ def _defined(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, Definition):
         yield node.name
     elif isinstance(node, ast.Assign):
-        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        names = [each for target in node.targets for each in ast.walk(target)]
+        yield from (each.id for each in names if isinstance(each, ast.Name))
     elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
         yield node.target.id
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield ast.unparse(node)
 
 
 def _segment(text: str, node: ast.stmt) -> str:

@@ -6,6 +6,7 @@ from tests.comparison import (
     all_convolution,
     bayesian_regression,
     char_transformer,
+    deployment,
     fluid,
     hmm_text,
     kalman_track,
@@ -15,6 +16,7 @@ from tests.comparison import (
     newton_cg,
     option_price,
     selu_layer,
+    user_primitive,
 )
 from tests.comparison.program import Program
 
@@ -31,4 +33,6 @@ PROGRAMS: tuple[Program, ...] = (
     fluid.PROGRAM,
     mandelbrot.PROGRAM,
     selu_layer.PROGRAM,
+    user_primitive.PROGRAM,
+    deployment.PROGRAM,
 )

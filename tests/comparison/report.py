@@ -10,6 +10,9 @@ from tests.comparison.program import Mistake, Program
 
 ERROR, WRONG = "error when run", "wrong result, silently"
 
+LONG = {"error": ERROR, "wrong": WRONG}
+"""What the tables say shorter."""
+
 RUNS = ("equal", "differ", "options")
 
 HEAD = """\
@@ -51,17 +54,37 @@ class Line:
     """Of mypy and pyright."""
     outcomes: Mapping[str, str]
     """When jax runs it: with equal sizes, with different ones, and with options."""
-    options: Sequence[str]
-    """Under which the right program runs, too."""
 
 
 def page(lines: Sequence[Line], versions: Mapping[str, str]) -> str:
     """The whole page in Markdown."""
     programs = list(dict.fromkeys(line.program.name for line in lines))
     each = len(lines) // len(programs)
-    spelled = ", ".join(f"{name} {number}" for name, number in versions.items())
-    head = HEAD.format(programs=_number(len(programs)), mistakes=_number(each), versions=spelled)
+    made = {"mistakes": _number(each), "versions": spelled(versions)}
+    head = HEAD.format(programs=_number(len(programs)), **made)
     return "\n".join([head, *_summary(programs, lines), "", *_details(programs, lines)]) + "\n"
+
+
+def spelled(versions: Mapping[str, str]) -> str:
+    """What the page says that it was made with."""
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
+
+
+def read(text: str, programs: Sequence[Program]) -> Iterator[Line]:
+    """What a page says of these programs; a LookupError if it does not have all their mistakes."""
+    for program in programs:
+        section = text.partition(f"\n## {program.name}\n")[2].partition("\n## ")[0]
+        rows = [line[2:-2].split(" | ") for line in section.splitlines() if line.startswith("| ")]
+        said = {about: each for about, _, *each in rows}
+        for mistake in program.mistakes:
+            mypy, pyright, *runs = said[mistake.about]
+            codes = {"mypy": _codes(mypy), "pyright": _codes(pyright)}
+            outcomes = {when: LONG.get(run, run) for when, run in zip(RUNS, runs, strict=True)}
+            yield Line(program, mistake, codes, outcomes)
+
+
+def _codes(cell: str) -> Sequence[str]:
+    return [] if cell == "-" else cell.split(", ")
 
 
 def _summary(programs: Sequence[str], lines: Sequence[Line]) -> Iterator[str]:

@@ -47,11 +47,8 @@ comes before it: checking or tracing, and compiling, with nothing kept from befo
 """
 
 APART = """
-Examples without rows: `deployment.py` is about processes, one that trains and one that serves
-without the source; it measures its start and its calls itself, and its kernels are those of a
-smaller network than above. `deployment_server.py` has no kernel of its own. `user_primitive.py` is
-about the rule of translation, which emits one operation of StableHLO, the one that jax emits for
-its `reduce_precision`.
+`deployment_server.py` has no rows, here or above, as it has no kernel of its own: it serves what
+`deployment.py` has exported, which measures its start and its calls itself.
 """
 
 TABLE = "| example | call | ours | jax.jit | ratio | quartiles | first call | jax.jit | apart |"
