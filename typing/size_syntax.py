@@ -100,6 +100,9 @@ class _Parser:
     def operand(self) -> Size:
         token, offset = self.tokens[self.index]
         if not token:
+            alone = self.tokens[0][0]
+            if len(self.tokens) == 2 and alone in ("+", "-", "*", "//", "%"):  # as in `n - 1`
+                raise DimSyntaxError(f"spaces separate sizes: write `n{alone}1`, without any", 0)
             raise DimSyntaxError("expected a name or a number, found the end", offset)
         self.index += 1
         if token.isdecimal():
