@@ -142,10 +142,10 @@ def gelu(x: Float["*s"]) -> Float["*s"]:
 def gelu_tanh(x: Float["*s"]) -> Float["*s"]:
     """`gelu` by way of tanh: off by at most 5e-4 (Hendrycks, Gimpel 2016).
 
-    Cost: 18*s flops.
+    Cost: 17*s flops.
     """
-    z = np.clip(x, -30, 30)  # there, the second factor is 0 or 1, and its cube is finite in f16
-    return x * sigmoid(math.sqrt(8 / math.pi) * z * (1 + 0.044715 * z * z))
+    square = np.where(x * x < 900, x * x, 900)  # beyond, the second factor is 0 or 1
+    return x * sigmoid(x * (math.sqrt(8 / math.pi) + 0.044715 * math.sqrt(8 / math.pi) * square))
 
 
 @psc.kernel

@@ -25,6 +25,7 @@ from pscdsl.primitives.conversion import Bitcast as Bitcast
 from pscdsl.primitives.conversion import Convert as Convert
 from pscdsl.primitives.formulas import error
 from pscdsl.primitives.formulas.circular import emit_cosine, emit_sine, emit_tangent
+from pscdsl.primitives.formulas.exponentials import emit_logistic
 from pscdsl.primitives.pointwise import ACCEPTS as ACCEPTS
 from pscdsl.primitives.pointwise import TABLE as TABLE
 from pscdsl.primitives.pointwise import BinaryRule, Emit, LinearIn, Rule, UnaryRule
@@ -246,7 +247,7 @@ expm1: Elementwise = unary(
 log: Elementwise = unary("log", "inexact", np.log, "log", 8, lambda t, y, x: t / x)
 log1p: Elementwise = unary("log1p", "inexact", np.log1p, emit_log1p, 8, lambda t, y, x: t / (1 + x))
 logistic: Elementwise = unary(
-    "logistic", "inexact", f.logistic, "logistic", 10, lambda t, y, x: t * (y * (1 - y))
+    "logistic", "inexact", f.logistic, emit_logistic, 10, lambda t, y, x: t * (y * (1 - y))
 )
 sqrt: Elementwise = unary("sqrt", "inexact", np.sqrt, emit_sqrt, 1, lambda t, y, x: t * (0.5 / y))
 rsqrt: Elementwise = unary(
