@@ -17,6 +17,8 @@ from ml_dtypes import bfloat16
 import pscdsl as psc
 from pscdsl import Bool, Float, Num, f64
 from pscdsl.forms import VARIABLE
+from pscdsl.primitives.product_forms import Extents, is_small
+from pscdsl.typing.dtypes import F32
 
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 
@@ -204,6 +206,24 @@ def test_products_in_loops(monkeypatch: pytest.MonkeyPatch, dtype: Any, n: int, 
     (found,) = used("small_products", monkeypatch, steps, a, x)
     exact = np.linalg.matrix_power(a.astype(np.float64), 3) @ x.astype(np.float64)
     close(found, exact, n, scale=8)
+
+
+@pytest.mark.parametrize(
+    ("terms", "columns", "turned", "small"),
+    [
+        (10, 64, False, False),
+        (10, 32, False, True),
+        (10, 32, True, False),
+        (10, 16, True, True),
+        (16, 64, True, True),
+        (6, 64, True, True),
+    ],
+)
+def test_products_in_loops_that_are_written_out(
+    terms: int, columns: int, turned: bool, small: bool
+) -> None:
+    here = Extents(1, 16, terms, columns, turned)
+    assert is_small(here, in_loop=True, dtype=F32) == small
 
 
 def test_what_is_not_finite_spreads_as_in_products(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,8 @@ class Extents:
     rows: int
     terms: int
     columns: int
+    turned: bool
+    """Whether a column's terms are neighbours in memory, not a row's."""
 
 
 def extents(hlo: Hlo, dot: DotGeneral, inputs: Types) -> Extents:
@@ -69,6 +71,7 @@ def extents(hlo: Hlo, dot: DotGeneral, inputs: Types) -> Extents:
         prod([x[axis] for axis in rows]),
         prod([x[axis] for axis in summed[0]]),
         prod([y[axis] for axis in columns]),
+        len(y) - 1 in summed[1],
     )
 
 
@@ -91,7 +94,10 @@ def is_small(here: Extents, in_loop: bool, dtype: DType) -> bool:
     even = here.columns <= 4 or here.columns % LANES == 0
     if here.terms <= 4:
         return ((four and work >= 64) or work >= LEAST_WORK) and (even or dtype.bits > 16)
-    few = here.terms <= FEW_IN_LOOPS and max(sides) <= (16 if dtype.bits <= 16 else 64)
+    most = 16 if dtype.bits <= 16 else 64
+    if here.terms > FEW and here.terms % LANES:  # 32x10 by 10x64 took 3 times as long if turned
+        most = 16 if here.turned else min(most, 32)
+    few = here.terms <= FEW_IN_LOOPS and max(sides) <= most
     return few and work >= LEAST_WORK and even
 
 
