@@ -79,6 +79,10 @@ def loss(p: Network["h"], windows: f64["k t 2"], times: f64["t"]) -> f64:
     return np.mean(missed * missed)
 
 
+slope = psc.grad(loss)
+"""How the loss changes with each parameter."""
+
+
 @psc.kernel
 def fit(start: Network["h"], windows: f64["k t 2"], times: f64["t"], most: i32) -> Fit["h"]:
     """The network with which the loss is least, near the start."""
@@ -154,8 +158,7 @@ def run(samples: int = 120, window: int = 12, most: int = 150, hidden: int = 12)
             )
         )
 
-    slope = psc.grad(loss)(start, windows, short)
-    pairs = zip(psc.tree.leaves(slope), psc.tree.leaves(along), strict=True)
+    pairs = zip(psc.tree.leaves(slope(start, windows, short)), psc.tree.leaves(along), strict=True)
     derivative = sum(float(np.sum(np.asarray(g) * np.asarray(d))) for g, d in pairs)
     difference = (moved(1e-5) - moved(-1e-5)) / 2e-5
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pscdsl.frontend.check import check_paths
-from tests.comparison.core import Definition, core, lines_of_code
+from tests.comparison.core import core, defined, lines_of_code
 from tests.comparison.given import Made, Words, built, recorded
 from tests.comparison.program import Edit, Mistake, Program, edited
 from tests.comparison.programs import PROGRAMS
@@ -69,7 +69,7 @@ def test_the_page_has_the_lines_of_both(program: Program) -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_what_is_timed_stands_in_both_languages(program: Program) -> None:
-    theirs = {node.name for node in ast.parse(program.theirs).body if isinstance(node, Definition)}
+    theirs = {name for node in ast.parse(program.theirs).body for name in defined(node)}
     taken = {name for _, names in program.pieces for name in names}
     assert {run.name for run in program.runs} <= theirs & taken
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -82,6 +82,11 @@ PROGRAM = Program(
     ],
     wide=False,
     calls=calls,
+    runs=[
+        Run("step", "a step of training, 16 texts of 65 characters", 1e-3, carried=2),
+        Run("write", "400 characters"),
+    ],
+    example=lambda example: example.run(example.read_text(), steps=1),
     mistakes=[
         Mistake(
             "two layers are drawn with the same key",

@@ -25,7 +25,7 @@ def core(pieces: Sequence[tuple[str, Sequence[str]]]) -> str:
         text = (ROOT / path).read_text(encoding="utf-8")
         tree = ast.parse(text)
         imports += [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-        found = {name: node for node in tree.body for name in _defined(node)}
+        found = {name: node for node in tree.body for name in defined(node)}
         bodies += [_segment(text, found[name]) for name in names]
         if path.startswith("stdlib/"):
             rest = [ast.alias(name) for name in found if name not in names]
@@ -58,7 +58,8 @@ def lines_of_code(text: str) -> int:
     return len(held - skipped)
 
 
-def _defined(node: ast.stmt) -> Iterator[str]:
+def defined(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement of a module defines."""
     if isinstance(node, Definition):
         yield node.name
     elif isinstance(node, ast.Assign):

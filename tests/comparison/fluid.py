@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -43,6 +43,7 @@ PROGRAM = Program(
         ),
     ],
     calls=calls,
+    runs=[Run("flow", "500 steps of 128 x 128 places")],
     mistakes=[
         Mistake(
             "an inverse transform is not told the size, which may be odd",

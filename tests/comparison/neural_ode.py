@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.comparison.program import Mistake, Program
+from tests.comparison.program import Mistake, Program, Run
 
 
 def calls(m: Any, differ: bool) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -46,10 +46,19 @@ PROGRAM = Program(
         ),
         (
             "examples/neural_ode.py",
-            ("Network", "Track", "Fit", "acceleration", "swing", "loss", "fit"),
+            ("Network", "Track", "Fit", "acceleration", "swing", "loss", "slope", "fit"),
         ),
     ],
     calls=calls,
+    runs=[
+        Run("swing", "a solution by the network that was learnt, 120 times"),
+        Run(
+            "slope",
+            "the gradient of the loss through the solver, 10 windows",
+            note="each of the 150 steps of `fit` takes such gradients; as a whole it cannot be "
+            "compared, for jax has BFGS and not L-BFGS.",
+        ),
+    ],
     mistakes=[
         Mistake(
             "the first window for the first of all windows",

@@ -227,6 +227,10 @@ def loss(
     return jnp.mean(missed * missed)
 
 
+slope = jax.jit(jax.grad(loss))
+"""How the loss changes with each parameter."""
+
+
 @jax.jit
 @jaxtyped(typechecker=typechecked)
 def fit(
