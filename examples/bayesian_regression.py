@@ -83,6 +83,10 @@ def chain(
     return Draws(at.slopes, at.intercept, found.acceptance.mean(), tuned.step_size)
 
 
+many_chains = psc.vmap(chain, in_axes=(0, 0, None, None, None, None))
+"""Several at once, from keys and starts along the first axis."""
+
+
 @psc.kernel
 def laplace(w: Weights["d"], x: f64["n d"], y: f64["n"]) -> tuple[Weights["d"], f64["d"]]:
     """The top of the posterior by Newton's method from w on, and the deviations of slopes there."""
@@ -151,8 +155,7 @@ def run(
     rng = np.random.default_rng(seed)
     start = Weights(rng.normal(size=(chains, columns)), rng.normal(size=chains))
     keys = psc.random.split(psc.random.key(seed), chains)
-    many = psc.vmap(chain, in_axes=(0, 0, None, None, None, None))
-    drawn = many(keys, start, x, y, warming, steps)
+    drawn = many_chains(keys, start, x, y, warming, steps)
     slopes, intercept = np.asarray(drawn.slopes), np.asarray(drawn.intercept)
     every = np.concatenate([slopes, intercept[:, :, None]], axis=2)
 

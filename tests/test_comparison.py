@@ -84,7 +84,7 @@ def test_the_page_has_the_counts_of_what_it_says() -> None:
 def test_the_page_has_the_times_that_were_kept() -> None:
     assert PAGE.read_text(encoding="utf-8").endswith(f"\n{section(kept())}")
     for program in PROGRAMS:
-        found: dict[str, Any] = kept()[program.name]["runs"] if program.runs else {}
+        found: dict[str, Any] = kept()[program.name]["runs"]
         assert list(found) == [run.name for run in program.runs]
         assert all(found[run.name]["apart"] <= run.tolerance for run in program.runs)
 

@@ -59,8 +59,8 @@ def main() -> None:
         found = [*found, *read(before, others)]
         found.sort(key=lambda line: PROGRAMS.index(line.program))
     text = page(found, versions)
-    text += f"\n{section(kept())}"
     if given.write:
+        text += f"\n{section(kept())}"
         PAGE.write_text(text, encoding="utf-8")
     else:
         print(text, end="")

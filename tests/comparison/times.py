@@ -151,8 +151,9 @@ def _mean(ratios: Sequence[float]) -> str:
 
 
 def _rows(program: Program, found: Times) -> Iterator[str]:
-    for run in program.runs:
-        time = found["runs"][run.name]
+    measured = found["runs"]
+    for run in [run for run in program.runs if run.name in measured]:
+        time = measured[run.name]
         cells = [
             program.name,
             f"`{run.name}`: {run.about}",
