@@ -11,7 +11,7 @@ from typing import Any
 from pscdsl.kernel import Kernel
 from pscdsl.typing.dims import Factor, Monomial, Size, apply, as_terms, from_terms, name
 from pscdsl.typing.monomials import times
-from tests.cost_lines import Instance, Line, instances
+from tests.cost_lines import Instance, Line, counted_choices
 
 MOST_TERMS = 4
 """A line that would have more states a bound in place of what the cost is exactly."""
@@ -19,20 +19,20 @@ LENGTH = 170
 """Of a bound that keeps the highest terms as they are."""
 
 
-def line(kernel: Kernel[..., Any]) -> Line | None:
+def cost_line(kernel: Kernel[..., Any]) -> Line | None:
     """What a kernel costs, in at most so many terms; None if that is not known."""
-    found, one_step = instances(kernel)
+    found, one_step = counted_choices(kernel)
     costs = list(_lifted(found)) if found else []
     if not costs:
         return None
     widest = reduce(_union, costs)
     exact = Line(widest, True, one_step)
-    if len(as_terms(widest)) <= MOST_TERMS and exact.holds(found):
+    if len(as_terms(widest)) <= MOST_TERMS and exact.is_proven(found):
         return exact
     positive = from_terms({monomial: c for monomial, c in as_terms(widest) if c > 0})
     bounds = (_fewer(_relaxed(positive)), _fewer(_exactly(positive)), positive)
     lines = [Line(each, False, one_step) for each in bounds]
-    return next((each for each in lines if each.holds(found)), None)
+    return next((each for each in lines if each.is_proven(found)), None)
 
 
 def _lifted(found: Sequence[Instance]) -> Iterator[Size]:

@@ -51,7 +51,7 @@ class Instance:
     empty: Mapping[str, Size]
     """1 for groups without axes."""
 
-    def holds(self, relation: Literal["==", "<="], claim: Size) -> bool:
+    def is_proven(self, relation: Literal["==", "<="], claim: Size) -> bool:
         """Whether the cost is proven to stand so to a claim, for all sizes."""
         claimed = substitute(claim, {**self.statics, **self.empty})
         fact = Fact(relation, self.flops, claimed)
@@ -84,9 +84,9 @@ class Line:
         steps = ", with one step of its loop" if self.one_step else ""
         return f"Cost: {bound}{spaced(self.flops)} flops{steps}."
 
-    def holds(self, found: Sequence[Instance]) -> bool:
+    def is_proven(self, found: Sequence[Instance]) -> bool:
         """Whether it is proven in every choice."""
-        return all(each.holds("==" if self.exact else "<=", self.flops) for each in found)
+        return all(each.is_proven("==" if self.exact else "<=", self.flops) for each in found)
 
 
 def spaced(size: Size) -> str:
@@ -98,17 +98,17 @@ def spaced(size: Size) -> str:
 _LINE = re.compile(r"Cost: (at most )?(.+) flops(, with one step of its loop)?\.")
 
 
-def written(docstring: str) -> Line | None:
+def line_of(docstring: str) -> Line | None:
     """What a docstring says in its last paragraph, if that is of costs."""
     found = _LINE.fullmatch(" ".join(docstring.rstrip().rpartition("\n\n")[2].split()))
     return found and Line(parse(found[2]), found[1] is None, found[3] is not None)
 
 
-def instances(kernel: Kernel[..., Any]) -> tuple[list[Instance], bool]:
+def counted_choices(kernel: Kernel[..., Any]) -> tuple[list[Instance], bool]:
     """What a kernel costs in each choice, and whether it has loops without a known end."""
     found: list[Instance] = []
     loops = False
-    for choice in choices(kernel.signature.choices() or ()):
+    for choice in looked_at(kernel.signature.choices() or ()):
         try:
             program = simplify(kernel.definition.instance(choice))
         except Excluded:
@@ -125,7 +125,7 @@ def instances(kernel: Kernel[..., Any]) -> tuple[list[Instance], bool]:
     return found, loops
 
 
-def choices(tried: Sequence[Choice]) -> Iterator[Choice]:
+def looked_at(tried: Sequence[Choice]) -> Iterator[Choice]:
     """Those that are looked at; none if costs are no polynomials, as for tuples of any length.
 
     Operations depend neither on dtypes nor on how many axes a group has; without axes, one choice

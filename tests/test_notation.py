@@ -42,7 +42,7 @@ def test_shapes(text: str, expected: tuple[DimSpec, ...]) -> None:
         ("n d/2", 3, "use `//`"),
         ("n (d", 2, "never closed"),
         ("n d)", 3, "unmatched"),
-        ("n d +", 5, "expected a name or a number"),
+        ("n d +", 4, "spaces separate sizes"),
         ("n *2", 3, "expected a name after"),
         ("n -3", 2, "never negative"),
         ("n 2=3", 2, "expected a name before"),

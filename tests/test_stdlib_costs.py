@@ -18,13 +18,13 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, f32
 from pscdsl.kernel import Kernel
-from tests.cost_bounds import line
-from tests.cost_lines import WIDTH, Line, instances, written
+from tests.cost_bounds import cost_line
+from tests.cost_lines import WIDTH, Line, counted_choices, line_of
 
 FOLDER = Path(__file__).parent.parent / "stdlib"
 
 
-def kernels(module: str) -> Iterator[tuple[Kernel[..., Any], ast.FunctionDef]]:
+def public_kernels(module: str) -> Iterator[tuple[Kernel[..., Any], ast.FunctionDef]]:
     """The public ones, and where they are written."""
     found = importlib.import_module(f"pscdsl.stdlib.{module}")
     tree = ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))
@@ -35,19 +35,19 @@ def kernels(module: str) -> Iterator[tuple[Kernel[..., Any], ast.FunctionDef]]:
                 yield kernel, node
 
 
-def holds(said: Line, kernel: Kernel[..., Any]) -> bool:
+def is_proven(said: Line, kernel: Kernel[..., Any]) -> bool:
     """Whether what a docstring says is proven."""
-    found, one_step = instances(kernel)
-    return bool(found) and said.one_step == one_step and said.holds(found)
+    found, one_step = counted_choices(kernel)
+    return bool(found) and said.one_step == one_step and said.is_proven(found)
 
 
 @pytest.mark.parametrize("module", sorted(path.stem for path in FOLDER.glob("*.py")))
 def test_costs(module: str, update_golden: bool) -> None:
     wrong: list[tuple[ast.FunctionDef, Line | None]] = []
-    for kernel, node in kernels(module):
-        said = written(ast.get_docstring(node) or "")
-        if said is None or not holds(said, kernel):
-            known = line(kernel)
+    for kernel, node in public_kernels(module):
+        said = line_of(ast.get_docstring(node) or "")
+        if said is None or not is_proven(said, kernel):
+            known = cost_line(kernel)
             if said is not None or known is not None:
                 wrong.append((node, known))
     if update_golden:
@@ -94,12 +94,12 @@ def listed(xs: tuple[f32["n"], ...]) -> tuple[f32["n"], ...]:
 
 
 def test_lines() -> None:
-    assert str(line(scaled)) == "Cost: at most batch*n*times + batch*n flops."
-    assert line(listed) is None
+    assert str(cost_line(scaled)) == "Cost: at most batch*n*times + batch*n flops."
+    assert cost_line(listed) is None
     for text in ("n*m + 2 flops.", "at most 3*(n//2) flops, with one step of its loop."):
-        said = written(f"Something.\n\nCost: {text}")
+        said = line_of(f"Something.\n\nCost: {text}")
         assert str(said) == f"Cost: {text}".replace("n*m", "m*n")
-    more = written("Cost: at most 2*batch*n*times flops.")
+    more = line_of("Cost: at most 2*batch*n*times flops.")
     assert more is not None
-    assert not holds(more, scaled), "without a step there is the shift"
-    assert written("Cost: much") is None
+    assert not is_proven(more, scaled), "without a step there is the shift"
+    assert line_of("Cost: much") is None

@@ -283,6 +283,12 @@ class Tracker:
         if (owner, path, calls) in self._containers:
             return
         self._containers.add((owner, path, calls))
+        if len(self._containers) > MAX_USES:
+            self.may_write(source, owner, "more places than are followed")
+        else:  # later: callers of callers are as deep as a project is large
+            self._later.append(functools.partial(self._contained, source, owner, path, calls))
+
+    def _contained(self, source: Source, owner: ast.expr, path: Path, calls: Calls) -> None:
         if isinstance(owner, ast.Name):
             index = uses(source)
             scope = index.owner(owner, owner.id)
