@@ -8,6 +8,8 @@ SEED   ?= 0
 TORCH  ?= torch==2.13.0+cpu
 
 bin    := $(VENV)/bin
+# Where jax and PyTorch go: a name by which what lies there is known as installed.
+SITE   := $(VENV)/interop/site-packages
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
@@ -35,7 +37,7 @@ unit: $(VENV)/.test interop ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)
 
 interop: $(VENV)/.interop ## The tests beside jax and PyTorch, which see them; the others do not.
-	PYTHONPATH=$(VENV)/interop $(bin)/python -m pytest -q -n $(JOBS) tests/interop
+	PYTHONPATH=$(SITE) $(bin)/python -m pytest -q -n $(JOBS) tests/interop
 
 fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 SEED=0.
 	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
@@ -69,9 +71,9 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.bench: pyproject.toml | $(VENV)/pyvenv.cfg
 # for GPUs.  Where no index that pip knows has it, PIP_EXTRA_INDEX_URL adds PyTorch's own
 # (https://download.pytorch.org/whl/cpu), and TORCH names another; its tests are skipped without it.
 $(VENV)/.interop: $(VENV)/.test
-	$(bin)/python -m pip install -q --no-deps --upgrade --target $(VENV)/interop opt_einsum \
+	$(bin)/python -m pip install -q --no-deps --upgrade --target $(SITE) opt_einsum \
 	  "jax==$$($(bin)/python -c 'import jaxlib; print(jaxlib.__version__)')"
-	$(bin)/python -m pip install -q --no-deps --upgrade --target $(VENV)/interop "$(TORCH)" || \
+	$(bin)/python -m pip install -q --no-deps --upgrade --target $(SITE) "$(TORCH)" || \
 	  echo "There is no $(TORCH): the tests with PyTorch are skipped."
 	@touch $@
 

@@ -330,6 +330,9 @@ class Resolver:
                     yield from nested(each)
 
     def _by_name(self, qualified: str, depth: int) -> Iterator[Callee]:
+        if depth > MAX_DEPTH:  # modules that import a name from each other
+            yield Unknown()
+            return
         place = self.project_name(qualified)
         if place is None:
             yield Named(qualified)
