@@ -68,8 +68,8 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.bench: pyproject.toml | $(VENV)/pyvenv.cfg
 
 # The jax that goes with the installed jaxlib, and PyTorch, beside the environment and not in it.
 # PyTorch is named to the build, because any other version number may bring gigabytes of libraries
-# for GPUs.  Where no index that pip knows has it, PIP_EXTRA_INDEX_URL adds PyTorch's own
-# (https://download.pytorch.org/whl/cpu), and TORCH names another; its tests are skipped without it.
+# for GPUs.  Where no index that pip knows has it, PIP_EXTRA_INDEX_URL adds PyTorch's own, and TORCH
+# names another; its tests are skipped without it.
 $(VENV)/.interop: $(VENV)/.test
 	$(bin)/python -m pip install -q --no-deps --upgrade --target $(SITE) opt_einsum \
 	  "jax==$$($(bin)/python -c 'import jaxlib; print(jaxlib.__version__)')"
