@@ -241,6 +241,8 @@ class Dispatcher:
         leaves, _ = trees.flatten(self._dynamic(args, kwargs))
         outputs = program.executable.run(used)
         result = program.unflatten(outputs)
+        if program.executable.reuse is not None:
+            return result, None, True  # C++ has no arguments but those that it is given
         if self._tree_statics is not None and not _all_arrays(leaves):
             if self._tree_statics(args, kwargs):
                 return result, None, True  # a value may be another one at the next call
