@@ -64,7 +64,7 @@ def log_likelihood(p: HMM["s o"], observations: Int["t"]) -> Float:
 
     -inf if they are impossible.  By the forward recursion (Baum, Petrie, Soules, Weiss 1970).
 
-    Cost: at most 8*s*s*t + 17*s*t + 5*t + 15 flops.
+    Cost: at most 8*s*s*t + 19*s*t + 5*t + 17 flops.
     """
     return psc.special.logsumexp(forward(p, observations)[-1])
 
@@ -75,7 +75,7 @@ def forward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
     The forward recursion (Baum, Petrie, Soules, Weiss 1970), in logarithms.
 
-    Cost: at most 8*s*s*t + 17*s*t + 5*t flops.
+    Cost: at most 8*s*s*t + 19*s*t + 5*t flops.
     """
     emissions = log_emissions(p, observations)
 
@@ -96,7 +96,7 @@ def backward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
     The backward recursion (Baum, Petrie, Soules, Weiss 1970), in logarithms; 0 at the last time.
 
-    Cost: at most 9*s*s*t + 16*s*t + 5*t flops.
+    Cost: at most 9*s*s*t + 18*s*t + 5*t flops.
     """
     emissions = log_emissions(p, observations)
 
@@ -116,7 +116,7 @@ def posterior(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
     The observations must be possible.
 
-    Cost: at most 17*s*s*t + 46*s*t + 10*t flops.
+    Cost: at most 17*s*s*t + 50*s*t + 10*t flops.
     """
     return softmax(forward(p, observations) + backward(p, observations))
 
@@ -127,7 +127,7 @@ def posterior_transitions(p: HMM["s o"], observations: Int["t"]) -> Float["t-1 s
 
     Entry [i, j, k] is that of state j at time i and state k at time i + 1.
 
-    Cost: at most 28*s*s*t + 35*s*t + 15*t + 15 flops.
+    Cost: at most 28*s*s*t + 39*s*t + 15*t + 17 flops.
     """
     before = forward(p, observations)
     after = log_emissions(p, observations) + backward(p, observations)

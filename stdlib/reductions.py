@@ -12,6 +12,6 @@ from pscdsl import Float
 def logmeanexp(x: Float["*batch n"]) -> Float["*batch"]:
     """`log(mean(exp(x)))` over the last axis, without overflow.
 
-    Cost: 7*batch*n + 16*batch + 8 flops.
+    Cost: 7*batch*n + 18*batch + 8 flops.
     """
     return psc.special.logsumexp(x, axis=-1) - np.log(x.shape[-1])

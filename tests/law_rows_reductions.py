@@ -182,7 +182,7 @@ def _exponentials() -> Iterator[Row]:
         for shape, axes, sizes in SHAPES:
             known = facts("n >= 0", "m >= 0")
             (operand,) = array_types(f"{dtype}{shape}")
-            primitive = ExponentialSum(axes)
+            primitive = ExponentialSum(axes, beside_shift=len(axes) == 1)
             shift = operand.with_shape(without(operand.shape, axes))
             close = 64 * float(finfo(dtype).eps)
             row = Row(primitive, (operand, shift), sizes, between(-2, 2), 64, close, facts=known)
@@ -195,7 +195,9 @@ def _exponentials() -> Iterator[Row]:
     many = {"m": 64, "n": LEAST_PLAIN // 64}
     for domain in (between(-2, 0), between(-90, -10)):  # far above 1, and near
         operands = array_types("f32[m n], f32[m]")
-        yield Row(ExponentialSum((1,)), operands, many, (domain, whole(0, 0)), 128)
+        for beside_shift in (False, True):
+            primitive = ExponentialSum((1,), beside_shift)
+            yield Row(primitive, operands, many, (domain, whole(0, 0)), 128)
     operands = array_types("f32[m n], f32[n]")
     yield Row(ExponentialSum((0,)), operands, {"m": 8, "n": LEAST_PLAIN}, between(-2, 2), 64, 1e-5)
 

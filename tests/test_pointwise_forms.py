@@ -146,3 +146,18 @@ def test_forms_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "circular_in_f64,powers_in_f64,halves_by_roots")
     assert "f64" in given
     assert "f64" not in mixture.lower(n=FEWEST).text()
+
+
+def test_logarithms_beside_1_in_f64() -> None:
+    random = np.random.default_rng(2)
+    for low, high in ((-60, -20), (-20, -2), (-2, 0), (0, 50)):
+        size: Any = np.exp2(random.uniform(low, high, 20_000))
+        x = size if high > 0 else size * random.choice([-1, 1], size.shape)
+        found, wanted = run_compiled(e.log1p, x), np.log1p(x.astype(np.longdouble))
+        assert np.max(abs(found - wanted) / np.spacing(abs(wanted.astype(np.float64)))) < 1.6
+    special = np.array([0, -0.0, -1, INF, -INF, NAN, -2, 5e-324, 1e308])
+    with np.errstate(all="ignore"):
+        found, wanted = run_compiled(e.log1p, special), np.log1p(special)
+    np.testing.assert_array_equal(found[[0, 1, 2, 3, 4, 5, 6]], wanted[[0, 1, 2, 3, 4, 5, 6]])
+    np.testing.assert_allclose(found, wanted, rtol=1e-15)
+    assert np.signbit(found[1])

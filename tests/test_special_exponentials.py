@@ -135,6 +135,40 @@ def test_many_rows_of_each_kind(near: bool) -> None:
     np.testing.assert_allclose(found, terms.sum(), 1e-5)
 
 
+@psc.kernel
+def in_a_loop(x: f64["m n"], shifts: f64["t"]) -> f64["t m"]:
+    def step(count: Any, shift: Any) -> Any:
+        return count + 1, psc.special.logsumexp(x + shift, axis=1)
+
+    return psc.scan(step, 0, shifts)[1]
+
+
+@pytest.mark.parametrize("size", [8, 64, 96])
+def test_small_sums_in_loops(size: int) -> None:
+    x = normal(size, size) - 50
+    x[range(size), range(size)] = 0
+    x[3] = -INF
+    shifts = np.linspace(-3, 3, 7)
+    found = np.asarray(in_a_loop(x, shifts))
+    for shift, row in zip(shifts, found, strict=True):
+        with np.errstate(all="ignore"):
+            wanted: Any = np.asarray(scipy.special.logsumexp(x + shift, axis=1), float)
+        agree(row, wanted, 1e-14 if shift else 1e-12)
+
+
+@pytest.mark.parametrize("code", ["f4", "f8"])
+@pytest.mark.parametrize("ones", [1, 2])
+def test_small_sums_beside_a_shift_near_zero(code: str, ones: int) -> None:
+    for size, axis in ((5, 0), (5, 1), (200, 0), (200, 1)):
+        x = (normal(size, size) - 30).astype(code)
+        x[:ones] = x[:, :ones] = 0
+        found = np.asarray(build(NAME, (x,), {"axis": axis}).compiled(), float)
+        others = np.sort(x.astype(np.longdouble), axis)
+        others = others[: size - 1] if axis == 0 else others[:, : size - 1]
+        wanted = np.log1p(np.exp(others).sum(axis)).astype(float)
+        agree(found, wanted, 1e-6 if code == "f4" else 1e-13)
+
+
 def test_the_plain_sum_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = psc.kernel(rows)
     assert "stablehlo.case" in kernel.lower(m=64, n=256).text()

@@ -112,21 +112,34 @@ def _largest(x: Value, axes: tuple[int, ...]) -> Value:
     return Largest(axes)(StopGradient()(x))
 
 
-def _sums(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, Value]:
+def _sums(
+    x: Value, axes: tuple[int, ...], *, beside_shift: bool = False
+) -> tuple[Value, Value, Value]:
     """The largest numbers, what they shift by, and by how much sums of exponentials are above 1.
 
     A NaN is seen in the sums alone.
     """
     largest = _largest(x, axes)
     shift = where(e.is_finite(largest), largest, filled(largest, 0.0))
-    return largest, shift, ExponentialSum(axes)(x, shift)
+    return largest, shift, ExponentialSum(axes, beside_shift)(x, shift)
 
 
 def _log_of_sum(x: Value, axes: tuple[int, ...]) -> Value:
     """The logarithm of the sum of exponentials: exact also if it is small."""
-    largest, shift, above = _sums(x, axes)
-    # A sum of infinities, or of nothing, is not used, and does not spoil derivatives.
-    counts = e.is_finite(largest)
-    known = StopGradient()(where(is_nan(above), above, largest))
-    result = e.add(e.log1p(where(counts, above, filled(above, 0.0))), shift)
-    return where(counts, result, known)
+    largest, _, above = _sums(x, axes, beside_shift=True)
+
+    def value(above: Value, largest: Value) -> Value:
+        counts = e.is_finite(largest)
+        nothing = filled(above, 0.0)
+        # A sum of infinities, or of nothing, is not used.
+        result = e.add(e.log1p(where(counts, above, nothing)), where(counts, largest, nothing))
+        return where(counts, result, where(is_nan(above), above, largest))
+
+    def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
+        above, largest = given
+        # Nor does it spoil derivatives.
+        sums = where(e.is_finite(largest), e.add(above, 1.0), filled(above, math.inf))
+        return ruled(*given), e.multiply(e.divide(1.0, sums), tangents[0])
+
+    ruled = partial(with_own_tangents, "logsumexp", value, rule)
+    return ruled(above, largest)

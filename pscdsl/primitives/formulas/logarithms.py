@@ -32,10 +32,12 @@ def log1pmx(m: Arithmetic, x: Number) -> Number:
 
 @Formula
 def log1p(m: Arithmetic, x: Number) -> Number:
-    """log(1 + x) without cancellation."""
-    inside = (x > LOW) & (x < HIGH)
-    near = m.where(inside, x, 0.0)
-    return m.where(inside, near + _above(m, near), m.log(x + 1))
+    """log(1 + x) without cancellation: 1 + x is rounded, and what is lost by that added."""
+    moved = x + 1
+    lost = x + (1 - moved)
+    inverse = 1 + x * (0.5 * x - 1)  # of 1 + x, as exact as it has to be: less so beside more
+    found = m.log(moved) + m.where(m.absolute(x) < 1, lost * inverse, 0.0)
+    return m.where(x == 0, x, found)
 
 
 @Formula
