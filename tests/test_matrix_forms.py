@@ -108,6 +108,14 @@ def general_steps(a: f64["n n"], y: f64["n"]) -> f64["n"]:
 
 
 @psc.kernel
+def batched_steps(a: Float["b n n"], y: Float["b n k"]) -> Float["b n k"]:
+    def solved(_: Any, y: Any) -> Any:
+        return np.linalg.solve(a, np.linalg.solve(np.swapaxes(a, 1, 2), y))
+
+    return psc.fori_loop(0, 1, solved, y)
+
+
+@psc.kernel
 def definite_steps(a: f64["n n"], y: f64["n"]) -> f64["n"]:
     def solved(_: Any, y: Any) -> Any:
         factor = np.linalg.cholesky(a)
@@ -361,7 +369,7 @@ def test_kernels_without_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8])
 def test_small_systems(monkeypatch: pytest.MonkeyPatch, dtype: Any, n: int) -> None:
     count = 600
     g, y = normal(count, n, n, dtype=dtype), normal(count, n, 2, dtype=dtype)
@@ -383,37 +391,55 @@ def test_small_systems(monkeypatch: pytest.MonkeyPatch, dtype: Any, n: int) -> N
     close(two, np.linalg.solve(triangle.swapaxes(1, 2), right), 20 * n)
 
 
-def test_small_matrices_that_have_no_factor(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, y = np.tile(np.eye(3), (600, 1, 1)), normal(600, 3, 1)
+@pytest.mark.parametrize("n", [3, 5, 8])
+def test_small_matrices_that_have_no_factor(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    a, y = np.tile(np.eye(n), (600, 1, 1)), normal(600, n, 1)
     a[1, 1, 1], a[2, 2, 2], a[3, 0, 0], a[4, 2, 1] = -1, 0, np.nan, np.nan
     factor, _ = used("small_matrices", monkeypatch, definite, a, y)
-    lower = np.tril_indices(3)
+    lower = np.tril_indices(n)
     assert np.isnan(factor[1:5][:, *lower]).all()
     assert (factor[:, 0, 1:] == 0).all()
-    np.testing.assert_array_equal(factor[0], np.eye(3))
+    np.testing.assert_array_equal(factor[0], np.eye(n))
     np.testing.assert_array_equal(factor[5:], a[5:])
 
 
-def test_small_singular_and_permuted_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, y = np.tile(np.eye(3), (600, 1, 1)), normal(600, 3, 1)
+@pytest.mark.parametrize("n", [3, 4, 5, 8])
+def test_small_singular_and_permuted_matrices(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    a, y = np.tile(np.eye(n), (600, 1, 1)), normal(600, n, 1)
     a[1] = 0
-    a[2] = a[2][[2, 0, 1]]
-    a[3] = np.array([[0, 2, 0], [1, 0, 0], [0, 0, 0]])
-    a[4] = np.array([[1e-30, 1, 0], [1, 1, 0], [0, 0, 1]])
+    a[2, :3] = a[2, [2, 0, 1]]
+    a[3, :3, :3] = np.array([[0, 2, 0], [1, 0, 0], [0, 0, 0]])
+    a[4, :3, :3] = np.array([[1e-30, 1, 0], [1, 1, 0], [0, 0, 1]])
+    a[5, 2, 0], y[6, 0] = np.nan, -0.0
     found, det = used("small_matrices", monkeypatch, general, a, y)
     assert np.isnan(found[[1, 3]]).all()
     np.testing.assert_array_equal(det[:4], [1, 0, 1, 0])
     for place in (0, 2, 4):
         np.testing.assert_allclose(found[place], np.linalg.solve(a[place], y[place]), rtol=1e-14)
+    assert np.isnan(det[5])
+    np.testing.assert_array_equal(found[6:], y[6:])
+    assert np.signbit(found[6, 0]) or n == 3
 
 
-@pytest.mark.parametrize("n", [1, 3, 4, 6])
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 6, 7, 8])
 def test_systems_in_loops(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     g, y = normal(n, n), normal(n)
     a = g @ g.T + np.eye(n)
     wanted = np.linalg.solve(a @ a @ a, y)
     (found,) = used("small_matrices", monkeypatch, definite_steps, a, y)
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
-    if n <= 4:
-        (found,) = used("small_matrices", monkeypatch, general_steps, a, y)
-        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    (found,) = used("small_matrices", monkeypatch, general_steps, a, y)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "count", "columns"), [(5, 3, 8), (7, 40, 1), (8, 33, 2)])
+def test_batches_of_systems_in_loops(
+    monkeypatch: pytest.MonkeyPatch, dtype: Any, n: int, count: int, columns: int
+) -> None:
+    a = (normal(count, n, n) + 9 * np.eye(n)).astype(dtype)
+    y = normal(count, n, columns, dtype=dtype)
+    (found,) = used("small_matrices", monkeypatch, batched_steps, a, y)
+    exact = a.astype(np.float64)
+    wanted = np.linalg.solve(exact.swapaxes(1, 2) @ exact, y.astype(np.float64))
+    close(found, wanted, 60 * n)

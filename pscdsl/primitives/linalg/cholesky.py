@@ -11,6 +11,7 @@ from pscdsl.builder import Value
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.elementwise import Select
+from pscdsl.primitives.linalg import many
 from pscdsl.primitives.linalg import matrices as m
 from pscdsl.primitives.linalg.base import (
     OfMatrices,
@@ -52,6 +53,8 @@ class Cholesky(OfMatrices, name="cholesky"):
         (a,), (output,) = operands, outputs
         if 0 in hlo.shape(output.shape):
             return operands
+        if many.fits(hlo, output):
+            return emit_as(hlo, many.cholesky, self, operands, inputs)
         if is_small(hlo, output):
             return emit_as(hlo, cholesky, self, operands, inputs)
         if hlo.portable:

@@ -14,8 +14,8 @@ from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.elementwise import Select
 from pscdsl.primitives.indexing import Gather
+from pscdsl.primitives.linalg import many, small
 from pscdsl.primitives.linalg import matrices as m
-from pscdsl.primitives.linalg import small
 from pscdsl.primitives.linalg.base import (
     Composite,
     OfMatrices,
@@ -63,6 +63,8 @@ class Lu(OfMatrices, name="lu"):
         shape = hlo.shape(rows.shape)
         if 0 in shape:
             return operands[0], hlo.full(0, rows), hlo.full(0, rows)
+        if many.fits(hlo, lu, pivots=True):
+            return emit_as(hlo, many.lu, self, operands, inputs)
         if is_small(hlo, lu, pivots=True):
             return emit_as(hlo, small.lu, self, operands, inputs)
         batch = rows.with_shape(rows.shape[:-1])
@@ -113,6 +115,12 @@ class LuSolve(Composite, name="lu_solve"):
             a = a.swapaxes(-1, -2)
         failed = nan_like(b.shape, b.dtype)
         return one_by_one(lambda given: (np.linalg.solve(*given),), (failed,), a, b)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        a, *_, b = inputs
+        if many.fits(hlo, a, hlo.size(b.shape[-1]), pivots=True):
+            return emit_as(hlo, many.lu_solve, self, operands, inputs)
+        return super().lower(hlo, operands, inputs, outputs)
 
     def define(self, *operands: Value) -> Sequence[Value]:
         _, lu, permutation, b = operands

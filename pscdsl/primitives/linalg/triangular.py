@@ -10,6 +10,7 @@ import numpy as np
 from pscdsl.builder import Value
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives import elementwise as e
+from pscdsl.primitives.linalg import many
 from pscdsl.primitives.linalg import matrices as m
 from pscdsl.primitives.linalg.base import OfMatrices
 from pscdsl.primitives.linalg.small import is_small, substitution
@@ -48,7 +49,10 @@ class TriangularSolve(OfMatrices, name="triangular_solve"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if 0 in hlo.shape(outputs[0].shape):
             return operands[1:]
-        if is_small(hlo, inputs[0], hlo.size(inputs[1].shape[-1])):
+        columns = hlo.size(inputs[1].shape[-1])
+        if many.fits(hlo, inputs[0], columns):
+            return emit_as(hlo, many.substitution, self, operands, inputs)
+        if is_small(hlo, inputs[0], columns):
             return emit_as(hlo, substitution, self, operands, inputs)
         if hlo.portable:
             turn = "TRANSPOSE" if self.transposed else "NO_TRANSPOSE"
