@@ -127,6 +127,14 @@ class Hlo(Protocol):
         """Let `bounds` know what nobody sees from the operations that compute a value."""
         ...
 
+    def effort(self, x: H, enough: int) -> int:
+        """About how many operations an element of x takes, if they are fewer than `enough`."""
+        ...
+
+    def kept_apart(self, x: H) -> H:
+        """The same real numbers, not fused into what repeats them."""
+        ...
+
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
         """`broadcast_in_dim`: axis i of x becomes axis `dims[i]`."""
         ...

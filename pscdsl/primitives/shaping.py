@@ -15,6 +15,7 @@ import numpy as np
 
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.linear import Linear
+from pscdsl.primitives.repeating import computed_once
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size, maximum
@@ -123,7 +124,8 @@ class Broadcast(Shaping, name="broadcast"):
         return (np.broadcast_to(x.reshape((*aligned, *words)), (*shape, *words)),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        return (hlo.broadcast(operands[0], outputs[0], self.dims),)
+        x = computed_once(hlo, operands[0], inputs[0], outputs[0], self.dims)
+        return (hlo.broadcast(x, outputs[0], self.dims),)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]

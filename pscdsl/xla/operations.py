@@ -9,10 +9,11 @@ import numpy as np
 
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dtypes import BOOL, KEY, DType
+from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
 from pscdsl.xla import boot, lapack
 from pscdsl.xla import context as c
 from pscdsl.xla.bounds import bounds
+from pscdsl.xla.effort import effort
 
 H: TypeAlias = Any
 """A value of the module."""
@@ -248,6 +249,24 @@ class Operations:
     def tell_bounds(self, x: H, low: float, high: float) -> None:
         """Let `bounds` know what nobody sees from the operations that compute a value."""
         self._told[x] = (low, high)
+
+    def effort(self, x: H, enough: int) -> int:
+        """About how many operations an element of x takes, if they are fewer than `enough`."""
+        return effort(x, enough)
+
+    # Note [Expensive]
+    # XLA fuses what is computed element by element into what reads it, even where that reads an
+    # element many times, unless the last operation is one of those that it takes for expensive.  A
+    # quotient is one.  That a clamped number can only be 1 is seen by LLVM, not by XLA: there is no
+    # division in the end.
+
+    def kept_apart(self, x: H) -> H:
+        """The same real numbers, not fused into what repeats them."""
+        known = c.facts(x.type)
+        integers, one = c.tensor("i32", known.shape), self.full(1, ArrayType(I32, ()))
+        found = self.op("convert", (x,), (integers,))[0]
+        found = self.op("clamp", (one, found, one), (integers,))[0]
+        return self.binary("divide", x, self.op("convert", (found,), (x.type,))[0])
 
     # Elementwise operations and shapes.
 

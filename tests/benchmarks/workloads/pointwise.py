@@ -41,6 +41,12 @@ def waves(x: f32["n"], w: f32["n"]) -> f32:
 
 
 @psc.kernel
+def standing_waves(x: f32["n"], t: f32["n"]) -> f32["n n"]:
+    """Waves at times and places: each sine is read a thousand times."""
+    return np.cos(t)[:, None] * np.sin(x)
+
+
+@psc.kernel
 def pendulum(angle: f32["n"], speed: f32["n"]) -> f32["n"]:
     """Pendulums through a thousand steps."""
 
@@ -186,6 +192,13 @@ def _waves(jax: Any) -> Callable[..., Any]:
     return total
 
 
+def _standing_waves(jax: Any) -> Callable[..., Any]:
+    def table(x: Any, t: Any) -> Any:
+        return jax.numpy.cos(t)[:, None] * jax.numpy.sin(x)
+
+    return table
+
+
 def _pendulum(jax: Any) -> Callable[..., Any]:
     def run(angle: Any, speed: Any) -> Any:
         def step(_: Any, state: Any) -> Any:
@@ -246,6 +259,7 @@ WORKLOADS = (
     Workload("cos 1M", cosine, _row, MANY, _function("cos"), goal=0.15),
     Workload("tan 1M", tangent, _row, MANY, _function("tan"), goal=0.3),
     Workload("waves", waves, _two, MANY, _waves, goal=0.2, tolerance=1e-3),
+    Workload("standing waves", standing_waves, _two, 1000, _standing_waves, goal=0.2),
     Workload("pendulum", pendulum, _two, 1, _pendulum, goal=1.05),
     Workload("pendulums", pendulum, _two, 1000, _pendulum, goal=0.3),
     Workload("power 1M", powers, _raised_arguments, MANY, _function("power"), goal=0.5),
