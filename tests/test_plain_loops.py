@@ -145,3 +145,23 @@ def admitted(function: Any, given: tuple[Any, ...]) -> bool:
         return plain_loops.fits(lower_module(built.function, built.sizes))
     except (psc.CheckError, TypeError, ValueError, Failure):
         return False
+
+
+@psc.kernel
+def softplus(x: f32["n"]) -> f32["n"]:
+    """Of which XLA makes two loops, the second of which writes over what the first one made."""
+    return np.logaddexp(x, 0.0)
+
+
+def test_several_loops_are_made_by_the_newer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[Any] = []
+
+    def observed(module: Any, **given: Any) -> Any:
+        chosen.append(given["options"].get(plain_loops.OPTION))
+        return compile_module(module, **given)
+
+    monkeypatch.setattr(plain_loops, "compile_module", observed)
+    plain_loops.compiled(module_of(gelu, 20)[0])
+    assert chosen == [False]
+    plain_loops.compiled(module_of(softplus, 1 << 16)[0])
+    assert chosen[1:] == [False, None]

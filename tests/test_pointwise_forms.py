@@ -148,6 +148,31 @@ def test_forms_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "f64" not in mixture.lower(n=FEWEST).text()
 
 
+def test_logarithms_beside_1() -> None:
+    for low, high, bound in ((-40, -2, 0.7), (-2, 0, 1.5), (0, 127.9, 1.0)):
+        x: Any = spread(low, high, 2 * FEWEST)
+        x = abs(x) if high > 0 else x
+        found, wanted = run_compiled(e.log1p, x), np.log1p(x.astype(np.longdouble))
+        assert ulps(found, wanted) < bound
+    near = np.nextafter(np.full(2 * FEWEST, -1, np.float32), np.float32(0))
+    wanted = np.log1p(near.astype(np.longdouble))
+    assert ulps(run_compiled(e.log1p, near), wanted) < 1
+    most = np.resize(np.array([np.finfo(np.float32).max, 2.0**24, 2.0**25 - 1]), 2 * FEWEST)
+    wanted = np.log1p(most.astype(np.float32).astype(np.longdouble))
+    assert ulps(run_compiled(e.log1p, most.astype(np.float32)), wanted) < 1
+
+
+@pytest.mark.parametrize("code", ["f4", "f2"])
+def test_special_values_of_logarithms_beside_1(code: str) -> None:
+    with np.errstate(all="ignore"):
+        x = np.resize(SPECIAL.astype(code), 2 * FEWEST)
+        wanted = np.log1p(x.astype(np.float64)).astype(code)
+    found = run_compiled(e.log1p, x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6 if code == "f4" else 1e-3)
+    known = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(wanted[known]))
+
+
 def test_logarithms_beside_1_in_f64() -> None:
     random = np.random.default_rng(2)
     for low, high in ((-60, -20), (-20, -2), (-2, 0), (0, 50)):

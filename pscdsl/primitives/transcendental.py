@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pscdsl.primitive import H, Hlo, Types
-from pscdsl.primitives.formulas import logarithms, powers
+from pscdsl.primitives.formulas import logarithms, powers, single_logarithm
 from pscdsl.primitives.formulas.doubles import pays
 from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
@@ -94,7 +94,7 @@ def emit_log1p(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     """Emit the logarithm of 1 and a number."""
     if inputs[0].dtype is F64:
         return logarithms.log1p.emit(hlo, operands, inputs, outputs)
-    return hlo.unary("log_plus_one", operands[0])
+    return single_logarithm.emit(hlo, operands, inputs, outputs)
 
 
 def emit_atanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:

@@ -34,7 +34,7 @@ def executable(
     if found is not None:
         return found
     from pscdsl.xla import plain_loops
-    from pscdsl.xla.compile import compile_module, signature
+    from pscdsl.xla.compile import signature
     from pscdsl.xla.portable import foreign, module_of, targets
 
     module = module_of(code)
@@ -46,7 +46,7 @@ def executable(
     if any(each.startswith(lapack.PREFIX) for each in calls):
         boot.lapack()
     try:
-        made = compile_module(module, options=plain_loops.options(module))
+        made = plain_loops.compiled(module)
     except Exception as error:
         raise Refused(str(error)) from error
     if store is not None and not foreign(calls):  # whose routines may be elsewhere next time

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pscdsl.caching.store import Store
 from pscdsl.xla import plain_loops
-from pscdsl.xla.compile import compile_module, signature
+from pscdsl.xla.compile import signature
 from pscdsl.xla.emit import lower_module
 from pscdsl.xla.executable import Executable, aval_of
 from pscdsl.xla.kept import keep, load
@@ -86,9 +86,7 @@ def emitted(request: Request) -> Any:
 
 def _compiled(module: Any, request: Request) -> Executable:
     try:
-        return compile_module(
-            module, loop_bytes=request.loop_bytes, options=plain_loops.options(module)
-        )
+        return plain_loops.compiled(module, request.loop_bytes)
     except Exception as error:
         raise Refused(str(error)) from error
 
