@@ -118,7 +118,9 @@ class LuSolve(Composite, name="lu_solve"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         a, *_, b = inputs
-        if many.fits(hlo, a, hlo.size(b.shape[-1]), pivots=True):
+        columns = hlo.size(b.shape[-1])
+        written_out = hlo.in_loop and is_small(hlo, a, columns)  # the substitutions are
+        if many.fits(hlo, a, columns, pivots=True) and not written_out:
             return emit_as(hlo, many.lu_solve, self, operands, inputs)
         return super().lower(hlo, operands, inputs, outputs)
 

@@ -15,7 +15,7 @@ from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.elementwise import Bitcast, Select
 from pscdsl.primitives.linalg import matrices as m
 from pscdsl.primitives.linalg.lanes import changed, in_lanes, part, places, repeated
-from pscdsl.primitives.linalg.small import LARGEST_IN_LOOPS, MANY, SMALL_MATRICES
+from pscdsl.primitives.linalg.small import FEW_COLUMNS, LARGEST_IN_LOOPS, MANY, SMALL_MATRICES
 from pscdsl.primitives.reductions import Reduce
 from pscdsl.primitives.shaping import Concatenate, Reshape, Slice, Transpose
 from pscdsl.typing.arrays import ArrayType
@@ -48,7 +48,7 @@ def fits(hlo: Hlo, a: ArrayType, columns: int = 1, *, pivots: bool = False) -> b
     if pivots:
         least = LEAST if hlo.in_loop else LEAST_WITH_PIVOTS
     else:
-        least = LEAST if count > 1 else LARGEST_IN_LOOPS + 1
+        least = LEAST if count > 1 or columns > FEW_COLUMNS else LARGEST_IN_LOOPS + 1
     return least <= size <= LARGEST
 
 

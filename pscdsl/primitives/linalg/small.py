@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 SMALL_MATRICES = form(
     "small_matrices",
     "Small matrices are factored, and systems with them solved, without LAPACK: 2000 of 4x4 in "
-    "0.15 to 0.3 of the time, of 8x8 in 0.4; one of 4x4 in a loop in 0.1, of 8x8 in 0.6.",
+    "0.15 to 0.3 of the time, of 8x8 in 0.4; one of 4x4 in a loop in 0.1, of 8x8 in 0.2.",
     portable=True,
 )
 LARGEST = 4
 """The largest matrices that are written out; there are operations for each element, ..."""
 LARGEST_IN_LOOPS = 6
-"""... and the largest one in each step of a loop, unless its rows are exchanged."""
+"""... and the largest one in each step of a loop, unless its rows are exchanged; ..."""
+LARGEST_OF_ONE_COLUMN = 8
+"""... and there with one right-hand side."""
 MANY = 512
 """So many matrices are worth it outside of loops."""
 FEW_COLUMNS = 4
@@ -50,8 +52,10 @@ def is_small(hlo: Hlo, a: ArrayType, columns: int = 1, *, pivots: bool = False) 
     count = prod(batch)
     if not (hlo.in_loop or count >= MANY) or not 0 < columns <= FEW_COLUMNS:
         return False
-    single = hlo.in_loop and count == 1 and not pivots
-    return 0 < size <= (LARGEST_IN_LOOPS if single else LARGEST)
+    if not hlo.in_loop or count > 1 or pivots:
+        return 0 < size <= LARGEST
+    alone = columns == 1 and not hlo.portable
+    return 0 < size <= (LARGEST_OF_ONE_COLUMN if alone else LARGEST_IN_LOOPS)
 
 
 def cholesky(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:

@@ -50,10 +50,10 @@ class TriangularSolve(OfMatrices, name="triangular_solve"):
         if 0 in hlo.shape(outputs[0].shape):
             return operands[1:]
         columns = hlo.size(inputs[1].shape[-1])
-        if many.fits(hlo, inputs[0], columns):
-            return emit_as(hlo, many.substitution, self, operands, inputs)
         if is_small(hlo, inputs[0], columns):
             return emit_as(hlo, substitution, self, operands, inputs)
+        if many.fits(hlo, inputs[0], columns):
+            return emit_as(hlo, many.substitution, self, operands, inputs)
         if hlo.portable:
             turn = "TRANSPOSE" if self.transposed else "NO_TRANSPOSE"
             attributes = {

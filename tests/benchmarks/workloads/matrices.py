@@ -332,9 +332,9 @@ WORKLOADS = (
             definite_solve,
             partial(_definite_many, size),
             2000,
-            0.2,
+            goal,
         )
-        for size in (2, 4, 8)
+        for size, goal in ((2, 0.2), (4, 0.2), (8, 0.5))
     ),
     *(
         _work(
@@ -352,9 +352,9 @@ WORKLOADS = (
             general_solve,
             partial(_general_many, size),
             2000,
-            0.3,
+            goal,
         )
-        for size in (2, 4, 8)
+        for size, goal in ((2, 0.3), (4, 0.3), (8, 0.5))
     ),
     _work(
         "4x4 system in a loop",
@@ -363,6 +363,13 @@ WORKLOADS = (
         STEPS,
         0.3,
     ),
-    _work("2000 4x4 inverses", inverse, lambda n: (_regular(4, n),), 2000, 0.3),
+    _work(
+        "8x8 system in a loop",
+        general_steps,
+        lambda t: (_regular(8, 1)[0], normal(8), normal(t)),
+        STEPS,
+        0.4,
+    ),
+    _work("2000 4x4 inverses", inverse, lambda n: (_regular(4, n),), 2000, 0.4),
     _work("2000 4x4 determinants", determinant, lambda n: (_regular(4, n),), 2000, 0.3),
 )
