@@ -1,4 +1,4 @@
-"""Many small matrices side by side: each operation is done for `LANES` of them at once.
+"""Many small matrices side by side: each operation is done for a few of them at once.
 
 A part of the batch is turned so that its matrices lie along the last axis; elements of matrices
 are then vectors, and what is done with them is a loop that becomes a native function.
@@ -19,10 +19,8 @@ from pscdsl.primitives.shaping import Reshape, Transpose
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import I32
 
-LANES = 32
-"""So many matrices at once; with 16 the vectors of a processor are not filled, ..."""
 BYTES = 13 << 10
-"""... and with more bytes in a part of an operand the loop would be no native function."""
+"""With more bytes in a part of an operand the loop would be no native function."""
 
 
 def in_lanes(
@@ -30,15 +28,17 @@ def in_lanes(
     operands: Sequence[Value],
     rank: int,
     results: Sequence[ArrayType],
+    lanes: int,
 ) -> Sequence[Value]:
-    """The results of a function of arrays whose last axis are the elements of a batch.
+    """The results of a function of arrays whose last axis are so many elements of a batch.
 
-    The first `rank` axes of operands and results are those of the batch.
+    Fewer are compiled faster, more may run faster.  The first `rank` axes of operands and results
+    are those of the batch.
     """
     batch = _numbers(operands[0].type)[:rank]
     count = prod(batch)
     most = max(prod(_numbers(x.type)[rank:]) * x.dtype.bits // 8 for x in operands)
-    lanes = min(count, LANES, BYTES // most // 8 * 8)
+    lanes = min(count, lanes, BYTES // most // 8 * 8)
     here = operands[0].builder
     given = [Reshape((count, *x.shape[rank:]))(x) for x in operands]
     if count == lanes:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 BITS = {F32: I32, F64: I64}
 """Integers of the same width."""
+LANES_OF_FACTORS, LANES_OF_TRIANGLES, LANES_OF_PIVOTS = 16, 24, 32
+"""How many matrices are taken at once."""
 LEAST, LEAST_WITH_PIVOTS, LARGEST = 5, 4, 8
 """The sizes of matrices; smaller ones are written out element by element."""
 MOST_COLUMNS = 8
@@ -55,7 +57,8 @@ def fits(hlo: Hlo, a: ArrayType, columns: int = 1, *, pivots: bool = False) -> b
 def cholesky(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:
     """The factor column by column; NaN where an element of the diagonal is no positive number."""
     (a,) = operands
-    return in_lanes(lambda parts: (_factor(*parts),), operands, a.ndim - 2, (a.type,))
+    rank = a.ndim - 2
+    return in_lanes(lambda parts: (_factor(*parts),), operands, rank, (a.type,), LANES_OF_FACTORS)
 
 
 def substitution(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[Value]:
@@ -66,14 +69,17 @@ def substitution(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[
         a, b = parts
         return (_substituted(a, b, solve.lower_triangle, solve.transposed, solve.unit_diagonal),)
 
-    return in_lanes(solved, operands, b.ndim - 2, (b.type,))
+    return in_lanes(solved, operands, b.ndim - 2, (b.type,), LANES_OF_TRIANGLES)
 
 
 def lu(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
     """Elimination with the largest pivot of each column; lu, pivots and permutation."""
     (a,) = operands
     rows = a.type.with_shape(a.shape[:-1]).with_dtype(I32)
-    return in_lanes(lambda parts: _eliminated(*parts), operands, a.ndim - 2, (a.type, rows, rows))
+    results = (a.type, rows, rows)
+    return in_lanes(
+        lambda parts: _eliminated(*parts), operands, a.ndim - 2, results, LANES_OF_PIVOTS
+    )
 
 
 def lu_solve(solve: LuSolve, operands: Sequence[Value]) -> Sequence[Value]:
@@ -95,7 +101,7 @@ def lu_solve(solve: LuSolve, operands: Sequence[Value]) -> Sequence[Value]:
         none = e.bitwise_and(on, e.equal(found, m.zero(found)))
         return (_where(Reduce("any", (0, 1))(none), float("nan"), x),)
 
-    return in_lanes(solved, rest, b.ndim - 2, (b.type,))
+    return in_lanes(solved, rest, b.ndim - 2, (b.type,), LANES_OF_PIVOTS)
 
 
 def _factor(a: Value) -> Value:
