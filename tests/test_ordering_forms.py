@@ -226,6 +226,33 @@ def test_the_largest_few_of_many(code: str) -> None:
                 np.testing.assert_array_equal(*signs)
 
 
+@pytest.mark.parametrize(("shape", "k"), [((256, 1024), 10), ((4, 256, 200), 3), ((512, 64), 16)])
+def test_the_largest_few_of_many_rows(shape: tuple[int, ...], k: int) -> None:
+    x = numbers("f4", shape)
+    lowest = np.full_like(x, -INF)
+    lowest[..., 5] = NAN
+    specials = among(x, NAN, INF, -NAN), among(-abs(x) - 1, 0.0, -0.0)
+    built = build(both(k), (x,), {})
+    for each in (x, np.full_like(x, 3), lowest, *specials):
+        for found, wanted in zip(built.compiled(each), built.evaluated(each), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+            number = ~np.isnan(wanted)
+            np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(wanted[number]))
+
+
+def test_passes_over_rows_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = largest_of_rows.lower(m=256, n=1024).text()
+    assert "top_k" not in given
+    monkeypatch.setenv(VARIABLE, "top_by_passes")
+    assert "top_k" in largest_of_rows.lower(m=256, n=1024).text()
+
+
+@psc.kernel
+def largest_of_rows(x: f32["m n"]) -> f32["m 5"]:
+    assert x.shape[1] >= 5
+    return psc.top_k(x, 5)[0]
+
+
 def test_the_largest_of_blocks_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     given = largest.lower(n=LEAST_FOR_ROUTINE).text()
     monkeypatch.setenv(VARIABLE, "top_of_blocks")

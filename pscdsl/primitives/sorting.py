@@ -19,6 +19,7 @@ import numpy as np
 from pscdsl.forms import form
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.primitives import top_passes
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.reductions import combiner, identity
 from pscdsl.primitives.shaping import at_most, each_batched, same_sizes
@@ -167,6 +168,8 @@ class TopK(Primitive, name="top_k"):
         (x,), (given,), (values, indices) = operands, inputs, outputs
         if hlo.uses(TOP_OF_BLOCKS) and (block := self._block(hlo, given)):
             return self._of_blocks(hlo, x, given, block)
+        if given.dtype is F32 and top_passes.fits(hlo, hlo.shape(given.shape), hlo.size(self.k)):
+            return self._by_passes(hlo, x, given, outputs)
         if not _has_routine(given.dtype):
             return self._by_sorting(hlo, x, given, outputs)
         wide = given.with_dtype(F32)
@@ -193,6 +196,13 @@ class TopK(Primitive, name="top_k"):
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return self.bind(*operands), (True, True)
+
+    def _by_passes(self, hlo: Hlo, x: H, given: ArrayType, outputs: Types) -> Sequence[H]:
+        number = _ordered(hlo, x, given, descending=True, missing=I32.range[1])
+        shape, count = hlo.shape(given.shape), hlo.size(self.k)
+        found, places = top_passes.largest(hlo, number, shape, count)
+        found = _flipped(hlo, found, outputs[0].with_dtype(I32))
+        return hlo.op("bitcast_convert", (found,), (outputs[0],))[0], places
 
     def _block(self, hlo: Hlo, given: ArrayType) -> int | None:
         """How many elements a block should have; None if there are too few for blocks."""
