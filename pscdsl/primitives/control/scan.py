@@ -15,6 +15,7 @@ from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.control.base import Control
 from pscdsl.primitives.control.loop_factors import with_turned_factors
 from pscdsl.primitives.control.scan_sums import afterwards
+from pscdsl.primitives.control.symmetric_factors import with_symmetric_factors
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
@@ -89,7 +90,8 @@ class Scan(Control, name="scan"):
             if without is not None:
                 return without.lower(hlo, operands, self)
         captured, carry, arrays = self.roles(operands)
-        block, captured = with_turned_factors(hlo, self.body, captured)
+        block, captured = with_symmetric_factors(hlo, self.body, captured)
+        block, captured = with_turned_factors(hlo, block, captured)
         stacks = [hlo.full(0, each) for each in outputs[self.carried :]]
         length = hlo.size(self.length)
         if length == 0:

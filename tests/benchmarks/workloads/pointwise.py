@@ -259,7 +259,7 @@ WORKLOADS = (
     Workload("cos 1M", cosine, _row, MANY, _function("cos"), goal=0.15),
     Workload("tan 1M", tangent, _row, MANY, _function("tan"), goal=0.3),
     Workload("waves", waves, _two, MANY, _waves, goal=0.2, tolerance=1e-3),
-    Workload("standing waves", standing_waves, _two, 1000, _standing_waves, goal=0.2),
+    Workload("standing waves", standing_waves, _two, 1000, _standing_waves, goal=0.5),
     Workload("pendulum", pendulum, _two, 1, _pendulum, goal=1.05),
     Workload("pendulums", pendulum, _two, 1000, _pendulum, goal=0.3),
     Workload("power 1M", powers, _raised_arguments, MANY, _function("power"), goal=0.5),
