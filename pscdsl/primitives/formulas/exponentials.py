@@ -31,7 +31,7 @@ EXP: Final = (
     0.0014006691754246655,
 )
 """exp(d) for d from -0.52 to 0.52, lowest power first: fitted at Chebyshev's points."""
-_LOG_2: Final = (0.693359375, -0.00021219444005469057)
+LOG_2: Final = (0.693359375, -0.00021219444005469057)
 """The logarithm of 2; multiples of the first part up to 2^8 are exact, as it has few bits."""
 _LEAST: Final = -88.0
 _MOST: Final = 89.0
@@ -41,7 +41,7 @@ _MOST: Final = 89.0
 def reduced(m: Arithmetic, x: Number) -> tuple[Number, Number]:
     """An integer, and what a number has beyond as many times log(2)."""
     power = m.nearest(x * (1 / math.log(2)))
-    return power, (x - power * _LOG_2[0]) - power * _LOG_2[1]
+    return power, (x - power * LOG_2[0]) - power * LOG_2[1]
 
 
 @Formula

@@ -15,6 +15,7 @@ from pscdsl.forms import form
 from pscdsl.primitive import H, Hlo, Types
 from pscdsl.primitives.formulas.arithmetic import Emitted, Number
 from pscdsl.primitives.formulas.doubles import Doubles, pays, series
+from pscdsl.primitives.formulas.exponentials import LOG_2
 from pscdsl.typing.dtypes import F32
 
 LOG1P_BY_POLYNOMIAL = form(
@@ -37,8 +38,6 @@ _REST: Final = (
 )
 """(log(1 + d) - d + d^2/2) / d^3 from sqrt(1/2) - 1 to sqrt(2) - 1: fitted, the largest error of
 the logarithm being least."""
-_LOG_2: Final = (0.693359375, -0.00021219444005469057)
-"""The logarithm of 2; multiples of the first part up to 2^8 are exact, as it has few bits."""
 _ROOT_OF_HALF: Final = 0x3F3504F3
 """The bits of sqrt(1/2): what has these as its lowest exponent is below sqrt(2)."""
 _BIAS: Final = 127
@@ -71,7 +70,7 @@ def _log1p(m: Doubles, x: Number) -> Number:
     whole = Emitted(m.single, m.hlo.convert(power.handle, m.single.type))
     square = part * part
     rest = square * (part * series(part, _REST) - 0.5)
-    found = whole * _LOG_2[0] + (part + (whole * _LOG_2[1] + rest))
+    found = whole * LOG_2[0] + (part + (whole * LOG_2[1] + rest))
     where = m.single.where
     found = where(x < math.inf, where(x == 0, x, found), x)
     return where(x > -1, found, where(x == -1, -math.inf, math.nan))
