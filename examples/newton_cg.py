@@ -88,7 +88,7 @@ def quadratic(a: f64["n n"], bs: f64["k n"]) -> tuple[f64["k n"], f64["k"], i32[
         def loss(x: f64["n"]) -> f64:
             return x @ (a @ x) / 2 - b @ x
 
-        found = newton_cg(loss, np.zeros_like(b), 1e-6, 50, 1000)
+        found = newton_cg(loss, np.zeros_like(b), 1e-5, 50, 1000)
         return found.params, found.slope, found.steps, found.products
 
     return psc.map(one, bs)
@@ -207,7 +207,7 @@ def run_quadratic(n: int = 100, sides: int = 20) -> Report:
                 lambda x: a @ x - b,  # noqa: B023
                 lambda _, d: a @ d,
                 np.zeros(n),
-                1e-6,
+                1e-5,
                 1000,
             )
             for b in bs

@@ -220,7 +220,7 @@ def quadratic(
         def loss(x: Float64[Array, "n"]) -> Float64[Array, ""]:
             return x @ (a @ x) / 2 - b @ x
 
-        found = newton_cg(loss, jnp.zeros_like(b), 1e-6, 50, 1000)
+        found = newton_cg(loss, jnp.zeros_like(b), 1e-5, 50, 1000)
         return found.params, found.slope, found.steps, found.products
 
     return jax.lax.map(one, bs)
