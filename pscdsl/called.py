@@ -39,6 +39,8 @@ class Passing(NamedTuple):
     """Whether there may be some inside of arguments of any structure."""
     donates: bool
     """Whether results may take the memory of arguments."""
+    records: bool
+    """Whether there may be containers other than tuples among arguments."""
 
 
 class Called(Generic[P, R]):
@@ -168,11 +170,13 @@ class Called(Generic[P, R]):
             explain=self.explain,
             told=(CheckError, ArgumentError),
             donates=donates,
+            records=passing.records,
         )
 
     def _passing(self) -> Passing:
         """How arguments are passed, as the signature says."""
-        from pscdsl.typing.signatures import StaticSpec, TreeSpec
+        from pscdsl.typing.signatures import StaticSpec, TreeSpec, walk_paths
+        from pscdsl.typing.specs import MapSpec, RecordSpec
 
         parameters = self.signature.parameters
         return Passing(
@@ -183,6 +187,11 @@ class Called(Generic[P, R]):
             self._has_inside(StaticSpec),
             self._has_inside(TreeSpec),
             bool(self._gives()),
+            any(
+                isinstance(part, RecordSpec | MapSpec | TreeSpec)
+                for parameter in parameters
+                for _, part in walk_paths(parameter.spec, parameter.name)
+            ),
         )
 
     def _has_inside(self, kind: type[StaticSpec | TreeSpec]) -> bool:

@@ -72,6 +72,14 @@ def test_device_arrays_run_no_python() -> None:
     assert not frames(lambda: plain(x, y))[1:]  # the first is the lambda
 
 
+@pytest.mark.skipif(not fast_path_works(), reason="this jaxlib is called from Python")
+def test_numpys_arrays_in_records_are_transferred_by_no_python() -> None:
+    total, args = made(), arguments(np.asarray)
+    for _ in range(3):
+        total(*args)
+    assert frames(lambda: total(*args))[1:] == ["_assisted", "_taken_apart", "flatten"]
+
+
 @pytest.mark.parametrize("first", range(4))
 def test_all_kinds_of_calls_follow_each_other(first: int) -> None:
     total = made()
@@ -99,12 +107,16 @@ def test_no_memory_of_numpys_is_shared_wherever_it_lies(size: int) -> None:
     def same(x: f32["n"], t: tuple[f32["n"], f32["n"]]) -> tuple[f32["n"], f32["n"], f32["n"]]:
         return x, t[0], t[1]
 
+    @psc.kernel
+    def same_record(p: Pair, x: f32["n"]) -> tuple[f32["n"], f32["n"], f32["n"]]:
+        return p.x, p.y, x
+
     space = np.empty(3 * size + 64, np.float32)
     for turn in range(8):
         start = -(space.ctypes.data // 4) % 16 + turn % 2  # aligned for XLA, and not
-        parts = [space[start + n * size : start + (n + 1) * size] for n in range(3)]
+        x, y, z = (space[start + n * size : start + (n + 1) * size] for n in range(3))
         space[:] = turn
-        results = same(parts[0], (parts[1], parts[2]))
+        results = (*same(x, (y, z)), *same_record(Pair(x, y), z))
         space[:] = -1
         assert all((to_numpy(each) == turn).all() for each in results)
 
@@ -120,6 +132,18 @@ def test_arrays_that_are_not_as_they_are_wanted() -> None:
             plain(want.astype(np.float64), want)
         with pytest.raises(psc.ArgumentError, match="`x`"):
             plain(np.array([None] * 8), want)
+
+
+def test_records_of_arrays_that_are_not_as_they_are_wanted() -> None:
+    total, (x, pair, t) = made(), arguments(np.asarray)
+    for turn in range(3):
+        swapped = Pair(pair.x.astype(">f4"), np.repeat(pair.y, 2)[::2])
+        assert to_numpy(total(x, swapped, t)[0]).tolist() == [10] * 8, turn
+        assert to_numpy(total(x, Pair(put(pair.x), pair.y), t)[0]).tolist() == [10] * 8, turn
+        wrong: Any
+        for wrong in (pair.x.astype(np.float64), np.array([None] * 8), "text", None):
+            with pytest.raises(psc.ArgumentError, match="`p"):
+                total(x, Pair(wrong, pair.y), t)
 
 
 def test_what_was_donated_is_told_by_whichever_kernel_gets_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices
 from pscdsl.xla.emit import module_bytecode
 from pscdsl.xla.executable import LOOP_BYTES, Executable, compile_options
+from pscdsl.xla.kept import offer
+from pscdsl.xla.pool import Recipe
+from pscdsl.xla.scratch import with_scratch
 
 
 def compile_module(
@@ -29,11 +33,15 @@ def compile_module(
     `options` are XLA's debug options, by name.
     """
     inputs, outputs = signature(module)
+    chosen = compile_options(loop_bytes, options or {})
     bytecode = module_bytecode(module)  # a context of its own: compilation lets other threads run
-    loaded = client().compile_and_load(
-        bytecode, devices(), compile_options(loop_bytes, options or {})
-    )
-    return Executable(loaded, inputs, outputs)
+    started = perf_counter()
+    made = Executable(client().compile_and_load(bytecode, devices(), chosen), inputs, outputs)
+    other = with_scratch(module, outputs)
+    if other is not None:
+        seconds = perf_counter() - started
+        offer(made, Recipe(module_bytecode(other), chosen.SerializeAsString(), seconds))
+    return made
 
 
 def signature(module: Any) -> tuple[list[Aval], list[Aval]]:

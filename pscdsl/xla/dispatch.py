@@ -15,14 +15,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import is_masked
+from pscdsl.numpy_dtypes import NUMPY, is_masked
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.client import view
 from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
-from pscdsl.xla.owned import copies_in, is_placed, owned
+from pscdsl.xla.owned import LARGE, copies_in, is_placed, owned
 
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
@@ -35,7 +35,9 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 # are replaced by copies, and what C++ cannot do is done in Python.  With donated arguments calls
 # are assisted from the start, with static ones they are guarded: C++ raises errors for these that
 # need an explanation.  The two ways have functions of their own in C++, since a program that was
-# found by copies may take their memory as it is.
+# found by copies may take their memory as it is.  Arguments with records are taken apart for the
+# copies, and not put together again: C++ has one more function for each structure of them, which
+# takes the leaves.
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Dispatcher:
     kernel sees them as they were given.  `inner_statics` gives the static values inside of the
     arguments, if there can be any; C++ does not know of these, so such calls go through Python.
     `tree_statics` gives them where any tree is taken and few have any: only those with some do.
+    `records` says whether there may be containers other than tuples among arguments.
     `explain` may raise a better error for one that a call failed with; errors `told` to the caller
     are those that need none, nor our frames.  `donates` says whether results may take the memory of
     arguments.
@@ -82,6 +85,7 @@ class Dispatcher:
         explain: Callable[[Exception, Args, Kwargs], None] | None = None,
         told: tuple[type[Exception], ...] = (),
         donates: bool = False,
+        records: bool = False,
     ) -> None:
         self._specialise = specialise
         self._static_argnums = frozenset(static_argnums)
@@ -96,12 +100,16 @@ class Dispatcher:
         self._locks: dict[Hashable, RLock] = {}
         self._kept: list[Any] = []
         self._direct: Any = None
+        self._name = name
+        self._apart = False
+        self._of_leaves: dict[Any, Any] = {}
         self._owned: Any = self._in_python
         self._entered: list[Callable[[Any], None]] = []
         self.entry: Any = self._assisted
         """What a call comes to, as things are: see Note [Entries]."""
         if inner_statics is None and fast_path_works():
             statics = self._static_argnums, self._static_argnames
+            self._apart = records and not any(statics)
             self._owned, kept = in_cpp(name, self._miss, *statics)
             self._kept.append(kept)
             if not donates:
@@ -130,11 +138,18 @@ class Dispatcher:
         try:
             if kwargs and self._parameters:
                 args, kwargs = self._positional(args, kwargs)
-            owned_args = [
-                x if type(x) is ArrayImpl and x._committed else owned(x)  # `is_placed`, inlined
-                for x in args
-            ]
-            result = self._owned(*owned_args, **kwargs)
+            given: Sequence[Any] = args
+            function = self._owned
+            if self._apart and not kwargs:
+                given, function = self._taken_apart(args)
+            own: list[Any] = []
+            for x in given:  # `owned` and `is_placed`, inlined for what there is most of
+                kind = x.__class__
+                if kind is np.ndarray and x.dtype in NUMPY and x.nbytes < LARGE:
+                    own.append(x.copy())
+                else:
+                    own.append(x if kind is ArrayImpl and x._committed else owned(x))
+            result = function(*own, **kwargs) if kwargs else function(*own)
         except self._told as error:
             raise error.with_traceback(None) from None
         except (ValueError, RuntimeError) as error:  # Stale is one
@@ -142,6 +157,20 @@ class Dispatcher:
         if self._donates:
             forget_donated(args, kwargs)
         return result
+
+    def _taken_apart(self, args: Args) -> tuple[Sequence[Any], Any]:
+        """The leaves of arguments, and what takes them."""
+        leaves, structure = trees.flatten(args)
+        found = self._of_leaves.get(structure)
+        if found is None:
+
+            def miss(*leaves: Any) -> Answer:
+                return self._answer(tuple(structure.unflatten(leaves)), {}, leaves)
+
+            found, kept = in_cpp(self._name, miss)
+            self._kept.append(kept)
+            self._of_leaves[structure] = found
+        return leaves, found
 
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         return self.find(args, kwargs).call(args, kwargs)
@@ -176,6 +205,7 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
+        self._of_leaves.clear()
         for function in (self._owned, self._direct):
             if hasattr(function, "_clear_cache"):
                 function._clear_cache()
@@ -233,6 +263,9 @@ class Dispatcher:
 
     def _miss(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which has no program for this call: the result, and how to do without us."""
+        return self._answer(args, kwargs, args)
+
+    def _answer(self, args: Args, kwargs: Kwargs, given: Args) -> Answer:
         known = _without_foreign(args, kwargs)
         if known is not None:
             return self._assisted(*known[0], **known[1]), None, True
@@ -241,6 +274,8 @@ class Dispatcher:
         leaves, _ = trees.flatten(self._dynamic(args, kwargs))
         outputs = program.executable.run(used)
         result = program.unflatten(outputs)
+        if program.executable.reuse is not None:
+            return result, None, True  # C++ has no arguments but those that it is given
         if self._tree_statics is not None and not _all_arrays(leaves):
             if self._tree_statics(args, kwargs):
                 return result, None, True  # a value may be another one at the next call
@@ -250,7 +285,7 @@ class Dispatcher:
         if kept is not None and all(
             is_placed(x) and is_here(x) for x in used if type(x) is ArrayImpl
         ):
-            copies = () if self._donates else copies_in(args)
+            copies = () if self._donates else copies_in(given)
             fast = fast_path(program.executable, used, kept, outputs, result, copies)
         return result, fast, False
 

@@ -15,6 +15,7 @@ from pscdsl.xla import boot, lapack
 from pscdsl.xla.arrays import to_numpy as contents
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put, sharding
+from pscdsl.xla.pool import Recipe, Reuse
 
 LOOP_BYTES = 1 << 18
 """The bytes that a step of a native loop may move, in every program; see `compile.compile_module`.
@@ -34,10 +35,18 @@ class Executable:
         self.outputs = tuple(outputs)
         self.kept = ""
         """The entry on disk that holds it, if there is one."""
+        self.recipe: Recipe | None = None
+        """Of one whose results take the memory of others; see `pool`."""
+        self.reuse: Reuse | None = None
+        """What calls that one, if memory can be had."""
         self._handlers = [boot.result_handler(aval, sharding()) for aval in outputs]
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:
         """Start the program on device arrays; the results may still be being computed."""
+        return self.start(buffers) if self.reuse is None else self.reuse(buffers)
+
+    def start(self, buffers: Sequence[Any]) -> list[Any]:
+        """The same, with new memory for the results."""
         results: list[Any] = self.loaded.execute_sharded(buffers).consume_with_handlers(
             self._handlers
         )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
 from pscdsl.caching import places
 from pscdsl.caching.store import Store
-from pscdsl.xla import conditions
+from pscdsl.xla import boot, conditions, pool
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices
 from pscdsl.xla.executable import Executable, compile_options, load_executable
+from pscdsl.xla.pool import Recipe, Reuse
 
-_VERSION: Final = "pscdsl executables 1"
+_VERSION: Final = "pscdsl executables 3"
 """Of the form of the entries; to be raised when they change."""
 
 log: Final = logging.getLogger("pscdsl.compile")
@@ -47,6 +49,7 @@ def load(
     try:
         found = load_executable(code, inputs, outputs)
         found.kept = key
+        _offer_again(store, found)
         return found
     except Exception as error:  # whatever jaxlib makes of code that it cannot use
         log.info("compiled code cannot be loaded, and is removed: %s", error)
@@ -64,7 +67,47 @@ def keep(store: Store, key: str, executable: Executable) -> bool:
     if not store.put(key, code):
         return False
     executable.kept = key
+    if executable.recipe is not None:
+        store.put(digest("recipe", key), executable.recipe.pack())
     return True
+
+
+def offer(executable: Executable, recipe: Recipe) -> None:
+    """Have a program with large results reuse memory, by an executable that is made when due."""
+    executable.recipe = recipe
+    if pool.enabled():
+        executable.reuse = Reuse(
+            executable.outputs, executable.start, partial(_reusing, executable), recipe.seconds
+        )
+
+
+def _offer_again(store: Store, executable: Executable) -> None:
+    if pool.pooled(executable.outputs) and pool.enabled():
+        content = store.get(digest("recipe", executable.kept))
+        if content is not None:
+            offer(executable, Recipe.unpack(content))
+
+
+def _reusing(first: Executable) -> Any:
+    """What a recipe gives, from disk if it is there; None if it takes more memory or copies more.
+
+    Where a loop carries a large result, XLA computes beside it, and copies that in the end.
+    """
+    assert first.recipe is not None
+    inputs = [*first.inputs, *[first.outputs[place] for place in pool.pooled(first.outputs)]]
+    store = opened() if first.kept else None
+    key = digest("reusing", first.kept)
+    found = None if store is None else load(store, key, inputs, first.outputs)
+    if found is None:
+        options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
+        loaded = client().compile_and_load(first.recipe.code, devices(), options)
+        found = Executable(loaded, inputs, first.outputs)
+        if store is not None:
+            keep(store, key, found)
+    if found.memory()["temporaries"] > first.memory()["temporaries"] + pool.LARGE // 2:
+        first.reuse = None
+        return None
+    return found.start
 
 
 def from_text(text: str, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:

@@ -11,10 +11,12 @@ trim           the heap keeps up to 256 MiB of free memory at its end
 pad            the heap grows by 128 MiB more than it must, of addresses; this is also what keeps
                the small heaps of threads other than the main one
 
-Free memory inside the heap stays resident until something takes it, as it always does.
+Free memory inside the heap stays resident until something takes it, as it always does.  Larger
+results are kept for the next ones by `pool`.
 
-PSCDSL_MEMORY=heap     blocks of any size, from one heap of all threads that keeps up to 2 GiB: for
-                       programs that work on large arrays, and nothing else, to their end
+PSCDSL_MEMORY=heap     blocks of any size, from one heap of all threads that keeps up to 2 GiB, in
+                       place of the pool: for programs that work on large arrays, and nothing else,
+                       to their end
 PSCDSL_MEMORY=system   everything is left as it is
 PSCDSL_MEMORY=reuse    as above, the default
 

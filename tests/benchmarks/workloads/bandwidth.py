@@ -56,10 +56,15 @@ SIZES = {
     "1k": (1 << 10, 1.05),
     "64k": (1 << 16, 1.05),
     "1M": (1 << 20, 1.05),
-    "8M": (8_000_000, 0.3),
-    "32M": (32_000_000, 1.05),
+    "7M": (7_000_000, 1.05),
+    "8M": (1 << 23, 0.3),
+    "32M": (1 << 25, 0.4),
 }
-"""How many numbers, and the goal: beyond 32 MiB, glibc keeps no block unless it is told to."""
+"""How many numbers, and the goal.
+
+Below 32 MiB glibc keeps a block by itself once one was freed, unless several are in use at a time;
+beyond, it keeps none.
+"""
 
 HEAP = ((VARIABLE, "heap"),)
 
@@ -69,7 +74,7 @@ WORKLOADS = (
         for name, (size, goal) in SIZES.items()
     ],
     Workload(
-        "update 32M, heap", update, _row, 32_000_000, _update, goal=0.4, alone=True, settings=HEAP
+        "update 32M, heap", update, _row, 1 << 25, _update, goal=0.4, alone=True, settings=HEAP
     ),
     Workload("moments 1M", moments, _rows, 1 << 20, _moments, goal=1.0, alone=True),
     Workload("moments 7M", moments, _rows, 7_000_000, _moments, goal=0.6, alone=True),
