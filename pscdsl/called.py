@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pscdsl import boundary
     from pscdsl.typing.assumptions import Assumptions
     from pscdsl.typing.dtypes import DType
-    from pscdsl.typing.signatures import Signature, Spec, StaticSpec, TreeSpec
+    from pscdsl.typing.signatures import Signature, Spec
     from pscdsl.typing.trees import Type
     from pscdsl.typing.unify import Match
     from pscdsl.xla.dispatch import Specialised
@@ -175,7 +175,7 @@ class Called(Generic[P, R]):
 
     def _passing(self) -> Passing:
         """How arguments are passed, as the signature says."""
-        from pscdsl.typing.signatures import StaticSpec, TreeSpec, walk_paths
+        from pscdsl.typing.signatures import StaticSpec, TreeSpec
         from pscdsl.typing.specs import MapSpec, RecordSpec
 
         parameters = self.signature.parameters
@@ -187,15 +187,11 @@ class Called(Generic[P, R]):
             self._has_inside(StaticSpec),
             self._has_inside(TreeSpec),
             bool(self._gives()),
-            any(
-                isinstance(part, RecordSpec | MapSpec | TreeSpec)
-                for parameter in parameters
-                for _, part in walk_paths(parameter.spec, parameter.name)
-            ),
+            any(map(self._has_inside, (RecordSpec, MapSpec, TreeSpec))),
         )
 
-    def _has_inside(self, kind: type[StaticSpec | TreeSpec]) -> bool:
-        """Whether there can be static values within arguments: declared ones, or in any tree."""
+    def _has_inside(self, kind: type[Spec]) -> bool:
+        """Whether something of a kind is declared among the arguments; static values within one."""
         from pscdsl.typing.signatures import StaticSpec, walk_paths
 
         return any(

@@ -37,16 +37,16 @@ def compile_module(
     bytecode = module_bytecode(module)  # a context of its own: compilation lets other threads run
     started = perf_counter()
     made = Executable(client().compile_and_load(bytecode, devices(), chosen), inputs, outputs)
+    seconds = perf_counter() - started
     other = with_scratch(module, outputs)
     if other is not None:
-        seconds = perf_counter() - started
         offer(made, Recipe(module_bytecode(other), chosen.SerializeAsString(), seconds))
     return made
 
 
 def signature(module: Any) -> tuple[list[Aval], list[Aval]]:
     """What `main` takes and gives."""
-    main = c.mlir.SymbolTable(module.operation)["main"]
+    main = c.main(module)
     kind = c.mlir.FunctionType(main.attributes["function_type"].value)
     return [_aval(t) for t in kind.inputs], [_aval(t) for t in kind.results]
 

@@ -127,6 +127,11 @@ def place(span: Span) -> Any:
     return found
 
 
+def main(module: Any) -> Any:
+    """The function of a module that is called from outside."""
+    return mlir.SymbolTable(module.operation)["main"]
+
+
 _parsed: dict[str, Any] = {}
 
 

@@ -95,15 +95,9 @@ def _reusing(first: Executable) -> Any:
     """
     assert first.recipe is not None
     inputs = [*first.inputs, *[first.outputs[place] for place in pool.pooled(first.outputs)]]
-    store = opened() if first.kept else None
-    key = digest("reusing", first.kept)
-    found = None if store is None else load(store, key, inputs, first.outputs)
-    if found is None:
-        options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
-        loaded = client().compile_and_load(first.recipe.code, devices(), options)
-        found = Executable(loaded, inputs, first.outputs)
-        if store is not None:
-            keep(store, key, found)
+    options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
+    store, key = opened() if first.kept else None, digest("reusing", first.kept)
+    found = _obtained(store, key, first.recipe.code, options, inputs, first.outputs)
     if found.memory()["temporaries"] > first.memory()["temporaries"] + pool.LARGE // 2:
         first.reuse = None
         return None
@@ -113,11 +107,21 @@ def _reusing(first: Executable) -> Any:
 def from_text(text: str, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:
     """The executable of a small module of our own, given as text."""
     options = compile_options(None, {})
-    store = opened()
-    key = text_key(text, options)
+    return _obtained(opened(), text_key(text, options), text, options, inputs, outputs)
+
+
+def _obtained(
+    store: Store | None,
+    key: str,
+    code: str | bytes,
+    options: Any,
+    inputs: Sequence[Aval],
+    outputs: Sequence[Aval],
+) -> Executable:
+    """The executable under a key; else compiled, and kept if there is a store."""
     found = None if store is None else load(store, key, inputs, outputs)
     if found is None:
-        loaded = client().compile_and_load(text, devices(), options)
+        loaded = client().compile_and_load(code, devices(), options)
         found = Executable(loaded, inputs, outputs)
         if store is not None:
             keep(store, key, found)

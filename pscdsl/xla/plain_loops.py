@@ -51,7 +51,7 @@ def options(module: Any) -> Mapping[str, Any]:
 
 def fits(module: Any) -> bool:
     """Whether a module computes one array by elementwise operations."""
-    main = c.mlir.SymbolTable(module.operation)["main"]
+    main = c.main(module)
     kind = c.mlir.FunctionType(main.attributes["function_type"].value)
     types = (*kind.inputs, *kind.results)
     if len(kind.results) != 1 or any(c.facts(each).dtype.is_complex for each in types):

@@ -16,10 +16,10 @@ def with_scratch(module: Any, outputs: Sequence[Aval]) -> Any:
     None if it has none, or donated parameters: these give their memory to results as XLA sees fit.
     """
     places = pool.pooled(outputs)
-    if not places or _donates(_main(module).attributes):
+    if not places or _donates(c.main(module).attributes):
         return None
     copy = module.operation.clone()
-    main = _main(copy)
+    main = c.main(copy)
     kind = c.mlir.FunctionType(main.attributes["function_type"].value)
     large = [kind.results[place] for place in places]
     with c.context(), c.unknown():
@@ -38,7 +38,3 @@ def with_scratch(module: Any, outputs: Sequence[Aval]) -> Any:
 
 def _donates(attributes: Any) -> bool:
     return "arg_attrs" in attributes and "jax.buffer_donor" in str(attributes["arg_attrs"])
-
-
-def _main(module: Any) -> Any:
-    return c.mlir.SymbolTable(module.operation)["main"]

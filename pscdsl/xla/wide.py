@@ -95,7 +95,7 @@ def fits(module: Any) -> bool:
     """Whether a module consists of validated operations, enough of them expensive."""
     if (expensive(module) or 0) < LEAST_EXPENSIVE:
         return False
-    main = c.mlir.SymbolTable(module.operation)["main"]
+    main = c.main(module)
     kind = c.mlir.FunctionType(main.attributes["function_type"].value)
     known = [c.facts(each) for each in (*kind.inputs, *kind.results)]
     if any(each.dtype.is_complex for each in known):

@@ -1,4 +1,4 @@
-"""Matrices that a loop multiplies with in every step, turned once before it.
+"""Matrices that a loop multiplies with in every step, made ready once before it.
 
 XLA's fast products on the CPU sum over the last axis of the first factor and the first axis of the
 second; others take up to twice as long, or are not fast at all (see `unfit_first`).
@@ -11,7 +11,17 @@ from collections.abc import Sequence
 from pscdsl.ir import Block, Equation, Var
 from pscdsl.primitive import H, Hlo
 from pscdsl.primitives.contractions import TURNED_FACTORS, Axes, DotGeneral, is_long
+from pscdsl.primitives.control.capturing import capturing
+from pscdsl.primitives.control.symmetric_factors import with_symmetric_factors
 from pscdsl.primitives.shaping import Transpose
+
+
+def with_ready_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[Block, list[H]]:
+    """A loop's body whose first parameters it captures, given these: with fewer, faster products.
+
+    More is captured then; the parameters that were there keep their places.
+    """
+    return with_turned_factors(hlo, *with_symmetric_factors(hlo, block, captured))
 
 
 def with_turned_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[Block, list[H]]:
@@ -21,7 +31,6 @@ def with_turned_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[
     """
     if not hlo.uses(TURNED_FACTORS):
         return block, list(captured)
-    first = len(captured)
     values = dict(zip(block.params, captured, strict=False))
     turned: dict[tuple[Var, Axes], tuple[Var, H]] = {}
     equations = list(block.equations)
@@ -46,8 +55,4 @@ def with_turned_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[
                 turned[factor, order] = var, Transpose(order).lower(hlo, *given)[0]
             factors[place] = turned[factor, order][0]
         equations[at] = Equation(dot, tuple(factors), each.outputs, each.span)
-    if not turned:
-        return block, list(captured)
-    params = (*block.params[:first], *[var for var, _ in turned.values()], *block.params[first:])
-    more = [value for _, value in turned.values()]
-    return Block(params, tuple(equations), block.results), [*captured, *more]
+    return capturing(block, captured, equations, turned.values())

@@ -13,9 +13,8 @@ from pscdsl.ir import Block
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.control.base import Control
-from pscdsl.primitives.control.loop_factors import with_turned_factors
+from pscdsl.primitives.control.loop_factors import with_ready_factors
 from pscdsl.primitives.control.scan_sums import afterwards
-from pscdsl.primitives.control.symmetric_factors import with_symmetric_factors
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
@@ -90,8 +89,7 @@ class Scan(Control, name="scan"):
             if without is not None:
                 return without.lower(hlo, operands, self)
         captured, carry, arrays = self.roles(operands)
-        block, captured = with_symmetric_factors(hlo, self.body, captured)
-        block, captured = with_turned_factors(hlo, block, captured)
+        block, captured = with_ready_factors(hlo, self.body, captured)
         stacks = [hlo.full(0, each) for each in outputs[self.carried :]]
         length = hlo.size(self.length)
         if length == 0:

@@ -14,6 +14,7 @@ from pscdsl.forms import form
 from pscdsl.ir import Atom, Block, Equation, Literal, Var
 from pscdsl.primitive import H, Hlo
 from pscdsl.primitives.contractions import DotGeneral
+from pscdsl.primitives.control.capturing import capturing
 from pscdsl.primitives.elementwise import add, multiply
 from pscdsl.primitives.shaping import Transpose
 from pscdsl.typing.arrays import ArrayType
@@ -51,9 +52,8 @@ def with_symmetric_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tup
 
     Those that were there keep their places.
     """
-    held, first = list(captured), len(captured)
     if not hlo.uses(SYMMETRIC_FACTORS):
-        return block, held
+        return block, list(captured)
     values = dict(zip(block.params, captured, strict=False))
     made = {output: each for each in block.equations for output in each.outputs}
     sums: dict[Var, tuple[Var, H]] = {}
@@ -66,10 +66,7 @@ def with_symmetric_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tup
         if found.matrix not in sums:
             sums[found.matrix] = Var(found.matrix.type), _with_transpose(hlo, found, values)
         equations += _replaced(each, found, sums[found.matrix][0])
-    if not sums:
-        return block, held
-    params = (*block.params[:first], *[var for var, _ in sums.values()], *block.params[first:])
-    return Block(params, tuple(equations), block.results), [*held, *[h for _, h in sums.values()]]
+    return capturing(block, captured, equations, sums.values())
 
 
 def _sum(

@@ -10,8 +10,7 @@ from pscdsl.interpreters.cut import Cut
 from pscdsl.ir import Block
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.control.base import Control
-from pscdsl.primitives.control.loop_factors import with_turned_factors
-from pscdsl.primitives.control.symmetric_factors import with_symmetric_factors
+from pscdsl.primitives.control.loop_factors import with_ready_factors
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control_derivatives import UnboundedReverse
@@ -60,8 +59,7 @@ class While(Control, name="while"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         by_cond, by_body, carry = self.roles(operands)
-        body, held = with_symmetric_factors(hlo, self.body, by_body)
-        body, held = with_turned_factors(hlo, body, held)
+        body, held = with_ready_factors(hlo, self.body, by_body)
         return hlo.while_loop(
             carry,
             lambda now: hlo.block(self.cond, [*by_cond, *now])[0],
