@@ -13,7 +13,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -421,47 +420,3 @@ def test_one_client_however_many_threads_ask_first(way: str) -> None:
     done = subprocess.run([sys.executable, "-c", MANY_THREADS], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert not done.stderr
-
-
-BESIDE_JAX = """
-import numpy as np
-{first}
-from pscdsl.xla import fast_path
-from pscdsl.xla.client import client, devices, put
-from pscdsl.xla.boot import Aval
-from pscdsl.xla.executable import Executable, compile_options
-from pscdsl.xla.dispatch import Dispatcher, Specialised
-assert fast_path.fast_path_works()
-{later}
-made = []
-def specialise(args, kwargs):
-    made.append(args[0].dtype)
-    kind = {{"float32": "f32", "float64": "f64"}}[str(args[0].dtype)]
-    text = f"func.func public @main(%x: tensor<3x{{kind}}>) -> tensor<3x{{kind}}> {{{{" \
-        f"%y = stablehlo.add %x, %x : tensor<3x{{kind}}> return %y : tensor<3x{{kind}}> }}}}"
-    aval = Aval((3,), args[0].dtype)
-    loaded = client().compile_and_load(text, devices(), compile_options(None, {{}}))
-    program = Executable(loaded, [aval], [aval])
-    return Specialised(program, lambda a, k: a, lambda out: out[0])
-f = Dispatcher(specialise)
-narrow = np.ones(3, np.float32)
-for _ in range(3):
-    for x in (narrow, narrow.astype("f8"), put(narrow), put(np.ones(3)), jax.numpy.ones(3)):
-        y = f(x)
-        assert y.dtype == x.dtype and np.asarray(y).tolist() == [2, 2, 2]
-assert len(made) == 2, made
-assert float(jax.jit(lambda x: x + 1)(1.0)) == 2
-assert jax.numpy.ones(3, "float64").dtype == "float32"
-"""
-
-
-@pytest.mark.skipif(find_spec("jax") is None, reason="there is no jax here")
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.filterwarnings("ignore")
-def test_beside_jax(way: str, first: bool) -> None:
-    if way == "python":
-        pytest.skip("tried with the other")
-    use = "import jax, jax.numpy; jax.numpy.ones(3) + 1"
-    script = BESIDE_JAX.format(first=use if first else "", later="" if first else use)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

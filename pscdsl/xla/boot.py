@@ -94,9 +94,13 @@ def attach(cls: Any, **attributes: object) -> None:
             setattr(cls, name, value)
 
 
+JAX: Final = "jax._src.config"
+"""The module of a real jax that keeps jaxlib's state, once it is loaded in this process."""
+
+
 def jax_is_loaded() -> bool:
     """Whether a real jax keeps jaxlib's state in this process."""
-    return "jax._src.config" in sys.modules
+    return JAX in sys.modules
 
 
 @once

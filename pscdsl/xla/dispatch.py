@@ -15,14 +15,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import NUMPY, is_masked
+from pscdsl.numpy_dtypes import is_masked
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.client import view
 from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
-from pscdsl.xla.owned import LARGE, copies_in, is_placed, owned
+from pscdsl.xla.owned import arrays_in, is_placed, owned
 
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
@@ -142,14 +142,7 @@ class Dispatcher:
             function = self._owned
             if self._apart and not kwargs:
                 given, function = self._taken_apart(args)
-            own: list[Any] = []
-            for x in given:  # `owned` and `is_placed`, inlined for what there is most of
-                kind = x.__class__
-                if kind is np.ndarray and x.dtype in NUMPY and x.nbytes < LARGE:
-                    own.append(x.copy())
-                else:
-                    own.append(x if kind is ArrayImpl and x._committed else owned(x))
-            result = function(*own, **kwargs) if kwargs else function(*own)
+            result = function(*owned(given), **kwargs)
         except self._told as error:
             raise error.with_traceback(None) from None
         except (ValueError, RuntimeError) as error:  # Stale is one
@@ -285,7 +278,7 @@ class Dispatcher:
         if kept is not None and all(
             is_placed(x) and is_here(x) for x in used if type(x) is ArrayImpl
         ):
-            copies = () if self._donates else copies_in(given)
+            copies = () if self._donates else arrays_in(given)
             fast = fast_path(program.executable, used, kept, outputs, result, copies)
         return result, fast, False
 

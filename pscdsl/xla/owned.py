@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,23 +16,41 @@ from pscdsl.xla.client import copied, put
 
 LARGE: Final = 1 << 18
 """Bytes from which an array is copied to the device at once: C++ may copy it once more."""
+NARROW: Final = NUMPY - {np.dtype(wide) for wide in ("f8", "i8", "u8", "c16")}
+"""Dtypes that C++ reads rightly also where a jax in the process keeps 64-bit types off."""
 
 
-def owned(value: Any) -> Any:
-    """An argument, with copies of the NumPy arrays in it, and in tuples within tuples.
+def owned(values: Sequence[Any]) -> list[Any]:
+    """Arguments, with copies of the NumPy arrays among them, and in tuples within tuples.
 
-    Arrays elsewhere in it stay as they are: C++ asks for their transfer.
+    Arrays elsewhere in them stay as they are: C++ asks for their transfer.
     """
+    dtypes = NARROW if boot.JAX in sys.modules else NUMPY
+    own: list[Any] = []
+    for x in values:
+        kind = x.__class__
+        if kind is np.ndarray and x.dtype in dtypes and x.nbytes < LARGE:
+            own.append(x.copy())
+        else:
+            own.append(x if kind is ArrayImpl and x._committed else _owned(x, dtypes))
+    return own
+
+
+def _owned(value: Any, dtypes: frozenset[np.dtype[Any]]) -> Any:
     kind: type[Any] = value.__class__
+    if kind is tuple:
+        return tuple(owned(value))
     if kind is np.ndarray:
         dtype = value.dtype
         if dtype not in NUMPY:
-            return value if dtype.isnative else owned(value.astype(dtype.newbyteorder("=")))
-        return value.copy() if value.nbytes < LARGE else copied(value, Aval(value.shape, dtype))
-    if kind is tuple:
-        return tuple([x if type(x) is ArrayImpl and x._committed else owned(x) for x in value])
+            if dtype.isnative:
+                return value  # it is for others to say what is wrong
+            return owned([value.astype(dtype.newbyteorder("="))])[0]
+        return copied(value, Aval(value.shape, dtype))
     if kind is ArrayImpl and not value._committed and not value.is_deleted():
         return put(to_numpy(value))  # C++ would take it for a NumPy array
+    if issubclass(kind, np.generic) and value.dtype in NUMPY and value.dtype not in dtypes:
+        return put(value)
     return value
 
 
@@ -40,13 +59,9 @@ def is_placed(value: Any) -> bool:
     return type(value) is ArrayImpl and bool(value._committed)
 
 
-def copies_in(args: tuple[Any, ...]) -> frozenset[int]:
-    """The ids of the arrays that `owned` made, of which C++ may take those that it reads rightly.
-
-    A jax that keeps 64-bit types off has C++ read their arrays as narrower ones.
-    """
-    widest = 4 if boot.jax_is_loaded() else 16
-    return frozenset(id(x) for x in _arrays(args) if x.dtype.itemsize <= widest)
+def arrays_in(values: Sequence[Any]) -> frozenset[int]:
+    """The ids of the NumPy arrays among these, and in tuples within tuples."""
+    return frozenset(map(id, _arrays(tuple(values))))
 
 
 def _arrays(value: Any) -> Iterator[Any]:
