@@ -127,6 +127,10 @@ class Hlo(Protocol):
         """Let `bounds` know what nobody sees from the operations that compute a value."""
         ...
 
+    def flushed(self, x: H) -> bool:
+        """Whether x is seen to have no subnormal numbers, as arithmetic has made it."""
+        ...
+
     def effort(self, x: H, enough: int) -> int:
         """About how many operations an element of x takes, if they are fewer than `enough`."""
         ...

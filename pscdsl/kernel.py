@@ -177,12 +177,13 @@ class Kernel(Called[P, R]):
             raise CheckError(()) from None
 
     def optimised(self, choice: Choice) -> Function:
-        """The typed program without dead and repeated equations."""
+        """The typed program without dead and repeated equations, and checks that nobody sees."""
         found = self._simplified.get(choice)
         if found is None:
+            from pscdsl.transforms.extremes import with_largest
             from pscdsl.transforms.simplify import simplify
 
-            found = self._simplified[choice] = simplify(self._instance(choice))
+            found = self._simplified[choice] = with_largest(simplify(self._instance(choice)))
         return found
 
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:

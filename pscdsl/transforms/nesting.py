@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -17,6 +17,28 @@ def callees(block: Block) -> Iterator[Function]:
     for equation in walk(block):
         if not is_plain(equation.primitive):
             yield from functions_in(equation.primitive)
+
+
+def mapped(
+    function: Function, change: Callable[[Function, Mapping[Function, Function]], Function]
+) -> Function:
+    """A function and all that it calls, each changed once, callees first.
+
+    `change` gets a function, and what its callees have become.
+    """
+    memo: dict[Function, Function] = {}
+    due = [function]
+    while due:
+        current = due[-1]
+        missing = [] if current in memo else [f for f in callees(current.body) if f not in memo]
+        if missing:
+            due.extend(missing)
+            continue
+        due.pop()
+        if current not in memo:
+            done = change(current, memo)
+            memo[current] = memo[done] = done
+    return memo[function]
 
 
 def functions_in(primitive: Primitive) -> Iterator[Function]:

@@ -7,12 +7,13 @@ size of the program; what is as simple as can be is returned as it is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pscdsl.ir import Block, Function
 from pscdsl.transforms.forward import Forward
 from pscdsl.transforms.narrowing import narrowed, uses_keys
-from pscdsl.transforms.nesting import callees
+from pscdsl.transforms.nesting import mapped
 from pscdsl.transforms.prune import Pruner
 
 ROUNDS = 4
@@ -21,24 +22,16 @@ ROUNDS = 4
 
 def simplify(function: Function) -> Function:
     """The function, and all that it calls, without what they do not need."""
-    memo: dict[Function, Function] = {}
-    due = [function]
-    while due:  # callees first
-        current = due[-1]
-        missing = [] if current in memo else [f for f in callees(current.body) if f not in memo]
-        if missing:
-            due.extend(missing)
-            continue
-        due.pop()
-        if current not in memo:
-            body = simplify_block(current.body, memo)
-            body = narrowed(current.facts, body, simplify_block)
-            done = current if body is current.body else replace(current, body=body)
-            memo[current] = memo[done] = done
-    return memo[function]
+
+    def changed(current: Function, functions: Mapping[Function, Function]) -> Function:
+        body = simplify_block(current.body, functions)
+        body = narrowed(current.facts, body, simplify_block)
+        return current if body is current.body else replace(current, body=body)
+
+    return mapped(function, changed)
 
 
-def simplify_block(block: Block, functions: dict[Function, Function] | None = None) -> Block:
+def simplify_block(block: Block, functions: Mapping[Function, Function] | None = None) -> Block:
     """The block without what it does not need; `functions` says what to call instead of what."""
     for _ in range(ROUNDS):
         before = block

@@ -14,6 +14,7 @@ from pscdsl.xla import boot, lapack
 from pscdsl.xla import context as c
 from pscdsl.xla.bounds import bounds
 from pscdsl.xla.effort import effort
+from pscdsl.xla.subnormal import flushed
 
 H: TypeAlias = Any
 """A value of the module."""
@@ -54,6 +55,8 @@ class Operations:
         """Whether they are appended to the body of a loop, or to a branch."""
         self._create: Any = c.mlir.Operation.create
         self._fulls: dict[tuple[Any, Any], Any] = {}
+        self._here: dict[Any, H] = {}
+        """The constants of one number that the block has so far, by what they hold."""
         self._told: dict[Any, tuple[float, float]] = {}
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
@@ -111,13 +114,13 @@ class Operations:
     def _fill(self, region: Region, inner: Any) -> None:
         types = self._tensors(region.arguments)
         block = inner.blocks.append(*types, arg_locs=[self._place] * len(types))
-        outer = self._ip
-        self._ip = c.mlir.InsertionPoint(block)
+        outer = self._ip, self._here
+        self._ip, self._here = c.mlir.InsertionPoint(block), {}
         try:
             results = region.body(tuple(block.arguments))
             self._create("stablehlo.return", [], list(results), loc=self._place, ip=self._ip)
         finally:
-            self._ip = outer
+            self._ip, self._here = outer
 
     def region(self, arguments: Sequence[Any], body: Body) -> Region:
         """A region for `op`; its body is emitted when the operation is."""
@@ -190,15 +193,18 @@ class Operations:
         return self._constant(tensor, c.dense(value, type.dtype.name, tuple(tensor.shape)))
 
     def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
-        """One number everywhere."""
+        """One number everywhere; one operation for each block that it is used in."""
         tensor = self.tensor(type)
         key = (repr(value), tensor)  # not the value: 0.0 equals -0.0 and 1 equals True
-        found = self._fulls.get(key)
-        if found is None:
-            array = np.asarray(value, to_numpy(type.dtype))
-            found = c.dense(array, type.dtype.name, tuple(tensor.shape))
-            self._fulls[key] = found
-        return self._constant(tensor, found)
+        made = self._here.get(key)
+        if made is None:
+            found = self._fulls.get(key)
+            if found is None:
+                array = np.asarray(value, to_numpy(type.dtype))
+                found = c.dense(array, type.dtype.name, tuple(tensor.shape))
+                self._fulls[key] = found
+            made = self._here[key] = self._constant(tensor, found)
+        return made
 
     def _constant(self, tensor: Any, elements: Any) -> H:
         return self._create(
@@ -249,6 +255,10 @@ class Operations:
     def tell_bounds(self, x: H, low: float, high: float) -> None:
         """Let `bounds` know what nobody sees from the operations that compute a value."""
         self._told[x] = (low, high)
+
+    def flushed(self, x: H) -> bool:
+        """Whether x is seen to have no subnormal numbers, as arithmetic has made it."""
+        return flushed(x)
 
     def effort(self, x: H, enough: int) -> int:
         """About how many operations an element of x takes, if they are fewer than `enough`."""

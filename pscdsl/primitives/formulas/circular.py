@@ -122,7 +122,9 @@ def _emit(name: str, finish: Finish, ahead: float) -> Emit:
             result = d.narrow(_series(d.wide(x), _SINE_OF_RADIANS))
         else:
             result = finish(d, *_reduced(d, x, 65504.0 if given.dtype is F16 else most, ahead))
-        if not ahead:
+        # A sine without a reduction is right near zero, but for subnormal numbers.
+        right = finish is _wave and most <= _DIRECT and hlo.flushed(operands[0])
+        if not ahead and not right:
             result = d.single.where(d.single.absolute(x) < _SMALL, x, result)
         found = hlo.convert(result.handle, given)
         if finish is _wave:
