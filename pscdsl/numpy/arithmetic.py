@@ -9,6 +9,7 @@ from pscdsl.builder import Value, broadcast_to
 from pscdsl.ir import Scalar
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import literal, require, to_inexact, together
+from pscdsl.numpy.log_sums import log_of_sum
 from pscdsl.numpy.shorthand import cast, filled, where
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.control import While
@@ -132,13 +133,7 @@ def logaddexp(x1: Value, x2: Value, /) -> Value:
     """`log(exp(x1) + exp(x2))` without overflow."""
     x1, x2 = together(to_inexact(x1), to_inexact(x2))
     require("numpy.logaddexp", x1, "floating")
-    alike = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
-    # Chosen, not `maximum` and `absolute`: at ties these have no second derivative, this has.
-    first = e.greater_equal(x1, x2)
-    large, small = where(first, x1, x2), where(first, x2, x1)
-    gap = where(alike, x1.builder.literal(0, x1.dtype), small - large)
-    result: Value = large + e.log1p(e.exp(gap))
-    return result
+    return log_of_sum(x1, x2)
 
 
 @of_arrays("numpy.logaddexp2", together=("x1", "x2"))

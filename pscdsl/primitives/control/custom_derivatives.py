@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from pscdsl.interpreters.batching import batch_block, repeated
-from pscdsl.interpreters.jvp import has_tangent
+from pscdsl.interpreters.jvp import has_tangent, jvp
 from pscdsl.interpreters.replay import replay, zeros
 from pscdsl.interpreters.transpose import transpose
 from pscdsl.ir import Block
@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 
 
 class Rule:
-    """A block that is made when it is asked for: rules may call the functions they belong to."""
+    """A block that is made when it is asked for: rules may call the functions they belong to.
 
-    def __init__(self, make: Callable[[], Block] | None = None) -> None:
+    Of one that is `linear` in tangents, those that are zero may be left out.
+    """
+
+    def __init__(self, make: Callable[[], Block] | None = None, *, linear: bool = False) -> None:
         self._make = make
+        self.linear = linear
         self._block: Block | None = None
 
     def __repr__(self) -> str:
@@ -50,7 +54,7 @@ class Rule:
 
     def substitute(self, env: Mapping[str, Size]) -> Rule:
         """The rule with sizes in place of names."""
-        return Rule(lambda: substitute_block(self.block, env))
+        return Rule(lambda: substitute_block(self.block, env), linear=self.linear)
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def _batched(facts: Assumptions, rule: Rule, batched: Sequence[bool], size: Size
         flags = (*batched, *(True,) * rest)
         return batch_block(facts, block, flags, size, (True,) * len(block.results))[0]
 
-    return Rule(make)
+    return Rule(make, linear=rule.linear)
 
 
 @dataclass(frozen=True)
@@ -153,12 +157,19 @@ class CustomJvp(Ruled, name="custom_jvp"):
         here = primals[0].builder.program.current
         moving = self.arguments(tangents)
         _, arguments = self.own(primals)
-        given = [*self.of_block(1, primals), *arguments, *_full(arguments, moving)]
-        results = replay(here, self.rule.block, given)
+        known = [*self.of_block(1, primals), *arguments]
+        given = [*known, *_full(arguments, moving)]
         count = len(self.body.results)
-        found = iter(results[count:])
+        if self.rule.linear and None in moving:
+            # A linear function is its own derivative, and that leaves out what is zero.
+            apart = [t for x, t in zip(arguments, moving, strict=True) if has_tangent(x.type)]
+            results, moves = jvp(here, self.rule.block, given, [*[None] * len(known), *apart])
+            moved = iter(moves[count:])
+        else:
+            results = replay(here, self.rule.block, given)
+            moved = iter(results[count:])
         return results[:count], [
-            next(found) if has_tangent(x.type) else None for x in results[:count]
+            next(moved) if has_tangent(x.type) else None for x in results[:count]
         ]
 
     def batch(

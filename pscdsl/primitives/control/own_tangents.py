@@ -24,7 +24,8 @@ def with_own_tangents(
     """What `value` makes of the operands, with a tangent that `rule` gives.
 
     The rule takes the operands and the tangents of those that have one, and returns the value
-    and its tangent.  The value has to be made with its own tangents again, for further orders.
+    and its tangent, which is linear in these.  The value has to be made with its own tangents
+    again, for further orders.
     """
     program = operands[0].builder.program
     types = [each.type for each in operands]
@@ -41,5 +42,6 @@ def with_own_tangents(
         moving = [each for each in types if has_tangent(each)]
         return block([*types, *moving], lambda x: rule(x[: len(types)], x[len(types) :]))
 
-    primitive = CustomJvp(name, block(types, lambda x: [value(*x)]), (0, 0), Rule(ruled))
+    body = block(types, lambda x: [value(*x)])
+    primitive = CustomJvp(name, body, (0, 0), Rule(ruled, linear=True))
     return primitive.bind(*operands)[0]
