@@ -147,6 +147,14 @@ class Hlo(Protocol):
         """The same elements in another shape."""
         ...
 
+    def slice(self, x: H, start: Sequence[int], limit: Sequence[int]) -> H:
+        """The elements from `start` up to, not including, `limit` along each axis."""
+        ...
+
+    def pad(self, x: H, value: H, low: Sequence[int], high: Sequence[int]) -> H:
+        """So many scalars more before and after each axis; if negative, fewer elements."""
+        ...
+
     def convert(self, x: H, to: ArrayType) -> H:
         """The same array in another dtype; itself if it has it."""
         ...

@@ -18,6 +18,7 @@ from pscdsl.forms import form
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.elementwise import Convert, multiply
+from pscdsl.primitives.folding import is_folded
 from pscdsl.primitives.linear import Bilinear
 from pscdsl.primitives.product_forms import (
     FLOAT_PRODUCTS,
@@ -25,6 +26,7 @@ from pscdsl.primitives.product_forms import (
     emit_small,
     exact_float,
     extents,
+    inner_product,
     is_small,
     through_f32,
     through_f64,
@@ -117,6 +119,9 @@ class DotGeneral(Bilinear, name="dot_general"):
         here = extents(hlo, self, inputs)
         if hlo.uses(SMALL_PRODUCTS) and is_small(here, hlo.in_loop, inputs[0].dtype):
             return emit_small(hlo, self, operands, inputs, outputs)
+        one = here.count * here.rows * here.columns == 1
+        if one and is_folded(hlo, here.terms, accumulator(output.dtype)):
+            return emit_as(hlo, inner_product, self, operands, inputs)
         if (count := parts(hlo, self, inputs)) is not None:
             return emit_parts(hlo, self, count, operands, inputs, output)
         exact = exact_float(here, inputs[0].dtype, output.dtype)

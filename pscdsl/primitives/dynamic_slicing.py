@@ -256,11 +256,6 @@ def _padded(hlo: Hlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> 
     pairs = zip(starts, whole, size, strict=True)
     low = [min(max(start, 0), length - part) for start, length, part in pairs]
     high = [length - part - start for start, length, part in zip(low, whole, size, strict=True)]
-    pads = {
-        "edge_padding_low": hlo.i64_array(low),
-        "edge_padding_high": hlo.i64_array(high),
-        "interior_padding": hlo.i64_array([0] * len(low)),
-    }
     mask: H = None
     counted = given.with_dtype(I32)
     for axis, (before, after) in enumerate(zip(low, high, strict=True)):
@@ -274,7 +269,7 @@ def _padded(hlo: Hlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> 
                 mask = inside if mask is None else hlo.binary("and", mask, inside)
     if mask is None:
         return update
-    (spread,) = hlo.op("pad", (update, hlo.full(0, ArrayType(given.dtype))), (given,), pads)
+    spread = hlo.pad(update, hlo.full(0, ArrayType(given.dtype)), low, high)
     return hlo.select(mask, spread, x)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from pscdsl.forms import form
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives.elementwise import add, exp, multiply, subtract
+from pscdsl.primitives.folding import folded
 from pscdsl.primitives.reductions import Reduce, combinable, combiner, identity
 from pscdsl.primitives.shaping import Broadcast, are_axes, each_batched, without
 from pscdsl.typing.arrays import ArrayType, size_of
@@ -59,9 +60,11 @@ class Largest(Primitive, name="largest"):
         return (np.asarray(found).astype(x.dtype),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        (given,) = inputs
-        init = hlo.full(identity("maximum", given.dtype), ArrayType(given.dtype))
-        return hlo.reduce(operands, (init,), self.axes, outputs, combiner(hlo, "maximum"))
+        (x,), (given,) = operands, inputs
+        lowest = identity("maximum", given.dtype)
+        init = hlo.full(lowest, ArrayType(given.dtype))
+        few, axes, _ = folded(hlo, "maximum", lowest, x, self.axes, given)
+        return hlo.reduce((few,), (init,), axes, outputs, combiner(hlo, "maximum"))
 
     def jvp(
         self,
@@ -114,7 +117,7 @@ class ExponentialSum(Primitive, name="exponential_sum"):
         (given, _), (output,) = inputs, outputs
         least = LEAST_PLAIN_IN_LOOP if hlo.in_loop else LEAST_PLAIN
         terms = self._terms(hlo, x, shift, given)
-        sums = self._sum(hlo, terms, output)
+        sums = self._sum(hlo, terms, given, output)
         if prod(hlo.shape(given.shape)) < least or not hlo.uses(PLAIN_EXPONENTIAL_SUM):
             return (self._above_one(hlo, terms, sums, given, output),)
         near = _near_one(hlo, sums, output)
@@ -138,16 +141,18 @@ class ExponentialSum(Primitive, name="exponential_sum"):
 
     def _above_one(self, hlo: Hlo, terms: H, sums: H, given: ArrayType, output: ArrayType) -> H:
         """The sums of all terms less 1; where that is small, of those that are not 1."""
-        others = self._sum(hlo, hlo.binary("subtract", terms, hlo.unary("floor", terms)), output)
+        others = hlo.binary("subtract", terms, hlo.unary("floor", terms))
+        others = self._sum(hlo, others, given, output)
         # The sum of few ones and others, all to be below 2, tells how many ones there are.
         count = hlo.unary("round_nearest_even", hlo.binary("subtract", sums, others))
         exact = hlo.binary("add", others, _less_one(hlo, count, output))
         near = _near_one(hlo, sums, output)
         return hlo.select(near, exact, _less_one(hlo, sums, output))
 
-    def _sum(self, hlo: Hlo, terms: H, output: ArrayType) -> H:
+    def _sum(self, hlo: Hlo, terms: H, given: ArrayType, output: ArrayType) -> H:
         init = hlo.full(0, ArrayType(output.dtype))
-        return hlo.reduce((terms,), (init,), self.axes, (output,), combiner(hlo, "sum"))[0]
+        few, axes, _ = folded(hlo, "add", 0, terms, self.axes, given)
+        return hlo.reduce((few,), (init,), axes, (output,), combiner(hlo, "sum"))[0]
 
     def jvp(
         self,
@@ -190,16 +195,10 @@ def _any(hlo: Hlo, given: H, shape: tuple[int, ...]) -> H:
     """Whether one of many truth values holds."""
     flag, count = ArrayType(BOOL), prod(shape)
     if WINDOW < count <= 8 * WINDOW and count % WINDOW == 0:  # as one step
-        part = ArrayType(BOOL, (WINDOW,))
         flat = hlo.reshape(given, ArrayType(BOOL, (count,)))
         given = None
         for first in range(0, count, WINDOW):
-            bounds = {
-                "start_indices": hlo.i64_array((first,)),
-                "limit_indices": hlo.i64_array((first + WINDOW,)),
-                "strides": hlo.i64_array((1,)),
-            }
-            (found,) = hlo.op("slice", (flat,), (part,), bounds)
+            found = hlo.slice(flat, (first,), (first + WINDOW,))
             given = found if given is None else hlo.binary("or", given, found)
         shape = (WINDOW,)
     init = hlo.full(False, flag)

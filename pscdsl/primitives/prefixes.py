@@ -133,16 +133,10 @@ class Prefixes:
         hlo, (outer, length, inner) = self.hlo, self.hlo.shape(given.shape)
         wide = given.with_dtype(self.dtype)
         x = hlo.convert(x, wide)
-        single = wide.with_shape((outer, 1, inner))
         order = range(length - 1, -1, -1) if self.reverse else range(length)
         parts: list[H] = []
         for place in order:
-            bounds = {
-                "start_indices": hlo.i64_array((0, place, 0)),
-                "limit_indices": hlo.i64_array((outer, place + 1, inner)),
-                "strides": hlo.i64_array((1, 1, 1)),
-            }
-            (piece,) = hlo.op("slice", (x,), (single,), bounds)
+            piece = hlo.slice(x, (0, place, 0), (outer, place + 1, inner))
             parts.append(self.combine(parts[-1], piece) if parts else piece)
         last = parts[-1]
         if self.reverse:

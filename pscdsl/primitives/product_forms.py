@@ -113,6 +113,23 @@ def emit_small(
     return hlo.op("optimization_barrier", (found,), outputs)
 
 
+def inner_product(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
+    """The contraction of vectors as a sum of products; 16-bit floats are added up in f32."""
+    from pscdsl.primitives.contractions import accumulator
+    from pscdsl.primitives.reductions import Reduce
+
+    x, y = operands
+    (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
+    wide, flat = accumulator(output.dtype), (_size(x.type, 0, x.ndim),)
+    factors: list[Value] = []
+    for factor, shared, summed in zip(operands, dot.batched, dot.contract, strict=True):
+        rest = without(range(factor.ndim), (*shared, *summed))
+        turned = Transpose((*shared, *rest, *summed))(_in(wide, factor))
+        factors.append(Reshape(flat)(turned))
+    total = Reduce("sum", (0,))(multiply(*factors))
+    return (_in(output.dtype, Reshape(output.shape)(total)),)
+
+
 def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
     """The contraction with its sum written out; 16-bit floats are added up in f32."""
     from pscdsl.primitives.contractions import accumulator

@@ -215,12 +215,7 @@ def _halves(hlo: Hlo, keys: H, shape: Sequence[int]) -> Pair:
     flat = hlo.reshape(keys, ArrayType(U32, (batch, 2)))
     found: list[H] = []
     for word in range(2):
-        attributes = {
-            "start_indices": hlo.i64_array((0, word)),
-            "limit_indices": hlo.i64_array((batch, word + 1)),
-            "strides": hlo.i64_array((1, 1)),
-        }
-        (column,) = hlo.op("slice", (flat,), (ArrayType(U32, (batch, 1)),), attributes)
+        column = hlo.slice(flat, (0, word), (batch, word + 1))
         found.append(hlo.reshape(column, ArrayType(U32, tuple(shape))))
     return found[0], found[1]
 

@@ -185,16 +185,10 @@ class _Lines:
         outer, chunks, length, inner = split
         x = self.padded(x, shape, 0, chunks * length - shape[1])
         x = self.hlo.reshape(x, self.type(split))
-        single = self.type((outer, chunks, 1, inner))
-        parts: list[H] = []
-        for place in range(length):
-            bounds = {
-                "start_indices": self.hlo.i64_array((0, 0, place, 0)),
-                "limit_indices": self.hlo.i64_array((outer, chunks, place + 1, inner)),
-                "strides": self.hlo.i64_array((1, 1, 1, 1)),
-            }
-            parts.append(self.hlo.op("slice", (x,), (single,), bounds)[0])
-        return parts
+        return [
+            self.hlo.slice(x, (0, 0, place, 0), (outer, chunks, place + 1, inner))
+            for place in range(length)
+        ]
 
     def moved(self, x: H, shape: Sequence[int], by: int) -> H:
         """Elements at places further on, zeros in front; further back if negative."""
@@ -205,14 +199,8 @@ class _Lines:
         if not low and not high:
             return x
         rest = (0,) * (len(shape) - 2)
-        attributes = {
-            "edge_padding_low": self.hlo.i64_array((0, low, *rest)),
-            "edge_padding_high": self.hlo.i64_array((0, high, *rest)),
-            "interior_padding": self.hlo.i64_array((0, 0, *rest)),
-        }
-        result = self.type((shape[0], shape[1] + low + high, *shape[2:]))
         zero = self.hlo.full(0, ArrayType(self.dtype))
-        return self.hlo.op("pad", (x, zero), (result,), attributes)[0]
+        return self.hlo.pad(x, zero, (0, low, *rest), (0, high, *rest))
 
     def type(self, shape: Sequence[int]) -> ArrayType:
         """The type of an array of this shape."""

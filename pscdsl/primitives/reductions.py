@@ -26,6 +26,7 @@ from pscdsl.primitives.elementwise import (
     multiply,
     not_equal,
 )
+from pscdsl.primitives.folding import folded
 from pscdsl.primitives.prefixes import PREFIX_LOOP, Prefixes, fits, wide_total
 from pscdsl.primitives.recurrences import LinearRecurrence, before
 from pscdsl.primitives.shaping import (
@@ -156,12 +157,16 @@ class Reduce(Primitive, name="reduce"):
         dtype = accumulator(self.kind, given.dtype)
         wide = hlo.convert(x, given.with_dtype(dtype))
         partial = output.with_dtype(dtype)
+        neutral = identity(self.kind, dtype)
+        few, axes, left = folded(
+            hlo, OPERATIONS[self.kind], neutral, wide, self.axes, given.with_dtype(dtype)
+        )
         if dtype.is_float and (self.kind == "maximum" or self.kind == "minimum"):
-            result = _extreme(hlo, self.kind, wide, self.axes, given, partial)
+            result = _extreme(hlo, self.kind, few, axes, left, partial)
         else:
-            init = hlo.full(identity(self.kind, dtype), ArrayType(dtype))
+            init = hlo.full(neutral, ArrayType(dtype))
             combine = combiner(hlo, self.kind)
-            (result,) = hlo.reduce((wide,), (init,), self.axes, (partial,), combine)
+            (result,) = hlo.reduce((few,), (init,), axes, (partial,), combine)
         return (hlo.convert(result, output),)
 
     def jvp(

@@ -133,12 +133,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
     def _element(self, hlo: Hlo, a: H, row: ArrayType, index: int, wanted: ArrayType) -> H:
         """An element of each line, spread over those of v that it is compared with."""
         front, none = hlo.shape(row.shape[:-1]), [0] * (row.rank - 1)
-        bounds = {
-            "start_indices": hlo.i64_array((*none, index)),
-            "limit_indices": hlo.i64_array((*front, index + 1)),
-            "strides": hlo.i64_array([1] * row.rank),
-        }
-        (one,) = hlo.op("slice", (a,), (row.with_shape((*front, 1)),), bounds)
+        one = hlo.slice(a, (*none, index), (*front, index + 1))
         return hlo.broadcast(
             hlo.reshape(one, row.with_shape(front)), wanted, tuple(range(len(front)))
         )

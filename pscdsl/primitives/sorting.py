@@ -250,12 +250,7 @@ class TopK(Primitive, name="top_k"):
         words = _words(hlo, x, given, True, total=True)
         places = _argsort(hlo, words, shape, len(shape) - 1)
         wanted = hlo.shape(values.shape)
-        bounds = {
-            "start_indices": hlo.i64_array([0] * len(shape)),
-            "limit_indices": hlo.i64_array(wanted),
-            "strides": hlo.i64_array([1] * len(shape)),
-        }
-        (places,) = hlo.op("slice", (places,), (indices,), bounds)
+        places = hlo.slice(places, [0] * len(shape), wanted)
         at = _linear(hlo, places, shape, len(shape) - 1)
         return _take(hlo, x, given.dtype, at, wanted), places
 
@@ -281,13 +276,7 @@ def _largest_of_rows(hlo: Hlo, x: H, given: ArrayType, block: int) -> H:
     init = hlo.full(whole.dtype.range[0], ArrayType(whole.dtype))
     if missing := blocks * block - length:
         none = [0] * len(rows)
-        padding = {
-            "edge_padding_low": hlo.i64_array([*none, 0]),
-            "edge_padding_high": hlo.i64_array([*none, missing]),
-            "interior_padding": hlo.i64_array([*none, 0]),
-        }
-        padded = whole.with_shape((*rows, blocks * block))
-        (number,) = hlo.op("pad", (number, init), (padded,), padding)
+        number = hlo.pad(number, init, (*none, 0), (*none, missing))
     lanes = min(LANES, block)  # which XLA combines side by side, where it is slow with neighbours
     number = hlo.reshape(number, whole.with_shape((*rows, blocks, block // lanes, lanes)))
     best, larger = whole.with_shape((*rows, blocks)), combiner(hlo, "maximum")

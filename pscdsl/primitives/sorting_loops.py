@@ -95,22 +95,12 @@ class _Network:
             sizes = {"slice_sizes": hlo.i64_array((count, LANES))}
             part = self._type(count, LANES)
             (piece,) = hlo.op("dynamic_slice", (x, first, start), (part,), sizes)
-            pads = {
-                "edge_padding_low": hlo.i64_array(low),
-                "edge_padding_high": hlo.i64_array(high),
-                "interior_padding": hlo.i64_array((0, 0)),
-            }
             if size != count:
                 fill = hlo.full(last, ArrayType(self.dtype))
-                (piece,) = hlo.op("pad", (piece, fill), (self._type(size, LANES),), pads)
+                piece = hlo.pad(piece, fill, low, high)
             piece = self._sorted(piece, size)
             if size != count:
-                bounds = {
-                    "start_indices": hlo.i64_array((0, 0)),
-                    "limit_indices": hlo.i64_array((count, LANES)),
-                    "strides": hlo.i64_array((1, 1)),
-                }
-                (piece,) = hlo.op("slice", (piece,), (part,), bounds)
+                piece = hlo.slice(piece, (0, 0), (count, LANES))
             whole = self._type(count, lines)
             (out,) = hlo.op("dynamic_update_slice", (out, piece, first, start), (whole,))
             return _next(hlo, number), out

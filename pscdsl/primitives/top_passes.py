@@ -136,9 +136,4 @@ def _padded(hlo: Hlo, x: H, filler: H, shape: Sequence[int], length: int) -> H:
     if old == length:
         return x
     none = [0] * len(rows)
-    padding = {
-        "edge_padding_low": hlo.i64_array([*none, 0]),
-        "edge_padding_high": hlo.i64_array([*none, length - old]),
-        "interior_padding": hlo.i64_array([*none, 0]),
-    }
-    return hlo.op("pad", (x, filler), (ArrayType(I64, (*rows, length)),), padding)[0]
+    return hlo.pad(x, filler, (*none, 0), (*none, length - old))

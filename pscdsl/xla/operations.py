@@ -323,6 +323,27 @@ class Operations:
         type = self.tensor(to)  # noqa: A001
         return x if x.type == type else self.op("reshape", (x,), (type,))[0]
 
+    def slice(self, x: H, start: Sequence[int], limit: Sequence[int]) -> H:
+        """The elements from `start` up to, not including, `limit` along each axis."""
+        attributes = {
+            "start_indices": c.i64_array(tuple(start)),
+            "limit_indices": c.i64_array(tuple(limit)),
+            "strides": c.i64_array((1,) * len(start)),
+        }
+        shape = tuple([high - low for low, high in zip(start, limit, strict=True)])
+        return self.op("slice", (x,), (c.tensor(c.facts(x.type).dtype.name, shape),), attributes)[0]
+
+    def pad(self, x: H, value: H, low: Sequence[int], high: Sequence[int]) -> H:
+        """So many scalars more before and after each axis; if negative, fewer elements."""
+        attributes = {
+            "edge_padding_low": c.i64_array(tuple(low)),
+            "edge_padding_high": c.i64_array(tuple(high)),
+            "interior_padding": c.i64_array((0,) * len(low)),
+        }
+        facts = c.facts(x.type)
+        shape = tuple([sum(each) for each in zip(low, facts.shape, high, strict=True)])
+        return self.op("pad", (x, value), (c.tensor(facts.dtype.name, shape),), attributes)[0]
+
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
         """Put the axes of `x` at `dims` of the result and repeat it along the others."""
         type = self.tensor(to)  # noqa: A001

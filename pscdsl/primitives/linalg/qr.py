@@ -109,20 +109,10 @@ def _part(hlo: Hlo, x: H, type: ArrayType) -> H:  # noqa: A002
     shape = hlo.shape(type.shape)
     if tuple(hlo.type_of(x).shape) == shape:
         return x
-    attributes = {
-        "start_indices": hlo.i64_array([0] * len(shape)),
-        "limit_indices": hlo.i64_array(shape),
-        "strides": hlo.i64_array([1] * len(shape)),
-    }
-    return hlo.op("slice", (x,), (type,), attributes)[0]
+    return hlo.slice(x, [0] * len(shape), shape)
 
 
 def _widened(hlo: Hlo, x: H, type: ArrayType, columns: int) -> H:  # noqa: A002
     """A matrix with more columns of zeros."""
-    rank = type.rank
-    attributes = {
-        "edge_padding_low": hlo.i64_array([0] * rank),
-        "edge_padding_high": hlo.i64_array([0] * (rank - 1) + [columns]),
-        "interior_padding": hlo.i64_array([0] * rank),
-    }
-    return hlo.op("pad", (x, hlo.full(0, ArrayType(type.dtype))), (type,), attributes)[0]
+    none = [0] * (type.rank - 1)
+    return hlo.pad(x, hlo.full(0, ArrayType(type.dtype)), (*none, 0), (*none, columns))

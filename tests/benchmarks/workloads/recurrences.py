@@ -256,6 +256,37 @@ def _conjugate_gradients(jax: Any) -> Callable[..., Any]:
     return solve
 
 
+@psc.kernel
+def power_iteration(a: f32["n n"], x: f32["n"]) -> tuple[f32["n"], f32]:
+    """The direction that a matrix stretches most, and how much: 1000 steps."""
+
+    def step(state: tuple[Any, Any], _: Any) -> Any:
+        y = a @ state[0]
+        size = np.max(np.abs(y))
+        return (y / size, size), None
+
+    (x, size), _ = psc.scan(step, (x, np.float32(0)), None, length=STEPS)
+    return x, size
+
+
+def _power_iteration(jax: Any) -> Callable[..., Any]:
+    jnp = jax.numpy
+
+    def run(a: Any, x: Any) -> Any:
+        def step(state: Any, _: Any) -> Any:
+            y = a @ state[0]
+            size = jnp.max(jnp.abs(y))
+            return (y / size, size), None
+
+        return jax.lax.scan(step, (x, jnp.float32(0)), None, length=STEPS)[0]
+
+    return run
+
+
+def _positive(n: int) -> tuple[Any, ...]:
+    return np.abs(normal(n, n, scale=1.0)), np.ones(n, np.float32)
+
+
 def _definite(n: int) -> tuple[Any, ...]:
     a = normal(n, n, scale=1.0, dtype=np.float64)
     return a @ a.T / n + 0.01 * np.eye(n), normal(n, scale=1.0, dtype=np.float64)
@@ -321,4 +352,5 @@ WORKLOADS = (
         )
         for n in (16, 32, 64, 128, 256)
     ),
+    Workload("power iteration, 64", power_iteration, _positive, 64, _power_iteration, goal=0.8),
 )
