@@ -14,7 +14,7 @@ def root_of(namespace: Mapping[str, Any]) -> str:
     file = namespace.get("__file__")
     if not isinstance(file, str):
         return f"<{namespace.get('__name__')}>"
-    folder = os.path.dirname(os.path.realpath(file))
+    folder = os.path.dirname(_real(file))
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         folder = os.path.dirname(folder)
     return folder
@@ -48,6 +48,7 @@ def _belongs(file: str, root: str) -> bool:
     return is_installed(root) or not is_installed(file)
 
 
+@lru_cache(maxsize=1 << 16)
 def is_installed(path: str) -> bool:
     """Whether a file belongs to an installed package."""
     return not {"site-packages", "dist-packages"}.isdisjoint(path.split(os.sep))

@@ -357,7 +357,7 @@ def _reachable(value: Value, here: Builder) -> bool:
 def builder_of(operands: Sequence[object]) -> Builder:
     """The program that the operands belong to."""
     for each in operands:
-        if isinstance(each, Value | Weak):
+        if isinstance(each, (Value, Weak)):
             return each.builder
     raise TypeError("no operand belongs to a program")
 
@@ -375,9 +375,9 @@ def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | No
         if type(each) is float or type(each) is int:
             values.append(each)
             continue
-        if isinstance(each, np.generic | np.ndarray):
+        if isinstance(each, (np.generic, np.ndarray)):
             each = here.constant(each)
-        elif not isinstance(each, Value | Weak):
+        elif not isinstance(each, (Value, Weak)):
             each = here.weak(each)
         if isinstance(each, Value):
             if strong is None:

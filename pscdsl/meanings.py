@@ -105,7 +105,7 @@ class Meaning:
                 _map_operands(operands.append, arguments[name])
         if not operands:
             return self._call(arguments)
-        if not any(isinstance(each, Value | Weak) for each in operands):
+        if not any(isinstance(each, (Value, Weak)) for each in operands):
             if here is None:
                 raise TypeError(f"{self.name}: no operand belongs to a program")
             operands = [
@@ -178,10 +178,12 @@ def function(
     return declare
 
 
+_OPERANDS = (Value, Weak, Dim, bool, int, float, complex, np.generic, np.ndarray)
+"""Made once, as it is asked for often; so are the pairs of classes below and elsewhere."""
+
+
 def _is_operand(x: object) -> bool:
-    return isinstance(
-        x, Value | Weak | Dim | bool | int | float | complex | np.generic | np.ndarray
-    )
+    return isinstance(x, _OPERANDS)
 
 
 def _map_operands(transform: Callable[[Any], Any], argument: Any) -> Any:

@@ -182,18 +182,21 @@ class Once:
 
 def is_traced(value: object) -> bool:
     """Whether this is an array of the program."""
-    return isinstance(value, Value | Weak)
+    return isinstance(value, (Value, Weak))
+
+
+_NUMBERS = (Value, Weak, bool, int, float, complex, Dim, np.ndarray, np.generic)
 
 
 def is_number(value: object) -> bool:
     """Whether this can stand where an array is wanted."""
-    return isinstance(
-        value, Value | Weak | bool | int | float | complex | Dim | np.ndarray | np.generic
-    )
+    return isinstance(value, _NUMBERS)
 
 
 def is_poisoned(value: object) -> bool:
     """Whether an error was reported in this or in a part of it."""
+    if isinstance(value, (Value, Weak)):  # most often, and this is asked for every value
+        return False
     if isinstance(value, Poison):
         return True
     if is_sequence(value):

@@ -57,6 +57,8 @@ class Operations:
         self._fulls: dict[tuple[Any, Any], Any] = {}
         self._here: dict[Any, H] = {}
         """The constants of one number that the block has so far, by what they hold."""
+        self._scalars: dict[H, Any] = {}
+        """The numbers of constants without axes."""
         self._told: dict[Any, tuple[float, float]] = {}
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
@@ -204,6 +206,8 @@ class Operations:
                 found = c.dense(array, type.dtype.name, tuple(tensor.shape))
                 self._fulls[key] = found
             made = self._here[key] = self._constant(tensor, found)
+            if not type.shape:
+                self._scalars[made] = value
         return made
 
     def _constant(self, tensor: Any, elements: Any) -> H:
@@ -349,6 +353,8 @@ class Operations:
         type = self.tensor(to)  # noqa: A001
         if x.type == type:
             return x
+        if x in self._scalars and to.dtype is not KEY:
+            return self.full(self._scalars[x], to)
         axes = (*dims, len(to.shape)) if to.dtype is KEY else tuple(dims)
         attributes = {"broadcast_dimensions": c.i64_array(axes)}
         return self.op("broadcast_in_dim", (x,), (type,), attributes)[0]
