@@ -56,9 +56,9 @@ class Operations:
         self._create: Any = c.mlir.Operation.create
         self._fulls: dict[tuple[Any, Any], Any] = {}
         self._here: dict[Any, H] = {}
-        """The constants of one number that the block has so far, by what they hold."""
-        self._scalars: dict[H, Any] = {}
-        """The numbers of constants without axes."""
+        """The constants of one number that the block has, and their repetitions."""
+        self._scalars: set[H] = set()
+        """Constants without axes."""
         self._told: dict[Any, tuple[float, float]] = {}
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
@@ -207,7 +207,7 @@ class Operations:
                 self._fulls[key] = found
             made = self._here[key] = self._constant(tensor, found)
             if not type.shape:
-                self._scalars[made] = value
+                self._scalars.add(made)
         return made
 
     def _constant(self, tensor: Any, elements: Any) -> H:
@@ -353,11 +353,15 @@ class Operations:
         type = self.tensor(to)  # noqa: A001
         if x.type == type:
             return x
-        if x in self._scalars and to.dtype is not KEY:
-            return self.full(self._scalars[x], to)
+        repeated = (x, type)
+        if repeated in self._here:
+            return self._here[repeated]
         axes = (*dims, len(to.shape)) if to.dtype is KEY else tuple(dims)
         attributes = {"broadcast_dimensions": c.i64_array(axes)}
-        return self.op("broadcast_in_dim", (x,), (type,), attributes)[0]
+        made = self.op("broadcast_in_dim", (x,), (type,), attributes)[0]
+        if x in self._scalars:
+            self._here[repeated] = made
+        return made
 
     # Operations with regions.
 
