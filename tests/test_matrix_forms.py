@@ -153,7 +153,12 @@ def close(found: Any, wanted: Any, terms: int, scale: float = 1.0) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "rows", "columns"),
-    [(np.float32, 10_000, 100), (np.float64, 2**15, 16), (np.float32, 7 * 2**10, 300)],
+    [
+        (np.float32, 10_000, 100),
+        (np.float64, 2**15, 16),
+        (np.float32, 7 * 2**10, 300),
+        (np.float64, 700, 1000),
+    ],
 )
 def test_rows_in_parts(monkeypatch: Any, dtype: Any, rows: int, columns: int) -> None:
     x, h = normal(rows, columns, dtype=dtype), normal(rows, dtype=dtype)

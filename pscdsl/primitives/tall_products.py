@@ -1,4 +1,4 @@
-"""Sums of the rows of a tall matrix, each times a number, by parts of the rows."""
+"""Sums of the rows of a large matrix, each times a number, by parts of the rows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ if TYPE_CHECKING:
 
 ROWS_IN_PARTS = form(
     "rows_in_parts",
-    "A vector times a tall matrix is a product for each of up to 32 parts of the rows, and the sum "
-    "of these, instead of one product, which has no threads: 0.5 to 0.9 of the time from 3 MB on.",
+    "A vector times a large matrix is a product for each of some parts of the rows, and the sum of "
+    "these, instead of one product, which has no threads: 0.5 to 0.9 of the time from 3 MB on.",
 )
-MOST_PARTS = 32
+MOST_PARTS = 8
+MOST_PARTS_OF_TALL = 32
 FEWEST_PARTS = 4
 LEAST_BYTES = 3 << 20
-LEAST_ROWS = 1 << 12
 TALL = 4
-"""How many times as many rows as columns there are."""
+"""How many times as many rows as columns a tall matrix has, ..."""
+ROWS_OF_TALL = 1 << 12
+"""... and at least so many rows."""
+WIDE = 4
+"""With so many times as many columns as rows it takes longer."""
 FEWEST_COLUMNS = 16
 
 
@@ -36,10 +40,13 @@ def parts(hlo: Hlo, dot: DotGeneral, inputs: Types) -> int | None:
     if dot.contract[place] != (0,) or not matrix.dtype.is_float or matrix.dtype.bits < 32:
         return None
     rows, columns = hlo.shape(matrix.shape)
-    large = rows * columns * matrix.dtype.bits // 8 >= LEAST_BYTES and rows >= LEAST_ROWS
-    if not large or rows < TALL * columns or columns < FEWEST_COLUMNS:
+    if rows * columns * matrix.dtype.bits // 8 < LEAST_BYTES or columns < FEWEST_COLUMNS:
         return None
-    return next((n for n in range(MOST_PARTS, FEWEST_PARTS - 1, -1) if rows % n == 0), None)
+    if rows * WIDE <= columns:
+        return None
+    tall = rows >= ROWS_OF_TALL and rows >= TALL * columns
+    most = MOST_PARTS_OF_TALL if tall else MOST_PARTS
+    return next((n for n in range(most, FEWEST_PARTS - 1, -1) if rows % n == 0), None)
 
 
 def emit_parts(
