@@ -14,10 +14,11 @@ from pscdsl import f32
 from pscdsl.builder import Value
 from pscdsl.forms import VARIABLE
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
-from pscdsl.primitives.extreme_places import ArgReduce
+from pscdsl.primitives.extreme_places import BLOCK, ArgReduce
+from pscdsl.primitives.extreme_places import LEAST_IN_BLOCKS as IN_BLOCKS
 from pscdsl.primitives.prefixes import CHUNK, CHUNK_OF_ROW, FEW, LONG
 from pscdsl.primitives.reductions import Accumulation, Cumulative, Extreme
-from pscdsl.primitives.shaping import Reverse
+from pscdsl.primitives.shaping import Reverse, without
 from pscdsl.primitives.sorting import LEAST_FOR_ROUTINE, Sort, TopK
 from pscdsl.primitives.sorting_loops import LANES
 from pscdsl.primitives.sorting_loops import LEAST as SORTED
@@ -114,6 +115,37 @@ def test_places_of_extremes_of_special_values(value: float, axis: int) -> None:
     np.testing.assert_array_equal(
         run_compiled(ArgReduce("minimum", axis, I32), x), np.argmin(x, axis=axis)
     )
+
+
+ROWS_IN_BLOCKS = (
+    ((IN_BLOCKS + BLOCK - 1,), 0),
+    ((1, 70 * BLOCK, 1), 1),
+    ((20 * BLOCK, 15), 0),
+    ((300, 1000), 1),
+    ((260, 1, 1024, 1), 2),
+    ((100, 1009), 1),
+)
+
+
+@pytest.mark.parametrize(("shape", "axis"), ROWS_IN_BLOCKS)
+@pytest.mark.parametrize("code", ["f4", "i1", "f8", "f2", "?"])
+def test_places_of_extremes_in_blocks(code: str, shape: tuple[int, ...], axis: int) -> None:
+    if code not in ("f4", "i1") and axis != 1:
+        return
+    x = numbers(code, shape)
+    rows = np.moveaxis(x, axis, -1).reshape(-1, shape[axis])
+    rng = np.random.default_rng(0)
+    rows[0] = rows[0, 0]  # all are equal
+    for row in rows[-50:]:
+        row[rng.integers(len(row), size=2)] = 100
+        row[-1 - rng.integers(BLOCK) % len(row)] = -100 if code[0] != "?" else 0
+        if code[0] == "f":
+            row[rng.integers(len(row), size=2)] = rng.choice([NAN, INF, -INF, -0.0], 2)
+    x = np.ascontiguousarray(np.moveaxis(rows.reshape(*without(shape, (axis,)), -1), -1, axis))
+    for kind in EXTREMES:
+        find = np.argmax if kind == "maximum" else np.argmin
+        found = run_compiled(ArgReduce(kind, axis, I32), x)
+        np.testing.assert_array_equal(found, find(x, axis=axis))
 
 
 LINES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -12,6 +13,9 @@ import numpy as np
 from pscdsl.forms import form
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl.primitives.dynamic_slicing import DynamicSlice
+from pscdsl.primitives.elementwise import add, minimum, multiply
+from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.linear import WithoutTangents
 from pscdsl.primitives.reductions import (
     SHORT_ROW,
@@ -22,7 +26,8 @@ from pscdsl.primitives.reductions import (
     identity,
     reducible,
 )
-from pscdsl.primitives.shaping import are_axes, without
+from pscdsl.primitives.rewritten import emit_as
+from pscdsl.primitives.shaping import Concatenate, Reshape, Slice, are_axes, without
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -36,8 +41,21 @@ EXTREME_THEN_PLACE = form(
     "The extreme first, then the first place where it stands, instead of pairs: 0.1 to 0.35 of "
     "the time for a million elements.",
 )
+EXTREME_BLOCK_FIRST = form(
+    "extreme_block_first",
+    "Of a long vector the extremes of its blocks, then the place in the first block that has the "
+    "extreme of all, instead of a second pass over everything: 0.4 of the time for a million.",
+)
 LEAST_TWICE = 1024
 """So many elements are passed over twice."""
+BLOCK = 1024
+"""So many elements of a vector are a block, ..."""
+LEAST_ROW = 512
+"""So many elements of a row are taken in blocks."""
+LEAST_IN_BLOCKS = 1 << 16
+"""So many elements in all are."""
+LEAST_HALVES = 1 << 18
+"""The same for floats of 16 bits."""
 
 
 def first_extreme(
@@ -91,6 +109,11 @@ class ArgReduce(WithoutTangents, name="arg_reduce"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (x,), (given,), (output,) = operands, inputs, outputs
+        if hlo.uses(EXTREME_BLOCK_FIRST) and self._gains_by_blocks(hlo, given):
+            if prod(hlo.shape(output.shape)) == 1:
+                return emit_as(hlo, _in_vector, self, operands, inputs)
+            if _block(hlo.size(given.shape[self.axis])) is not None:
+                return emit_as(hlo, _in_rows, self, operands, inputs)
         counted = given.with_dtype(self.dtype)
         (counts,) = hlo.op("iota", (), (counted,), {"iota_dimension": self.axis})
         if hlo.uses(EXTREME_THEN_PLACE) and self._gains(hlo, given):
@@ -111,6 +134,18 @@ class ArgReduce(WithoutTangents, name="arg_reduce"):
             return False
         in_rows = self.axis == len(shape) - 1
         return hlo.in_loop or not (in_rows and given.dtype.is_integer and given.dtype.bits >= 32)
+
+    def _gains_by_blocks(self, hlo: Hlo, given: ArrayType) -> bool:
+        """Whether these are long rows, with places that their dtype can hold."""
+        shape = hlo.shape(given.shape)
+        length, halves = shape[self.axis], given.dtype.is_float and given.dtype.bits == 16
+        return (
+            length == prod(shape[self.axis :])
+            and LEAST_ROW <= length <= self.dtype.range[1]
+            and prod(shape) >= (LEAST_HALVES if halves else LEAST_IN_BLOCKS)
+            and not hlo.in_loop
+            and self._gains(hlo, given)
+        )
 
     def _in_two_passes(self, hlo: Hlo, x: H, counts: H, given: ArrayType, output: ArrayType) -> H:
         (best,) = Reduce(self.kind, (self.axis,)).lower(
@@ -133,3 +168,42 @@ class ArgReduce(WithoutTangents, name="arg_reduce"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
+
+
+def _block(length: int) -> int | None:
+    """A good number of elements for each block of a row; None if it has no such parts."""
+    wanted = 4 * math.isqrt(length)
+    sizes = [size for size in range(wanted // 2, 2 * wanted) if length % size == 0]
+    return min(sizes, key=lambda size: abs(size - wanted), default=None)
+
+
+def _in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
+    """The places in rows of blocks."""
+    (x,) = operands
+    length, kept = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
+    assert isinstance(length, int)
+    size = _block(length)
+    assert size is not None
+    blocks = Reshape((size_of(kept), length // size, size))(x)
+    place = ArgReduce(primitive.kind, 1, primitive.dtype)
+    first = place(Reduce(primitive.kind, (2,))(blocks))
+    picked = Gather((1,), 1)(blocks, Reshape((*first.shape, 1))(first))
+    return (Reshape(kept)(add(multiply(first, size), place(picked))),)
+
+
+def _in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
+    """The place in a vector of many blocks, the last of which may have fewer elements."""
+    (x,) = operands
+    length, kept = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
+    assert isinstance(length, int)
+    x, whole = Reshape((length,))(x), length - length % BLOCK
+    blocks = Reshape((whole // BLOCK, BLOCK))(Slice((0,), (whole,), (1,))(x))
+    extremes = Reduce(primitive.kind, (1,))(blocks)
+    if whole < length:
+        rest = Reshape((1, length - whole))(Slice((whole,), (length,), (1,))(x))
+        extremes = Concatenate(0)(extremes, Reduce(primitive.kind, (1,))(rest))
+    place = ArgReduce(primitive.kind, 0, primitive.dtype)
+    # What the last block brings along, to be as long as the others, is less extreme.
+    start = minimum(multiply(place(extremes), BLOCK), length - BLOCK)
+    found = add(start, place(DynamicSlice((BLOCK,))(x, start)))
+    return (Reshape(kept)(found),)
