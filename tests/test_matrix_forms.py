@@ -448,3 +448,39 @@ def test_batches_of_systems_in_loops(
     exact = a.astype(np.float64)
     wanted = np.linalg.solve(exact.swapaxes(1, 2) @ exact, y.astype(np.float64))
     close(found, wanted, 60 * n)
+
+
+@psc.kernel
+def network(
+    a: Float["n n"], c: Float["d n"], xs: Float["t d"], h: Float["n"]
+) -> tuple[Float["n"], Float["t n"]]:
+    """A matrix from the left of a vector, and another one, both ways round, from the right."""
+
+    def step(h: Any, x: Any) -> Any:
+        h = np.tanh(a @ h + np.dot(x, c) + np.einsum("n,mn->m", h, a))
+        return h, h
+
+    return psc.scan(step, h, xs)
+
+
+@pytest.mark.parametrize(("n", "d", "length"), [(1, 3, 100), (5, 1, 130), (33, 16, 200)])
+def test_matrices_that_are_turned_for_vectors(
+    monkeypatch: pytest.MonkeyPatch, n: int, d: int, length: int
+) -> None:
+    shapes = (n, n), (d, n), (length, d), (n,)
+    given = [normal(*shape, dtype=np.float32) / 8 for shape in shapes]
+    last, all_of_them = used("turned_for_vectors", monkeypatch, network, *given)
+    a, c, xs, h = (each.astype(np.float64) for each in given)
+    for x, found in zip(xs, all_of_them, strict=True):
+        h = np.tanh(2 * a @ h + x @ c)
+        close(found, h, 4 * (n + d))
+    np.testing.assert_array_equal(last, all_of_them[-1])
+
+
+def test_matrices_that_are_not_turned_for_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few steps, doubles, and large matrices."""
+    for dtype, n, length in (("f32", 8, 50), ("f64", 8, 1000), ("f32", 300, 1000)):
+        given = network.lower(Float=dtype, n=n, d=2, t=length).text()
+        monkeypatch.setenv(VARIABLE, "turned_for_vectors")
+        assert network.lower(Float=dtype, n=n, d=2, t=length).text() == given
+        monkeypatch.delenv(VARIABLE)

@@ -10,21 +10,36 @@ from collections.abc import Sequence
 
 from pscdsl.ir import Block, Equation, Var
 from pscdsl.primitive import H, Hlo
-from pscdsl.primitives.contractions import TURNED_FACTORS, Axes, DotGeneral, is_long
+from pscdsl.primitives.contractions import (
+    TURNED_FACTORS,
+    Axes,
+    DotGeneral,
+    is_long,
+    small_matrix,
+)
 from pscdsl.primitives.control.capturing import capturing
 from pscdsl.primitives.control.symmetric_factors import with_symmetric_factors
 from pscdsl.primitives.shaping import Transpose
 
+MANY_STEPS = 100
+"""So many steps make up for the time in which a matrix is turned for vectors."""
 
-def with_ready_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[Block, list[H]]:
+
+def with_ready_factors(
+    hlo: Hlo, block: Block, captured: Sequence[H], steps: int | None = None
+) -> tuple[Block, list[H]]:
     """A loop's body whose first parameters it captures, given these: with fewer, faster products.
 
-    More is captured then; the parameters that were there keep their places.
+    More is captured then; the parameters that were there keep their places.  The number of steps
+    is given where it is known.
     """
-    return with_turned_factors(hlo, *with_symmetric_factors(hlo, block, captured))
+    block, held = with_symmetric_factors(hlo, block, captured)
+    return with_turned_factors(hlo, block, held, steps is not None and steps >= MANY_STEPS)
 
 
-def with_turned_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[Block, list[H]]:
+def with_turned_factors(
+    hlo: Hlo, block: Block, captured: Sequence[H], many_steps: bool = False
+) -> tuple[Block, list[H]]:
     """A loop's body whose first parameters it captures, given these: the same, with more of them.
 
     Those that were there keep their places.
@@ -38,13 +53,15 @@ def with_turned_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[
         dot = each.primitive
         if not isinstance(dot, DotGeneral):
             continue
-        if not is_long(hlo, dot, tuple([atom.type for atom in each.inputs])):
+        types = tuple([atom.type for atom in each.inputs])
+        matrix = small_matrix(hlo, dot, types) if many_steps else None
+        if matrix is None and not is_long(hlo, dot, types):
             continue
         factors = list(each.inputs)
         for place, factor in enumerate(each.inputs):
             if not isinstance(factor, Var) or factor not in values:
                 continue
-            new, order = dot.with_factor(place, factor.type.rank)
+            new, order = dot.with_factor(place, factor.type.rank, place in (1, matrix))
             if order == tuple(range(len(order))):
                 continue
             dot = new

@@ -89,9 +89,10 @@ class Scan(Control, name="scan"):
             if without is not None:
                 return without.lower(hlo, operands, self)
         captured, carry, arrays = self.roles(operands)
-        block, captured = with_ready_factors(hlo, self.body, captured)
-        stacks = [hlo.full(0, each) for each in outputs[self.carried :]]
         length = hlo.size(self.length)
+        steps = None if self.counted else length
+        block, captured = with_ready_factors(hlo, self.body, captured, steps)
+        stacks = [hlo.full(0, each) for each in outputs[self.carried :]]
         if length == 0:
             return (*carry, *stacks)
         counter = counter_type(length)
