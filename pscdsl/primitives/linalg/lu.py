@@ -129,7 +129,7 @@ class LuSolve(Composite, name="lu_solve"):
         if 0 in b.shape:
             return (b,)
         x = by_factors(lu, permutation, b, transposed=self.transposed)
-        singular = Reduce("any", (lu.ndim - 2,))(e.equal(m.diagonal(lu), m.zero(lu)))
+        singular = Reduce("any", (lu.ndim - 2,))(e.equal(_diagonal(lu), m.zero(lu)))
         nan = b.builder.literal(float("nan"), b.dtype.real)
         none = e.make_complex(nan, nan) if b.dtype.is_complex else nan
         everywhere = Broadcast(b.shape, tuple(range(b.ndim - 2)))(singular)
@@ -203,6 +203,14 @@ def _rows(x: Value, permutation: Value) -> Value:
     return m.product(m.cast(e.equal(row, column), x.dtype), x)
 
 
+def _diagonal(lu: Value) -> Value:
+    """The diagonal of a factorisation; of a single one nothing else is looked at."""
+    if lu.ndim > 2:
+        return m.diagonal(lu)
+    pairs = lu.builder.bind(Iota((lu.shape[0], 2), 0, I32), ())[0]
+    return Gather((0, 1))(lu, pairs)
+
+
 def _inverse(permutation: Value) -> Value:
     """The permutation that leads back."""
     last = permutation.ndim - 1
@@ -215,6 +223,8 @@ def _permutation(hlo: Hlo, pivots: H, rows: ArrayType) -> H:
     last, count = rows.rank - 1, rows.shape[-1]
     assert isinstance(count, int)
     scalar = ArrayType(I32)
+    if not last:
+        return _exchanged(hlo, pivots, rows, count)
     one = rows.with_shape(rows.shape[:-1])
     (place,) = hlo.op("iota", (), (rows,), {"iota_dimension": last})
     zero = hlo.full(0, scalar)
@@ -237,6 +247,27 @@ def _permutation(hlo: Hlo, pivots: H, rows: ArrayType) -> H:
 
     end = hlo.full(count, scalar)
     return hlo.while_loop((zero, place), lambda state: hlo.compare("LT", state[0], end), step)[1]
+
+
+def _exchanged(hlo: Hlo, pivots: H, rows: ArrayType, count: int) -> H:
+    """The same for one matrix, by reading and writing two numbers in each step."""
+    scalar, single = ArrayType(I32), ArrayType(I32, (1,))
+    (order,) = hlo.op("iota", (), (rows,), {"iota_dimension": 0})
+    size = {"slice_sizes": hlo.i64_array((1,))}
+
+    def at(x: H, place: H) -> H:
+        return hlo.op("dynamic_slice", (x, place), (single,), size)[0]
+
+    def step(state: Sequence[H]) -> Sequence[H]:
+        here, order = state
+        there = hlo.reshape(at(pivots, here), scalar)
+        first, second = at(order, here), at(order, there)
+        (order,) = hlo.op("dynamic_update_slice", (order, second, here), (rows,))
+        (order,) = hlo.op("dynamic_update_slice", (order, first, there), (rows,))
+        return hlo.binary("add", here, hlo.full(1, scalar)), order
+
+    start, end = hlo.full(0, scalar), hlo.full(count, scalar)
+    return hlo.while_loop((start, order), lambda state: hlo.compare("LT", state[0], end), step)[1]
 
 
 def factored(a: NDArray) -> tuple[NDArray, NDArray, NDArray]:

@@ -122,6 +122,12 @@ def general_solve(a: f32["b n n"], y: f32["b n k"]) -> f32["b n k"]:
 
 
 @psc.kernel
+def single_solve(a: f32["n n"], y: f32["n"]) -> f32["n"]:
+    """One system of equations."""
+    return np.linalg.solve(a, y)
+
+
+@psc.kernel
 def general_steps(a: f32["n n"], y: f32["n"], like: f32["t"]) -> f32["n"]:
     """One system in every step of a loop."""
     return psc.fori_loop(0, like.shape[0], lambda i, y: np.linalg.solve(a, y), y)
@@ -173,6 +179,7 @@ def jax_programs(jax: Any) -> dict[str, Callable[..., Any]]:
             0, len(like), lambda i, y: definite(a, y), y
         ),
         "general_solve": jnp.linalg.solve,
+        "single_solve": jnp.linalg.solve,
         "general_steps": lambda a, y, like: lax.fori_loop(
             0, len(like), lambda i, y: jnp.linalg.solve(a, y), y
         ),
@@ -210,6 +217,10 @@ def _definite_many(size: int, count: int) -> tuple[Any, Any]:
 def _definite_one(size: int, steps: int) -> tuple[Any, Any, Any]:
     a, y = _definite_many(size, 1)
     return a[0], y[0], normal(steps)
+
+
+def _general_one(size: int) -> tuple[Any, Any]:
+    return _regular(size, 1)[0], normal(size)
 
 
 def _general_many(size: int, count: int) -> tuple[Any, Any]:
@@ -369,6 +380,10 @@ WORKLOADS = (
         lambda t: (_regular(8, 1)[0], normal(8), normal(t)),
         STEPS,
         0.4,
+    ),
+    *(
+        _work(f"{size}x{size} system", single_solve, _general_one, size, goal)
+        for size, goal in ((16, 1.05), (64, 0.9), (200, 1.05))
     ),
     _work("2000 4x4 inverses", inverse, lambda n: (_regular(4, n),), 2000, 0.4),
     _work("2000 4x4 determinants", determinant, lambda n: (_regular(4, n),), 2000, 0.3),
