@@ -21,6 +21,7 @@ from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives import top_passes
 from pscdsl.primitives.creation import Iota
+from pscdsl.primitives.float_order import SIGNED, from_ordered, ordered
 from pscdsl.primitives.reductions import combiner, identity
 from pscdsl.primitives.shaping import at_most, each_batched, same_sizes
 from pscdsl.primitives.sorting_loops import sorted_words
@@ -28,7 +29,7 @@ from pscdsl.primitives.taking import take_along
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, F32, I8, I16, I32, I64, KEY, U8, U16, U32, U64, DType
+from pscdsl.typing.dtypes import BOOL, F32, I32, I64, KEY, U8, U16, U32, U64, DType
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
@@ -45,7 +46,6 @@ LEAST_FOR_ROUTINE = 1 << 16
 LANES = 32
 """See `_largest_of_rows`."""
 
-SIGNED = {8: I8, 16: I16, 32: I32, 64: I64}
 UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
 
 
@@ -198,11 +198,10 @@ class TopK(Primitive, name="top_k"):
         return self.bind(*operands), (True, True)
 
     def _by_passes(self, hlo: Hlo, x: H, given: ArrayType, outputs: Types) -> Sequence[H]:
-        number = _ordered(hlo, x, given, descending=True, missing=I32.range[1])
+        number = ordered(hlo, x, given, I32.range[1])
         shape, count = hlo.shape(given.shape), hlo.size(self.k)
         found, places = top_passes.largest(hlo, number, shape, count)
-        found = _flipped(hlo, found, outputs[0].with_dtype(I32))
-        return hlo.op("bitcast_convert", (found,), (outputs[0],))[0], places
+        return from_ordered(hlo, found, outputs[0]), places
 
     def _block(self, hlo: Hlo, given: ArrayType) -> int | None:
         """How many elements a block should have; None if there are too few for blocks."""
@@ -272,7 +271,7 @@ def _largest_of_rows(hlo: Hlo, x: H, given: ArrayType, block: int) -> H:
     if dtype.is_float:
         whole = given.with_dtype(SIGNED[dtype.bits])
         most = whole.dtype.range[1]
-        number = _ordered(hlo, x, given, descending=True, missing=most)
+        number = ordered(hlo, x, given, most)
     init = hlo.full(whole.dtype.range[0], ArrayType(whole.dtype))
     if missing := blocks * block - length:
         none = [0] * len(rows)
@@ -284,8 +283,7 @@ def _largest_of_rows(hlo: Hlo, x: H, given: ArrayType, block: int) -> H:
         (number,) = hlo.reduce((number,), (init,), (len(rows) + 1,), (left,), larger)
     if not dtype.is_float:
         return number
-    number = _flipped(hlo, number, best)
-    return hlo.op("bitcast_convert", (number,), (best.with_dtype(dtype),))[0]
+    return from_ordered(hlo, number, best.with_dtype(dtype))
 
 
 # Note [Words]
@@ -303,37 +301,13 @@ class Word:
     bits: int
 
 
-def _ordered(
-    hlo: Hlo, x: H, given: ArrayType, *, descending: bool, missing: int | None = None
-) -> H:
-    """A float as a signed integer in the same order, NaN as the integer `missing`.
-
-    Applied to the integer, the same exclusive or leads back.
-    """
-    bits = given.dtype.bits
-    low, high = SIGNED[bits].range
-    whole = given.with_dtype(SIGNED[bits])
-    (number,) = hlo.op("bitcast_convert", (x,), (whole,))
-    number = _flipped(hlo, number, whole)
-    if missing is None:
-        missing = low if descending else high
-    return hlo.select(hlo.compare("NE", x, x), hlo.full(missing, whole), number)
-
-
-def _flipped(hlo: Hlo, number: H, whole: ArrayType) -> H:
-    _, high = whole.dtype.range
-    negative = hlo.compare("LT", number, hlo.full(0, whole))
-    return hlo.select(negative, hlo.binary("xor", number, hlo.full(high, whole)), number)
-
-
 def _sort_alone(hlo: Hlo, x: H, given: ArrayType, axis: int, descending: bool) -> H:
     if not given.dtype.is_float:
         return sorted_words(hlo, x, given, axis, descending=descending)
     whole = given.with_dtype(SIGNED[given.dtype.bits])
-    number = _ordered(hlo, x, given, descending=descending)
+    number = ordered(hlo, x, given, whole.dtype.range[0 if descending else 1])
     number = sorted_words(hlo, number, whole, axis, descending=descending)
-    number = _flipped(hlo, number, whole)
-    return hlo.op("bitcast_convert", (number,), (given,))[0]
+    return from_ordered(hlo, number, given)
 
 
 def _words(
@@ -357,8 +331,8 @@ def _words(
         if not total:
             zero = hlo.full(0.0, given)
             x = hlo.select(hlo.compare("EQ", x, zero), zero, x)
-        missing = SIGNED[dtype.bits].range[1] if total else None
-        number = _ordered(hlo, x, given, descending=descending, missing=missing)
+        low, high = SIGNED[dtype.bits].range
+        number = ordered(hlo, x, given, low if descending and not total else high)
         dtype = SIGNED[dtype.bits]
     else:
         number = x
