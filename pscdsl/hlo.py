@@ -135,6 +135,10 @@ class Hlo(Protocol):
         """About how many operations an element of x takes, if they are fewer than `enough`."""
         ...
 
+    def is_stored(self, x: H) -> bool:
+        """Whether elements are in memory, and not computed where they are read."""
+        ...
+
     def kept_apart(self, x: H) -> H:
         """The same real numbers, not fused into what repeats them."""
         ...

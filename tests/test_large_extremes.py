@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import pscdsl as psc
+from pscdsl import f32
 from pscdsl.forms import VARIABLE
 from pscdsl.primitives.reductions import MANY_IN_ROWS, MANY_ROWS, Extreme, Reduce
 from tests.numpy_harness import run_compiled
@@ -38,13 +40,20 @@ def check(x: Any, axes: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(found.astype(np.float64), wanted, kind)
 
 
-@pytest.mark.parametrize(("shape", "axes"), SHAPES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+CASES = (
+    *[(np.float32, *each) for each in SHAPES],
+    *[(np.float64, *each) for each in SHAPES[:5:2]],
+    *[(np.float16, *each) for each in SHAPES[-4:-1]],
+    *[(ml_dtypes.bfloat16, *each) for each in SHAPES[-4:-1]],
+)
+
+
+@pytest.mark.parametrize(("dtype", "shape", "axes"), CASES)
 def test_special_numbers(dtype: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(sum(shape))
     plain = rng.normal(size=shape).astype(dtype)
     check(plain, axes)
-    for count in (1, 2, 5):
+    for count in (1, 5):
         x = plain.copy()
         for value in SPECIAL if count == 5 else rng.choice(SPECIAL, count):
             x[tuple(rng.integers(shape))] = value
@@ -68,3 +77,21 @@ def test_it_is_a_form_outside_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=(MANY_ROWS // 16, 20)).astype(np.float32)
     x[7, 3] = np.nan
     check(x, (0,))
+
+
+def test_what_is_computed_is_not_stored_for_it() -> None:
+    """It takes longer than to compare with regard to NaN."""
+    texts = [each.lower(n=MANY_ROWS).text() for each in (largest, largest_square)]
+    assert ["stablehlo.case" in each for each in texts] == [True, False]
+
+
+@psc.kernel
+def largest(x: f32["n 64"]) -> f32["64"]:
+    assert x.shape[0] >= 1
+    return np.max(x, axis=0)
+
+
+@psc.kernel
+def largest_square(x: f32["n 64"]) -> f32["64"]:
+    assert x.shape[0] >= 1
+    return np.max(x * x, axis=0)

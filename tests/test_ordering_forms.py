@@ -130,7 +130,7 @@ ROWS_IN_BLOCKS = (
 @pytest.mark.parametrize(("shape", "axis"), ROWS_IN_BLOCKS)
 @pytest.mark.parametrize("code", ["f4", "i1", "f8", "f2", "?"])
 def test_places_of_extremes_in_blocks(code: str, shape: tuple[int, ...], axis: int) -> None:
-    if code not in ("f4", "i1") and axis != 1:
+    if code != "f4" and shape != (300, 1000):
         return
     x = numbers(code, shape)
     rows = np.moveaxis(x, axis, -1).reshape(-1, shape[axis])

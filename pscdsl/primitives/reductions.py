@@ -278,6 +278,7 @@ def _extreme(
         hlo.nested
         or not hlo.uses(EXTREME_BESIDE_SUM)
         or given.dtype.bits == 16
+        or not hlo.is_stored(x)
         or 0 < row <= SHORT_ROW
         or count < (MANY_IN_ROWS if row else MANY_ROWS)
         or count < FEWER * prod(hlo.shape(output.shape))

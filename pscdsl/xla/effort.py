@@ -60,3 +60,23 @@ def effort(x: Any, enough: int) -> int:
             seen.update(operands)
             due += operands
     return found
+
+
+_STORED: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in "case convolution custom_call dot_general fft optimization_barrier reduce sort "
+    "triangular_solve while".split()
+)
+"""Operations whose results are in memory."""
+
+
+def is_stored(x: Any) -> bool:
+    """Whether elements are in memory, and not computed where they are read."""
+    made = x.owner
+    while getattr(made, "name", "") == "stablehlo.reshape":
+        x = made.operands[0]
+        made = x.owner
+    if hasattr(made, "arguments"):  # a block; calls of other functions are inlined
+        function = made.owner.attributes
+        return "sym_name" in function and str(function["sym_name"]) == '"main"'
+    return getattr(made, "name", "") in _STORED

@@ -13,7 +13,7 @@ from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
 from pscdsl.xla import boot, lapack
 from pscdsl.xla import context as c
 from pscdsl.xla.bounds import bounds
-from pscdsl.xla.effort import effort
+from pscdsl.xla.effort import effort, is_stored
 from pscdsl.xla.subnormal import flushed
 
 H: TypeAlias = Any
@@ -267,6 +267,10 @@ class Operations:
     def effort(self, x: H, enough: int) -> int:
         """About how many operations an element of x takes, if they are fewer than `enough`."""
         return effort(x, enough)
+
+    def is_stored(self, x: H) -> bool:
+        """Whether elements are in memory, and not computed where they are read."""
+        return is_stored(x)
 
     # Note [Expensive]
     # XLA fuses what is computed element by element into what reads it, even where that reads an
