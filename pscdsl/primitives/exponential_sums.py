@@ -12,8 +12,7 @@ import numpy as np
 from pscdsl.forms import form
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.primitives.elementwise import add, exp, multiply, subtract
-from pscdsl.primitives.folding import folded
-from pscdsl.primitives.reductions import Reduce, combinable, combiner, identity
+from pscdsl.primitives.reductions import Reduce, combinable, combined
 from pscdsl.primitives.shaping import Broadcast, are_axes, each_batched, without
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
@@ -60,11 +59,8 @@ class Largest(Primitive, name="largest"):
         return (np.asarray(found).astype(x.dtype),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        (x,), (given,) = operands, inputs
-        lowest = identity("maximum", given.dtype)
-        init = hlo.full(lowest, ArrayType(given.dtype))
-        few, axes, _ = folded(hlo, "maximum", lowest, x, self.axes, given)
-        return hlo.reduce((few,), (init,), axes, outputs, combiner(hlo, "maximum"))
+        (x,), (given,), (output,) = operands, inputs, outputs
+        return (combined(hlo, "maximum", x, self.axes, given, output),)
 
     def jvp(
         self,
@@ -117,7 +113,7 @@ class ExponentialSum(Primitive, name="exponential_sum"):
         (given, _), (output,) = inputs, outputs
         least = LEAST_PLAIN_IN_LOOP if hlo.in_loop else LEAST_PLAIN
         terms = self._terms(hlo, x, shift, given)
-        sums = self._sum(hlo, terms, given, output)
+        sums = combined(hlo, "sum", terms, self.axes, given, output)
         if prod(hlo.shape(given.shape)) < least or not hlo.uses(PLAIN_EXPONENTIAL_SUM):
             return (self._above_one(hlo, terms, sums, given, output),)
         near = _near_one(hlo, sums, output)
@@ -142,17 +138,12 @@ class ExponentialSum(Primitive, name="exponential_sum"):
     def _above_one(self, hlo: Hlo, terms: H, sums: H, given: ArrayType, output: ArrayType) -> H:
         """The sums of all terms less 1; where that is small, of those that are not 1."""
         others = hlo.binary("subtract", terms, hlo.unary("floor", terms))
-        others = self._sum(hlo, others, given, output)
+        others = combined(hlo, "sum", others, self.axes, given, output)
         # The sum of few ones and others, all to be below 2, tells how many ones there are.
         count = hlo.unary("round_nearest_even", hlo.binary("subtract", sums, others))
         exact = hlo.binary("add", others, _less_one(hlo, count, output))
         near = _near_one(hlo, sums, output)
         return hlo.select(near, exact, _less_one(hlo, sums, output))
-
-    def _sum(self, hlo: Hlo, terms: H, given: ArrayType, output: ArrayType) -> H:
-        init = hlo.full(0, ArrayType(output.dtype))
-        few, axes, _ = folded(hlo, "add", 0, terms, self.axes, given)
-        return hlo.reduce((few,), (init,), axes, (output,), combiner(hlo, "sum"))[0]
 
     def jvp(
         self,
@@ -201,5 +192,4 @@ def _any(hlo: Hlo, given: H, shape: tuple[int, ...]) -> H:
             found = hlo.slice(flat, (first,), (first + WINDOW,))
             given = found if given is None else hlo.binary("or", given, found)
         shape = (WINDOW,)
-    init = hlo.full(False, flag)
-    return hlo.reduce((given,), (init,), range(len(shape)), (flag,), combiner(hlo, "any"))[0]
+    return combined(hlo, "any", given, tuple(range(len(shape))), flag.with_shape(shape), flag)

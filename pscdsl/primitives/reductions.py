@@ -159,16 +159,11 @@ class Reduce(Primitive, name="reduce"):
         dtype = accumulator(self.kind, given.dtype)
         wide = hlo.convert(x, given.with_dtype(dtype))
         partial = output.with_dtype(dtype)
-        neutral = identity(self.kind, dtype)
-        few, axes, left = folded(
-            hlo, OPERATIONS[self.kind], neutral, wide, self.axes, given.with_dtype(dtype)
-        )
+        given = given.with_dtype(dtype)
         if dtype.is_float and (self.kind == "maximum" or self.kind == "minimum"):
-            result = _extreme(hlo, self.kind, few, axes, left, partial)
+            result = _extreme(hlo, self.kind, wide, self.axes, given, partial)
         else:
-            init = hlo.full(neutral, ArrayType(dtype))
-            combine = combiner(hlo, self.kind)
-            (result,) = hlo.reduce((few,), (init,), axes, (partial,), combine)
+            result = combined(hlo, self.kind, wide, self.axes, given, partial)
         return (hlo.convert(result, output),)
 
     def jvp(
@@ -266,10 +261,11 @@ def _extreme(
     hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
     """The extremum of floats along axes, NaN if any is."""
+    x, axes, given = _fewer(hlo, kind, x, axes, given)
     shape = hlo.shape(given.shape)
     count, first = prod(shape), len(shape) - len(axes)
     if count <= NAN_IS_KEPT:
-        return _plain(hlo, kind, x, axes, given, output)
+        return combined(hlo, kind, x, axes, given, output)
     if len(axes) > 1 and axes == tuple(range(first, len(shape))):
         given = given.with_shape((*shape[:first], prod(shape[first:])))
         x, axes, shape = hlo.reshape(x, given), (first,), hlo.shape(given.shape)
@@ -284,13 +280,13 @@ def _extreme(
         or count < FEWER * prod(hlo.shape(output.shape))
     ):
         return _kept_extreme(hlo, kind, x, axes, row, given, output)
-    best = _plain(hlo, kind, x, axes, given, output)
-    total = _plain(hlo, "sum", x, axes, given, output)
+    best = combined(hlo, kind, x, axes, given, output)
+    total = combined(hlo, "sum", x, axes, given, output)
     # A sum is NaN also of infinities, and of numbers that sum up to them: that is rare.
     unsure = hlo.compare("NE", total, total)
     if output.rank:
         flags, flag = output.with_dtype(BOOL), ArrayType(BOOL)
-        unsure = _plain(hlo, "any", unsure, tuple(range(output.rank)), flags, flag)
+        unsure = combined(hlo, "any", unsure, tuple(range(output.rank)), flags, flag)
 
     def again() -> Sequence[H]:
         return (_kept_extreme(hlo, kind, x, axes, row, given, output),)
@@ -298,11 +294,19 @@ def _extreme(
     return hlo.case(unsure, (lambda: (best,), again), (output,))[0]
 
 
-def _plain(
+def combined(
     hlo: Hlo, kind: Reduction, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
+    """All elements along axes combined; of large arrays of floats an extreme may lose NaN."""
+    x, axes, given = _fewer(hlo, kind, x, axes, given)
     init = hlo.full(identity(kind, given.dtype), ArrayType(given.dtype))
     return hlo.reduce((x,), (init,), axes, (output,), combiner(hlo, kind))[0]
+
+
+def _fewer(
+    hlo: Hlo, kind: Reduction, x: H, axes: tuple[int, ...], given: ArrayType
+) -> tuple[H, tuple[int, ...], ArrayType]:
+    return folded(hlo, OPERATIONS[kind], identity(kind, given.dtype), x, axes, given)
 
 
 def _kept_extreme(
@@ -324,7 +328,7 @@ def _kept_extreme(
         signed = SIGNED[given.dtype.bits]
         number = ordered(hlo, x, given, signed.range[1 if kind == "maximum" else 0])
         whole, found = given.with_dtype(signed), output.with_dtype(signed)
-        return from_ordered(hlo, _plain(hlo, kind, number, axes, whole, found), output)
+        return from_ordered(hlo, combined(hlo, kind, number, axes, whole, found), output)
     plain = combiner(hlo, kind)
 
     def both(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
