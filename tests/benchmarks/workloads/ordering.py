@@ -96,6 +96,12 @@ def cummax_columns(x: f32["n m"]) -> f32["n m"]:
 
 
 @psc.kernel
+def area(x: f32["*b n"]) -> f32["*b"]:
+    """The area under evenly spaced samples."""
+    return np.trapezoid(x, dx=0.1)
+
+
+@psc.kernel
 def places(a: Float["k"], v: Float["n"]) -> i32["n"]:
     """Where elements go into a sorted array."""
     return np.searchsorted(a, v)
@@ -247,6 +253,10 @@ WORKLOADS = (
     Workload("argmax columns", argmax_columns, _square, 1024, _method("argmax", axis=0), goal=0.5),
     Workload("cumsum 1M", cumsum, _row, MANY, _method("cumsum"), goal=0.35, tolerance=1e-3),
     Workload("cumsum rows", cumsum, _square, 1024, _method("cumsum", axis=1), goal=0.35),
+    Workload(
+        "trapezoid 1M", area, _row, MANY, _method("trapezoid", dx=0.1), goal=1.05, tolerance=1e-3
+    ),
+    Workload("trapezoid rows", area, _square, 1024, _method("trapezoid", dx=0.1), goal=1.05),
     Workload("cumsum columns", cumsum_columns, _square, 1024, _method("cumsum", axis=0), goal=0.35),
     Workload("cumprod rows", cumprod, _near_one, 1024, _method("cumprod", axis=1), goal=0.5),
     Workload("cummax 1M", cummax, _row, MANY, _cummax(0), goal=0.5),
