@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pscdsl.primitive import H, Hlo, Types
-from pscdsl.primitives.formulas import logarithms, powers, single_logarithm
+from pscdsl.primitives.formulas import logarithms, powers, powers_of_two, single_logarithm
 from pscdsl.primitives.formulas.doubles import pays
 from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
@@ -53,6 +53,10 @@ def _inexact_power(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
             found = powers.by_root(hlo, x, float(exponent), common)
             if found is not None:
                 return found
+        if powers_of_two.fits(hlo, common) and (base := hlo.everywhere(x)):
+            times = powers_of_two.factor(base)
+            if times is not None:
+                return powers_of_two.power_of_two(hlo, y, times, common)
         single = common.dtype.bits <= 32
         if single and hlo.uses(powers.POWERS_IN_F64) and pays(hlo, common):
             return powers.power(hlo, x, y, common)

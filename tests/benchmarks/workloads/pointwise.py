@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import pscdsl as psc
-from pscdsl import f32, f64
+from pscdsl import Float, f32, f64
 from pscdsl.stdlib import activations
 from tests.benchmarks.workload import Workload, normal
 
@@ -98,6 +98,12 @@ def inverse(x: f32["n"]) -> f32["n"]:
 def seventh(x: f32["n"]) -> f32["n"]:
     """A power that is a product."""
     return x**7
+
+
+@psc.kernel
+def exp2(x: Float["n"]) -> Float["n"]:
+    """Two to the power of each element."""
+    return np.exp2(x)
 
 
 @psc.kernel
@@ -229,6 +235,10 @@ def _row(n: int) -> tuple[Any, ...]:
     return (normal(n, scale=1.0),)
 
 
+def _row_double(n: int) -> tuple[Any, ...]:
+    return (normal(n, scale=1.0, dtype=np.float64),)
+
+
 def _rows(n: int) -> tuple[Any, ...]:
     return (normal(n, n, scale=1.0),)
 
@@ -272,6 +282,8 @@ WORKLOADS = (
     Workload("x**0.5", power_half, _positive, MANY, _raised(0.5), goal=1.05),
     Workload("x**-1", inverse, _positive, MANY, _raised(-1.0), goal=1.05),
     Workload("x**7", seventh, _positive, MANY, _raised(7.0), goal=0.3),
+    Workload("exp2", exp2, _row, MANY, _function("exp2"), goal=1.05),
+    Workload("exp2 f64", exp2, _row_double, MANY, _function("exp2"), goal=1.05, double=True),
     Workload("gelu", gelu, _row, MANY, _nn("gelu", approximate=False), goal=0.65),
     Workload("gelu by tanh", gelu_tanh, _row, MANY, _nn("gelu"), goal=0.65, tolerance=2e-3),
     Workload("softplus", softplus, _row, MANY, _nn("softplus"), goal=0.8),
