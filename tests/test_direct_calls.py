@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
@@ -63,6 +64,18 @@ def plain(x: f32["n"], y: f32["n"]) -> f32["n"]:
     return x - y
 
 
+@psc.kernel
+def scaled(
+    x: f32["n"], times: psc.Static[int], other: psc.Static[tuple[float, str] | None] = None
+) -> f32["n"]:
+    return x * times
+
+
+@psc.kernel
+def signs(x: f32["n"], value: psc.Static[float], values: psc.Static[tuple[float, ...]]) -> f32["n"]:
+    return x * (np.copysign(1, value) + (10 if np.array(values).dtype == np.int32 else 0))
+
+
 @pytest.mark.skipif(not fast_path_works(), reason="this jaxlib is called from Python")
 def test_device_arrays_run_no_python() -> None:
     x = put(np.ones(8, np.float32))
@@ -70,6 +83,33 @@ def test_device_arrays_run_no_python() -> None:
     plain(x, x)
     plain(x, y)
     assert not frames(lambda: plain(x, y))[1:]  # the first is the lambda
+    for times in (2, 3, 2):
+        assert to_numpy(scaled(x, times, (0.5, "a"))).tolist() == [times] * 8
+    scaled(x, 2)
+    assert not frames(lambda: scaled(x, 2))[1:]
+
+
+@pytest.mark.parametrize("wrap", [put, np.copy])
+def test_static_values_that_python_calls_equal_are_told_apart(wrap: Callable[[Any], Any]) -> None:
+    x = wrap(np.ones(2, np.float32))
+    for _ in range(2):
+        for value in (0.0, -0.0, 1, 1.0):
+            expected = np.copysign(1, value) + (10 if type(value) is int else 0)
+            assert to_numpy(signs(x, value, (value,))).tolist() == [expected] * 2
+
+
+@pytest.mark.parametrize(
+    ("times", "shown"), [(2.0, "2.0"), ("2", "'2'"), ([2], "of class list"), (None, "None")]
+)
+@pytest.mark.parametrize("wrap", [put, np.copy])
+def test_static_values_of_another_type_are_refused(
+    times: Any, shown: str, wrap: Callable[[Any], Any]
+) -> None:
+    x = wrap(np.ones(2, np.float32))
+    for _ in range(2):
+        assert to_numpy(scaled(x, 2)).tolist() == [2, 2]
+        with pytest.raises(psc.ArgumentError, match="`times` of `scaled` is .*" + re.escape(shown)):
+            scaled(x, times)
 
 
 @pytest.mark.skipif(not fast_path_works(), reason="this jaxlib is called from Python")

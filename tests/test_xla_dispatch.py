@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,8 +186,64 @@ def test_static_arguments() -> None:
 
 def test_a_static_value_without_hash_reaches_specialise() -> None:
     f = Doubler(static_argnums=(1,))
-    f(put(np.ones(2)), ["a"])
-    f(put(np.ones(2)), ["a"])
+    f(put(np.ones(2)), {"a"})
+    f(put(np.ones(2)), {"a"})
+    assert f.count == 2
+
+
+class Plain:
+    """Any object, equal to itself only."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """A static value with a number in it."""
+
+    rate: float
+
+
+ALIKE: list[tuple[object, ...]] = [
+    (0.0, -0.0, 0, False),
+    ((1, 2), (1.0, 2), (True, 2)),
+    ((("a", 0.0),), (("a", -0.0),)),
+    (complex(0, 0.0), complex(0, -0.0), 0.0),
+    (frozenset({1}), frozenset({1.0})),
+    (Config(1), Config(1.0), Config(True)),
+    (Config(0.0), Config(-0.0)),
+    (Plain(), Plain(), "a", b"a", None),
+]
+
+
+class Numbered(Doubler):
+    """Names each program's result after its number, in the order they were made."""
+
+    def specialise(self, args: Any, kwargs: Any) -> Specialised:
+        """The next program."""
+        self.wrap = partial(_named, self.count)
+        return super().specialise(args, kwargs)
+
+
+def _named(number: int, out: Any) -> dict[str, Any]:
+    return {str(number): out}
+
+
+@pytest.mark.parametrize("values", ALIKE, ids=str)
+@pytest.mark.parametrize("wrap", [put, np.copy])
+def test_static_values_that_python_calls_equal_have_programs_of_their_own(
+    values: tuple[object, ...], wrap: Callable[[Any], Any]
+) -> None:
+    f, x = Numbered(static_argnums=(1,), static_argnames=("mode",)), wrap(np.ones(2))
+    for _ in range(3):
+        found = [next(iter(f(x, value))) for value in values]
+        found += [next(iter(f(x, 1, mode=value))) for value in values]
+        assert found == [str(number) for number in range(2 * len(values))]
+
+
+def test_a_number_that_is_not_static_is_an_argument() -> None:
+    f, x = Doubler(static_argnums=(1,)), put(np.ones(2))
+    for number in (1.0, 2.0, 3.0):
+        for static in ((1, 2), (1.0, 2)):
+            assert contents(f(x, static, number)[1]) == 2 * number
     assert f.count == 2
 
 

@@ -14,6 +14,7 @@ from pscdsl.typing.dims import Dim, Size, name
 from pscdsl.typing.dtypes import DEFAULT, F32, F64, DType
 from pscdsl.typing.notation import DimSpec, Variadic
 from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.static_forms import StaticForm
 from pscdsl.typing.trees import RecordName
 
 
@@ -100,6 +101,8 @@ class StaticSpec:
 
     kind: str
     samples: tuple[object, ...] | None
+    form: StaticForm = field(default=None, compare=False)
+    """Which values may be given."""
 
     def __str__(self) -> str:
         return f"Static[{self.kind}]"

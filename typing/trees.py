@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size
+from pscdsl.typing.exact import exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +81,10 @@ class StaticType:
         return f"Static[{self.value!r}]"
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, StaticType)
-            and type(self.value) is type(other.value)
-            and self.value == other.value
-        )
+        return isinstance(other, StaticType) and exact(self.value) == exact(other.value)
 
     def __hash__(self) -> int:
-        return hash((type(self.value).__name__, self.value))
+        return hash(exact(self.value))
 
 
 Type: TypeAlias = ArrayType | TupleType | RecordType | MapType | VectorType | NoneType | StaticType

@@ -36,6 +36,7 @@ from pscdsl.typing.signatures import (
     static_sizes,
     walk_paths,
 )
+from pscdsl.typing.static_forms import admits
 from pscdsl.typing.tree_variables import Bound, differing
 from pscdsl.typing.trees import (
     MapType,
@@ -166,7 +167,7 @@ class _Matching:
     def static(self, spec: StaticSpec, given: Type, where: str) -> None:
         if isinstance(given, NoneType):
             given = StaticType(None)
-        if not isinstance(given, StaticType):
+        if not isinstance(given, StaticType) or not admits(spec.form, given.value):
             raise self.wrong_tree(where, spec, given)
         self.statics[where] = given
 

@@ -42,7 +42,13 @@ from pscdsl.typing.signatures import (
 )
 from pscdsl.typing.size_arguments import Renaming, applied, given
 from pscdsl.typing.spans import Span
+from pscdsl.typing.static_forms import Either, Instance, Items, OneOf, StaticForm
 
+_INSTANCES: dict[str, type] = {
+    f"builtins.{cls.__name__}": cls for cls in (bool, int, float, complex, str, bytes)
+}
+_SAMPLES: dict[type, tuple[object, ...]] = {bool: (False, True), int: (0, 1, 2, 3, 4)}
+"""The values with which kernels are checked that say no more of a static one."""
 _JAXTYPING = {
     "Bool": "bool",
     "Float": "Float",
@@ -166,7 +172,7 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> S
         return record_spec(head, tuple(arguments.split()))
     name = head.name if isinstance(head, Marker) else ""
     if name in ("builtins.tuple", "typing.Tuple"):
-        if len(items) == 2 and isinstance(items[1], ast.Constant) and items[1].value is Ellipsis:
+        if len(items) == 2 and _is_ellipsis(items[1]):
             return RepeatedSpec(_part(frame, items[0]))
         return TupleSpec(tuple(_part(frame, item) for item in items))
     if name in ("pyrsistent.PVector", "pyrsistent.typing.PVector"):
@@ -240,18 +246,46 @@ def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
 
 
 def _static(frame: Frame, node: ast.expr) -> StaticSpec:
-    text = frame.source.text_of(node)
-    if isinstance(node, ast.Subscript):
-        head = evaluate(frame, node.value)
-        if isinstance(head, Marker) and head.name == "typing.Literal":
-            items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            return StaticSpec(text, tuple(evaluate(frame, item) for item in items))
-    value = _element(evaluate(frame, node))
-    samples: dict[str, tuple[object, ...]] = {
-        "builtins.bool": (False, True),
-        "builtins.int": (0, 1, 2, 3, 4),
-    }
-    return StaticSpec(text, samples.get(value.name) if isinstance(value, Marker) else None)
+    form = _static_form(frame, node)
+    samples: tuple[object, ...] | None = None
+    if isinstance(form, OneOf):
+        samples = form.values
+    elif isinstance(form, Instance):
+        samples = _SAMPLES.get(form.cls)
+    return StaticSpec(frame.source.text_of(node), samples, form)
+
+
+def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
+    """Which values are of a type; None where any may be."""
+    if isinstance(node, ast.Constant) and node.value is None:
+        return OneOf((None,))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _either(frame, [node.left, node.right])
+    head = _element(evaluate(frame, node.value if isinstance(node, ast.Subscript) else node))
+    name = head.name if isinstance(head, Marker) else ""
+    if not isinstance(node, ast.Subscript):
+        cls = _INSTANCES.get(name)
+        return None if cls is None else Instance(cls)
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if name == "typing.Literal":
+        return OneOf(tuple([evaluate(frame, item) for item in items]))
+    if name == "typing.Optional":
+        return _either(frame, [*items, ast.Constant(None)])
+    if name == "typing.Union":
+        return _either(frame, items)
+    if name in ("builtins.tuple", "typing.Tuple"):
+        forms = [_static_form(frame, item) for item in items if not _is_ellipsis(item)]
+        return Items(tuple(forms), repeated=len(forms) < len(items))
+    return None
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is Ellipsis
+
+
+def _either(frame: Frame, items: list[ast.expr]) -> StaticForm:
+    forms = tuple([_static_form(frame, item) for item in items])
+    return None if None in forms else Either(forms)
 
 
 def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span) -> ArraySpec:

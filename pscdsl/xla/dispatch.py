@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from operator import is_
 from threading import RLock
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from pscdsl.numpy_dtypes import is_masked
+from pscdsl.typing.exact import equality_tells, exact
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.client import view
@@ -33,11 +35,18 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 # the entry is jaxlib's function itself, and no Python runs.  The first call with anything else
 # goes on, as all later ones do, through `_assisted`: keywords are put in their places, NumPy arrays
 # are replaced by copies, and what C++ cannot do is done in Python.  With donated arguments calls
-# are assisted from the start, with static ones they are guarded: C++ raises errors for these that
-# need an explanation.  The two ways have functions of their own in C++, since a program that was
-# found by copies may take their memory as it is.  Arguments with records are taken apart for the
-# copies, and not put together again: C++ has one more function for each structure of them, which
-# takes the leaves.
+# are assisted from the start.  The two ways have functions of their own in C++, since a program
+# that was found by copies may take their memory as it is.  Arguments with records are taken apart
+# for the copies, and not put together again: C++ has one more function for each structure of them,
+# which takes the leaves.
+
+# Note [Static values]
+# C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So values
+# made of numbers, strings and tuples are shown to it as structures without leaves, which tell them
+# apart.  Where there are others (an enumeration's, functions, any object), or numbers among the
+# arguments that are not static, C++ is told which arguments are static, and is not given programs
+# for values that equality does not tell; a frame around such calls explains what C++ says of values
+# that it cannot hash.
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +112,40 @@ class Dispatcher:
         self._name = name
         self._apart = False
         self._of_leaves: dict[Any, Any] = {}
+        self._by_structure = bool(self._static_argnums or self._static_argnames)
         self._owned: Any = self._in_python
         self._entered: list[Callable[[Any], None]] = []
         self.entry: Any = self._assisted
         """What a call comes to, as things are: see Note [Entries]."""
         if inner_statics is None and fast_path_works():
-            statics = self._static_argnums, self._static_argnames
-            self._apart = records and not any(statics)
-            self._owned, kept = in_cpp(name, self._miss, *statics)
-            self._kept.append(kept)
+            self._apart = records and not self._by_structure
+            self._find_programs()
             if not donates:
-                self._direct, kept = in_cpp(name, self._miss_directly, *statics)
-                self._kept.append(kept)
-                self.entry = self._guarded if any(statics) else self._direct
+                self.entry = self._direct
+
+    def _find_programs(self) -> None:
+        """Have C++ find programs, from none on."""
+        how: dict[str, Any] = {"registry": trees.with_values}
+        if not self._by_structure:
+            how = {
+                "static_argnums": self._static_argnums,
+                "static_argnames": self._static_argnames,
+            }
+        self._owned, kept = in_cpp(self._name, self._miss, **how)
+        self._kept.append(kept)
+        if not self._donates:
+            self._direct, kept = in_cpp(self._name, self._miss_directly, **how)
+            self._kept.append(kept)
 
     def enter(self, entered: Callable[[Any], None]) -> None:
         """Tell of the entry, now and whenever it becomes another one."""
         self._entered.append(entered)
         entered(self.entry)
+
+    def _enter(self, entry: Any) -> None:
+        self.entry = entry
+        for entered in self._entered:
+            entered(entry)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program for these arguments; results may still be being computed."""
@@ -221,12 +246,16 @@ class Dispatcher:
             kwargs = {k: v for k, v in kwargs.items() if k not in self._static_argnames}
         return args, kwargs
 
+    def _static(self, args: Args, kwargs: Kwargs) -> list[tuple[int | str, Any]]:
+        """The static values that are arguments, with their places or names."""
+        return [
+            *[(i, args[i]) for i in self._static_argnums if i < len(args)],
+            *[(k, v) for k, v in kwargs.items() if k in self._static_argnames],
+        ]
+
     def _key(self, args: Args, kwargs: Kwargs) -> Hashable | None:
         """What decides which program is called; None if that cannot be told."""
-        static: list[tuple[object, object, object]] = [
-            (i, type(args[i]), args[i]) for i in self._static_argnums if i < len(args)
-        ]
-        static += [(k, type(v), v) for k, v in kwargs.items() if k in self._static_argnames]
+        static = self._static(args, kwargs)
         leaves, structure = trees.flatten(self._dynamic(args, kwargs))
         kinds = [_kind(leaf) for leaf in leaves]
         inner = None if self._inner_statics is None else self._inner_statics(args, kwargs)
@@ -235,7 +264,8 @@ class Dispatcher:
         if None in kinds and inner is None:
             return None
         try:
-            return structure, len(args), tuple(kinds), frozenset(static) if static else None, inner
+            known = frozenset([(place, exact(value)) for place, value in static]) or None
+            return structure, len(args), tuple(kinds), known, inner
         except TypeError:  # a static value that is not hashable; `specialise` will say so
             return None
 
@@ -243,9 +273,7 @@ class Dispatcher:
         """Answer C++, which was called without help, and has no program for this call."""
         leaves, _ = trees.flatten(self._dynamic(args, kwargs))
         if kwargs or not all(map(_needs_no_help, leaves)):
-            self.entry = self._assisted
-            for entered in self._entered:
-                entered(self.entry)
+            self._enter(self._assisted)
             return self._assisted(*args, **kwargs), None, True
         try:
             return self._miss(*args)
@@ -267,6 +295,8 @@ class Dispatcher:
         leaves, _ = trees.flatten(self._dynamic(args, kwargs))
         outputs = program.executable.run(used)
         result = program.unflatten(outputs)
+        if not self._tells(leaves, args, kwargs):
+            return result, None, True
         if program.executable.reuse is not None:
             return result, None, True  # C++ has no arguments but those that it is given
         if self._tree_statics is not None and not _all_arrays(leaves):
@@ -282,6 +312,21 @@ class Dispatcher:
             fast = fast_path(program.executable, used, kept, outputs, result, copies)
         return result, fast, False
 
+    def _tells(self, leaves: Sequence[Any], args: Args, kwargs: Kwargs) -> bool:
+        """Whether C++ tells this call from those that need another program.
+
+        See Note [Static values]; where structure does not tell, it will be asked otherwise.
+        """
+        if not self._by_structure:
+            return all(equality_tells(value) for _, value in self._static(args, kwargs))
+        if _are_all_leaves(leaves, args, kwargs):
+            return True
+        self._by_structure, was_direct = False, self.entry is self._direct
+        self._find_programs()
+        if was_direct:
+            self._enter(self._guarded)
+        return False
+
 
 def _without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
     """The arguments with NumPy's in the place of other libraries' arrays, if there are any."""
@@ -294,6 +339,12 @@ def _without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
         return None  # the boundary will say what is wrong
     args, kwargs = structure.unflatten(known)
     return tuple(args), kwargs
+
+
+def _are_all_leaves(leaves: Sequence[Any], args: Args, kwargs: Kwargs) -> bool:
+    """Whether there are no others where numbers and strings are structure, and all of these."""
+    seen, _ = trees.with_values.flatten((args, kwargs))
+    return len(seen) == len(leaves) and all(map(is_, seen, leaves))
 
 
 def _needs_no_help(leaf: Any) -> bool:

@@ -119,8 +119,13 @@ def in_cpp(
     miss: Callable[..., Any],
     static_argnums: frozenset[int] = frozenset(),
     static_argnames: frozenset[str] = frozenset(),
+    *,
+    registry: Any = trees.registry,
 ) -> tuple[Any, Any]:
-    """A function in C++ that asks `miss` where it has no program; and what must live as long."""
+    """A function in C++ that asks `miss` where it has no program; and what must live as long.
+
+    `registry` tells how arguments are taken apart.
+    """
 
     def function(*args: Any, **kwargs: Any) -> Any:  # called if a jax has its jit disabled
         return miss(*args, **kwargs)[0]
@@ -132,7 +137,7 @@ def in_cpp(
         sorted(static_argnums),
         sorted(static_argnames),
         _shared,
-        trees.registry,
+        registry,
         _transfer,
         _programs(),
     )

@@ -11,12 +11,40 @@ from threading import Lock
 from typing import Any, Final
 
 from pscdsl.containers import plain_fields
+from pscdsl.typing.exact import exact
 from pscdsl.xla import boot
 
 boot.boot()
 registry: Final[Any] = boot.jax.pytree.PyTreeRegistry()
 _known: set[type] = set()
 _lock = Lock()
+
+
+def _with_values() -> Any:
+    made = boot.jax.pytree.PyTreeRegistry()
+
+    def nothing(*_: Any) -> Any:
+        raise NotImplementedError("these structures are for comparing; nothing is made of them")
+
+    for whole in (bool, int):
+        made.register_dataclass_node(whole, (), ("real",))  # which C++ reads without Python
+    for text in (str, bytes):
+        made.register_node(text, _as_it_is, nothing)
+    for number in (float, complex):
+        made.register_node(number, _exactly, nothing)
+    return made
+
+
+def _as_it_is(value: object) -> tuple[tuple[()], object]:
+    return (), value
+
+
+def _exactly(value: object) -> tuple[tuple[()], object]:
+    return (), exact(value)
+
+
+with_values: Final[Any] = _with_values()
+"""The same, but numbers and strings are a part of the structure: it tells static values apart."""
 
 
 def register_class(
@@ -33,10 +61,11 @@ def register_class(
     with _lock:
         if cls not in _known:
             names = plain_fields(cls)
-            if names is None:
-                registry.register_node(cls, to_children, from_children)
-            else:
-                registry.register_dataclass_node(cls, names, ())
+            for each in (registry, with_values):
+                if names is None:
+                    each.register_node(cls, to_children, from_children)
+                else:
+                    each.register_dataclass_node(cls, names, ())
             _known.add(cls)
 
 

@@ -1,0 +1,65 @@
+"""When two values that are known while checking are the same to every program.
+
+Python's own equality does not tell: `1 == 1.0 == True`, and `0.0 == -0.0`, also inside of tuples.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
+
+
+def exact(value: object) -> Hashable:
+    """A key for a value; equal keys are of values that no program tells apart.
+
+    Raises a TypeError for a value that cannot be hashed, as one that may change cannot be.
+    NaN has the key of each NaN of the same bits.  An object of a class that says itself what is
+    equal is as it says, and a data class also by its fields.
+    """
+    hash(value)
+    kind = value.__class__
+    if isinstance(value, float):
+        return kind, struct.pack("d", value)
+    if isinstance(value, complex):
+        return kind, struct.pack("dd", value.real, value.imag)
+    if isinstance(value, str | bytes | range):
+        return kind, value
+    parts = _parts(value)
+    if parts is None:
+        return kind, value
+    return kind, value if _is_of_dataclass(value) else None, parts
+
+
+def equality_tells(value: object) -> bool:
+    """Whether all values of its class that Python calls equal to a value have its key."""
+    if isinstance(value, float):
+        return value != 0.0
+    if isinstance(value, complex):
+        return value.real != 0 and value.imag != 0
+    return isinstance(value, str | bytes | range) or not _holds_numbers(_parts(value))
+
+
+def _holds_numbers(key: Hashable) -> bool:
+    if isinstance(key, tuple | frozenset):
+        return any(map(_holds_numbers, cast("Iterable[Hashable]", key)))
+    return isinstance(key, type) and issubclass(key, int | float | complex)
+
+
+def _parts(value: object) -> Hashable:
+    """The keys of what a value holds; None if it holds nothing that we know of."""
+    known: Any = value
+    if isinstance(value, Mapping):
+        return frozenset([(exact(key), exact(each)) for key, each in known.items()])
+    if isinstance(value, Set):
+        return frozenset(map(exact, known))
+    if isinstance(value, Sequence):
+        return tuple(map(exact, known))
+    if _is_of_dataclass(value) and known.__dataclass_params__.eq:
+        return tuple([exact(getattr(value, each.name)) for each in fields(known) if each.compare])
+    return None
+
+
+def _is_of_dataclass(value: object) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
