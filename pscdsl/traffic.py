@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from pscdsl.ir import Block, Equation, Function, Literal
 from pscdsl.primitives.control import Call, Control, Switch
+from pscdsl.primitives.diagonals import Diagonal
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.indexing import Gather, Scatter
 from pscdsl.primitives.shaping import Reshape, Slice
@@ -71,7 +72,7 @@ def _moved(equation: Equation) -> Size:
     match primitive:
         case Reshape():
             return 0
-        case Slice() | DynamicSlice() | Gather():
+        case Slice() | Diagonal() | DynamicSlice() | Gather():
             return 2 * total_bytes(made) + total_bytes(given[1:])
         case DynamicUpdate():
             return 2 * bytes_of(equation.inputs[1].type) + total_bytes(given[2:])

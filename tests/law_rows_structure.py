@@ -10,6 +10,7 @@ import numpy as np
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Primitive
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
+from pscdsl.primitives.diagonals import Diagonal
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.indexing import Combine, Gather, Scatter
 from pscdsl.primitives.shaping import (
@@ -56,6 +57,7 @@ def _creation() -> Iterator[Row]:
 def _shaping() -> Iterator[Row]:
     for dtype in (*ALL, KEY):
         d = dtype.name
+        yield row(Diagonal(1, N), f"{d}[m n n 2]", m=2, n=3)
         yield row(Broadcast((M, N), ()), d, m=2, n=3)
         yield row(Broadcast((K, N, M), (1,)), f"{d}[n]", m=2, k=4)
         yield row(Broadcast((M, 3, N), (0, 2)), f"{d}[m n]")
@@ -103,6 +105,10 @@ def _shaping() -> Iterator[Row]:
     yield row(Broadcast((N, M), (0,)), "f32[2*k]", "n == 2*k", n=4, k=2)
     yield row(Reshape((K, N // K, M)), "f32[n m]", "n % k == 0", n=6, k=3)
     yield row(Concatenate(1), "c64[m n], c64[k 2], c64[m m]", "m == k", m=2, k=2)
+    yield row(Diagonal(0, M), "f32[m m]", "m >= 0", m=0)
+    yield row(Diagonal(1, 2, 0, 1), "f32[n 2 3]", "n >= 0", n=0)
+    yield row(Diagonal(0, M, 0, N), "f32[m m+n]", m=4, n=3)
+    yield row(Diagonal(1, M, N, 2), "f64[k m+n+2 m+3 2]", m=4, n=3)
 
 
 def _random_pads() -> Iterator[Row]:

@@ -9,6 +9,7 @@ from pscdsl.ir import Equation
 from pscdsl.lint.ranges import Order, Range, unknown
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Constant, Iota, SizeValue
+from pscdsl.primitives.diagonals import Diagonal
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.extreme_places import ArgReduce
 from pscdsl.primitives.indexing import Gather, Scatter
@@ -140,9 +141,7 @@ def _some(order: Order, atom: Any) -> bool:
     return not any(size == 0 for size in atom.type.shape)
 
 
-def _picked(
-    order: Order, primitive: Gather | DynamicSlice, at: Equation, operands: Sequence[Range]
-) -> Range:
+def _picked(order: Order, primitive: object, at: Equation, operands: Sequence[Range]) -> Range:
     (x, *_) = operands
     return x.unreached().varying(_all_axes(x.along, at.outputs[0].type.rank))
 
@@ -248,6 +247,7 @@ STRUCTURE: dict[type, Rule] = {
     Slice: _slice,
     Concatenate: _joined,
     Pad: _joined,
+    Diagonal: _picked,
     Gather: _picked,
     DynamicSlice: _picked,
     Scatter: _put,

@@ -27,6 +27,7 @@ from pscdsl.numpy.shorthand import (
     where,
 )
 from pscdsl.primitives.contractions import DotGeneral
+from pscdsl.primitives.diagonals import Diagonal
 from pscdsl.primitives.elementwise import equal, multiply
 from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.reductions import Reduce
@@ -114,6 +115,10 @@ def _single(x: Labelled) -> Labelled:
 
 def _diagonal(x: Labelled, label: Label, axes: tuple[int, ...]) -> Labelled:
     value, size = x.value, x.value.shape[axes[0]]
+    if len(axes) == 2:
+        others = [axis for axis in range(value.ndim) if axis not in axes]
+        value = Diagonal(len(others), size)(transposed(value, (*others, *axes)))
+        return Labelled(value, tuple([*(x.labels[axis] for axis in others), label]))
     if at_least(value.builder.facts, size, 1):
         places = reshaped(iota(value, size), (size, 1))
         value = Gather(axes)(value, joined([places] * len(axes), 1))

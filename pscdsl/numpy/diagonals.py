@@ -12,8 +12,6 @@ from pscdsl.numpy.openness import created
 from pscdsl.numpy.shorthand import (
     cast,
     filled,
-    iota,
-    joined,
     largest,
     least,
     raveled,
@@ -25,7 +23,7 @@ from pscdsl.numpy.shorthand import (
 from pscdsl.numpy.sizes import as_count, as_size
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
-from pscdsl.primitives.indexing import Gather
+from pscdsl.primitives.diagonals import Diagonal
 from pscdsl.primitives.shaping import Pad
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -134,22 +132,15 @@ def _sides(facts: Assumptions, name: str, k: Size) -> tuple[Size, Size]:
 
 
 def _diagonal(name: str, x: Value, k: Size) -> Value:
-    """The elements on a diagonal of the first two axes, along a new first axis."""
+    """The elements on a diagonal of the last two axes, along the last axis of the result."""
     facts = x.builder.facts
     right, down = _sides(facts, name, k)
-    rows, columns = x.shape[:2]
+    axis = x.ndim - 2
+    rows, columns = x.shape[axis:]
     count = largest(facts, least(facts, rows - down, columns - right), 0)
     if count == 0:
-        return filled(x, False, (0, *x.shape[2:]))
-    for size in (rows, columns):
-        if not facts.proves(Fact("<=", 1, size)):
-            raise Failure(UnprovenSize.of(facts, f"an axis in `{name}`", Fact("<=", 1, size)))
-    place = iota(x, count)
-    pairs = [
-        reshaped(e.add(place, start) if start != 0 else place, (count, 1))
-        for start in (down, right)
-    ]
-    return Gather((0, 1))(x, joined(pairs, 1))
+        return filled(x, False, (*x.shape[:axis], 0))
+    return Diagonal(axis, count, down, right)(x)
 
 
 @of_arrays("numpy.diagonal", together=("a",))
@@ -162,8 +153,7 @@ def diagonal(a: Value, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Value
     if first == second:
         raise Failure(RepeatedAxis(function=name, axis=first))
     rest = [axis for axis in range(a.ndim) if axis not in (first, second)]
-    found = _diagonal(name, transposed(a, (first, second, *rest)), as_size(offset, name))
-    return transposed(found, (*range(1, found.ndim), 0))
+    return _diagonal(name, transposed(a, (*rest, first, second)), as_size(offset, name))
 
 
 @of_arrays("numpy.vander", together=("x",))

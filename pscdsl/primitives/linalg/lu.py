@@ -129,7 +129,7 @@ class LuSolve(Composite, name="lu_solve"):
         if 0 in b.shape:
             return (b,)
         x = by_factors(lu, permutation, b, transposed=self.transposed)
-        singular = Reduce("any", (lu.ndim - 2,))(e.equal(_diagonal(lu), m.zero(lu)))
+        singular = Reduce("any", (lu.ndim - 2,))(e.equal(m.diagonal(lu), m.zero(lu)))
         nan = b.builder.literal(float("nan"), b.dtype.real)
         none = e.make_complex(nan, nan) if b.dtype.is_complex else nan
         everywhere = Broadcast(b.shape, tuple(range(b.ndim - 2)))(singular)
@@ -201,14 +201,6 @@ def _rows(x: Value, permutation: Value) -> Value:
     row = Broadcast(shape, tuple(range(rank - 1)))(permutation)
     column = x.builder.bind(Iota(shape, rank - 1, I32), ())[0]
     return m.product(m.cast(e.equal(row, column), x.dtype), x)
-
-
-def _diagonal(lu: Value) -> Value:
-    """The diagonal of a factorisation; of a single one nothing else is looked at."""
-    if lu.ndim > 2:
-        return m.diagonal(lu)
-    pairs = lu.builder.bind(Iota((lu.shape[0], 2), 0, I32), ())[0]
-    return Gather((0, 1))(lu, pairs)
 
 
 def _inverse(permutation: Value) -> Value:

@@ -9,6 +9,7 @@ from pscdsl.builder import Builder, Value
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.contractions import DotGeneral
 from pscdsl.primitives.creation import Iota
+from pscdsl.primitives.diagonals import Diagonal
 from pscdsl.primitives.elementwise import Convert, Elementwise, Select
 from pscdsl.primitives.reductions import Reduce
 from pscdsl.primitives.shaping import Broadcast, Slice, Transpose
@@ -89,7 +90,7 @@ def on_diagonal(x: Value) -> Value:
 
 def diagonal(x: Value) -> Value:
     """The diagonal of a square matrix, as a vector."""
-    return Reduce("sum", (x.ndim - 1,))(on_diagonal(x))
+    return Diagonal(x.ndim - 2, x.shape[-1])(x)
 
 
 def column_sums(x: Value) -> Value:

@@ -145,6 +145,12 @@ def determinant(a: f32["b n n"]) -> f32["b"]:
     return np.linalg.det(a)
 
 
+@psc.kernel
+def traces(a: f32["b n n"]) -> f32["b"]:
+    """Sums of diagonals."""
+    return np.trace(a, axis1=1, axis2=2)
+
+
 def jax_programs(jax: Any) -> dict[str, Callable[..., Any]]:
     """The same functions for jax."""
     jnp, lax = jax.numpy, jax.lax
@@ -185,6 +191,7 @@ def jax_programs(jax: Any) -> dict[str, Callable[..., Any]]:
         ),
         "inverse": jnp.linalg.inv,
         "determinant": jnp.linalg.det,
+        "traces": lambda a: jnp.trace(a, axis1=1, axis2=2),
     }
 
 
@@ -387,4 +394,6 @@ WORKLOADS = (
     ),
     _work("2000 4x4 inverses", inverse, lambda n: (_regular(4, n),), 2000, 0.4),
     _work("2000 4x4 determinants", determinant, lambda n: (_regular(4, n),), 2000, 0.3),
+    _work("200x200 determinant", determinant, lambda n: (_regular(n, 1) / 4,), 200, 1.05),
+    _work("500 16x16 traces", traces, lambda n: (_regular(16, n),), 500, 0.7),
 )
