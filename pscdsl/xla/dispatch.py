@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from operator import is_
 from threading import RLock
 from typing import Any, TypeAlias
 
@@ -112,25 +111,31 @@ class Dispatcher:
         self._name = name
         self._apart = False
         self._of_leaves: dict[Any, Any] = {}
-        self._by_structure = bool(self._static_argnums or self._static_argnames)
+        self._by_structure = inner_statics is not None or bool(static_argnums or static_argnames)
+        self._structure_does = True
+        self._registry: Any = trees.registry
         self._owned: Any = self._in_python
         self._entered: list[Callable[[Any], None]] = []
         self.entry: Any = self._assisted
         """What a call comes to, as things are: see Note [Entries]."""
-        if inner_statics is None and fast_path_works():
-            self._apart = records and not self._by_structure
+        if fast_path_works():
+            self._apart = records
             self._find_programs()
             if not donates:
                 self.entry = self._direct
 
     def _find_programs(self) -> None:
         """Have C++ find programs, from none on."""
-        how: dict[str, Any] = {"registry": trees.with_values}
+        self._of_leaves = {}
+        self._registry = trees.with_values if self._by_structure else trees.registry
+        how: dict[str, Any] = {"registry": self._registry}
         if not self._by_structure:
-            how = {
-                "static_argnums": self._static_argnums,
-                "static_argnames": self._static_argnames,
-            }
+            how["static_argnums"] = self._static_argnums
+            how["static_argnames"] = self._static_argnames
+            if self._inner_statics is not None:
+                self._apart, self._direct, self._owned = False, None, self._in_python
+                return
+            self._apart &= not (self._static_argnums or self._static_argnames)
         self._owned, kept = in_cpp(self._name, self._miss, **how)
         self._kept.append(kept)
         if not self._donates:
@@ -178,12 +183,15 @@ class Dispatcher:
 
     def _taken_apart(self, args: Args) -> tuple[Sequence[Any], Any]:
         """The leaves of arguments, and what takes them."""
-        leaves, structure = trees.flatten(args)
+        leaves, structure = self._registry.flatten(args)
         found = self._of_leaves.get(structure)
         if found is None:
+            rebuild = trees.rebuilding(args, leaves)
+            if rebuild is None:
+                return args, self._in_python
 
             def miss(*leaves: Any) -> Answer:
-                return self._answer(tuple(structure.unflatten(leaves)), {}, leaves)
+                return self._answer(tuple(rebuild(leaves)), {}, leaves)
 
             found, kept = in_cpp(self._name, miss)
             self._kept.append(kept)
@@ -271,8 +279,7 @@ class Dispatcher:
 
     def _miss_directly(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which was called without help, and has no program for this call."""
-        leaves, _ = trees.flatten(self._dynamic(args, kwargs))
-        if kwargs or not all(map(_needs_no_help, leaves)):
+        if kwargs or not all(map(_needs_no_help, self._leaves(args, kwargs))):
             self._enter(self._assisted)
             return self._assisted(*args, **kwargs), None, True
         try:
@@ -292,15 +299,17 @@ class Dispatcher:
             return self._assisted(*known[0], **known[1]), None, True
         program = self.find(args, kwargs)
         used = program.flatten(args, kwargs)
-        leaves, _ = trees.flatten(self._dynamic(args, kwargs))
+        leaves = self._leaves(args, kwargs)
         outputs = program.executable.run(used)
         result = program.unflatten(outputs)
-        if not self._tells(leaves, args, kwargs):
+        if not self._tells(leaves, used, args, kwargs):
             return result, None, True
         if program.executable.reuse is not None:
             return result, None, True  # C++ has no arguments but those that it is given
         if self._tree_statics is not None and not _all_arrays(leaves):
             if self._tree_statics(args, kwargs):
+                if self._structure_does:
+                    self._ask(by_structure=True)
                 return result, None, True  # a value may be another one at the next call
         if len({id(x) for x in leaves}) < len(leaves) and (kwargs or len(used) < len(leaves)):
             return result, None, True  # which leaf is which cannot be told: ask again next time
@@ -312,20 +321,40 @@ class Dispatcher:
             fast = fast_path(program.executable, used, kept, outputs, result, copies)
         return result, fast, False
 
-    def _tells(self, leaves: Sequence[Any], args: Args, kwargs: Kwargs) -> bool:
+    def _leaves(self, args: Args, kwargs: Kwargs) -> list[Any]:
+        """What C++ sees of a call besides its structure and static arguments."""
+        given = (args, kwargs) if self._by_structure else self._dynamic(args, kwargs)
+        leaves: list[Any] = self._registry.flatten(given)[0]
+        return leaves
+
+    def _tells(
+        self, leaves: Sequence[Any], used: Sequence[Any], args: Args, kwargs: Kwargs
+    ) -> bool:
         """Whether C++ tells this call from those that need another program.
 
         See Note [Static values]; where structure does not tell, it will be asked otherwise.
         """
         if not self._by_structure:
             return all(equality_tells(value) for _, value in self._static(args, kwargs))
-        if _are_all_leaves(leaves, args, kwargs):
-            return True
-        self._by_structure, was_direct = False, self.entry is self._direct
+        others = [x for x in leaves if type(x) not in _ARRAYS and all(x is not y for y in used)]
+        if all(type(x) not in trees.VALUES for x in used):
+            if not others:
+                return True
+            if all(map(trees.show, others)):
+                return False  # the next call will find it there
+        self._structure_does = False
+        self._ask(by_structure=False)
+        return False
+
+    def _ask(self, *, by_structure: bool) -> None:
+        """Have C++ tell static values by structure from now on, or otherwise."""
+        was_direct = self.entry != self._assisted
+        self._by_structure = by_structure
         self._find_programs()
         if was_direct:
-            self._enter(self._guarded)
-        return False
+            alone = by_structure or not (self._static_argnums or self._static_argnames)
+            direct = self._direct if alone else self._guarded
+            self._enter(self._assisted if self._direct is None else direct)
 
 
 def _without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
@@ -339,12 +368,6 @@ def _without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
         return None  # the boundary will say what is wrong
     args, kwargs = structure.unflatten(known)
     return tuple(args), kwargs
-
-
-def _are_all_leaves(leaves: Sequence[Any], args: Args, kwargs: Kwargs) -> bool:
-    """Whether there are no others where numbers and strings are structure, and all of these."""
-    seen, _ = trees.with_values.flatten((args, kwargs))
-    return len(seen) == len(leaves) and all(map(is_, seen, leaves))
 
 
 def _needs_no_help(leaf: Any) -> bool:
@@ -376,6 +399,7 @@ def _subsequence(used: Sequence[Any], leaves: Sequence[Any]) -> list[bool] | Non
     return kept
 
 
+_ARRAYS = (ArrayImpl, np.ndarray)
 _SCALARS: frozenset[type] = frozenset((bool, int, float, complex))
 
 

@@ -66,13 +66,13 @@ def fast_path(
     result: Any,
     copies: Collection[int] = (),
 ) -> FastPath | None:
-    """How C++ does without us, if the result is nothing but arrays in containers.
+    """How C++ does without us, if the result is made of arrays, containers and static values.
 
     `copies` are the ids of NumPy arrays, among those used, that are nobody else's.
     """
-    found, structure = trees.flatten(result)
-    if len(found) != len(outputs) or any(a is not b for a, b in zip(found, outputs, strict=True)):
-        return None  # the result has static parts
+    structure = trees.result_structure(result, outputs)
+    if structure is None:
+        return None
     here = sharding()
     return FastPath(
         executable.loaded,

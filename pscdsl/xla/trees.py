@@ -1,50 +1,33 @@
 """How arguments and results are taken apart into leaves at a call.
 
 tuple, list, dict, None and NamedTuples are built in; other containers are registered by exact
-class.  The registry is ours alone: nothing is shared with a jax in the same process.
+class.  The registries are ours alone: nothing is shared with a jax in the same process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from operator import is_
 from threading import Lock
 from typing import Any, Final
 
-from pscdsl.containers import plain_fields
+import numpy as np
+
+from pscdsl.containers import field_names, plain_fields, ways
 from pscdsl.typing.exact import exact
 from pscdsl.xla import boot
 
 boot.boot()
 registry: Final[Any] = boot.jax.pytree.PyTreeRegistry()
-_known: set[type] = set()
-_lock = Lock()
-
-
-def _with_values() -> Any:
-    made = boot.jax.pytree.PyTreeRegistry()
-
-    def nothing(*_: Any) -> Any:
-        raise NotImplementedError("these structures are for comparing; nothing is made of them")
-
-    for whole in (bool, int):
-        made.register_dataclass_node(whole, (), ("real",))  # which C++ reads without Python
-    for text in (str, bytes):
-        made.register_node(text, _as_it_is, nothing)
-    for number in (float, complex):
-        made.register_node(number, _exactly, nothing)
-    return made
-
-
-def _as_it_is(value: object) -> tuple[tuple[()], object]:
-    return (), value
-
-
-def _exactly(value: object) -> tuple[tuple[()], object]:
-    return (), exact(value)
-
-
-with_values: Final[Any] = _with_values()
+with_values: Final[Any] = boot.jax.pytree.PyTreeRegistry()
 """The same, but numbers and strings are a part of the structure: it tells static values apart."""
+_in_results: Final[Any] = boot.jax.pytree.PyTreeRegistry()
+"""The same, for making results that have static values in them."""
+VALUES: Final = (bool, int, float, complex, str, bytes)
+"""The classes whose instances are a part of the structure in `with_values`."""
+_known: Final[dict[int, set[type]]] = {id(each): set() for each in (registry, with_values)}
+_known[id(_in_results)] = set()
+_lock: Final = Lock()
 
 
 def register_class(
@@ -58,23 +41,105 @@ def register_class(
     undoes it.  Where that is what reading and setting the fields of a data class comes to, jaxlib
     does it in C++, in half of the time.
     """
+    for each in (registry, with_values, _in_results):
+        _register(each, cls, to_children, from_children)
+
+
+def _register(where: Any, cls: type, to_children: Any, from_children: Any) -> None:
     with _lock:
-        if cls not in _known:
-            names = plain_fields(cls)
-            for each in (registry, with_values):
-                if names is None:
-                    each.register_node(cls, to_children, from_children)
-                else:
-                    each.register_dataclass_node(cls, names, ())
-            _known.add(cls)
+        if cls in _known[id(where)]:
+            return
+        names = plain_fields(cls)
+        if names is None:
+            where.register_node(cls, to_children, from_children)
+        else:
+            where.register_dataclass_node(cls, names, ())
+        _known[id(where)].add(cls)
 
 
 def is_registered(cls: type) -> bool:
     """Whether `register_class` has been called for this class."""
-    return cls in _known
+    return cls in _known[id(registry)]
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves, and the structure, which is hashable and can `unflatten`."""
     leaves, structure = registry.flatten(tree)
     return leaves, structure
+
+
+def show(value: Any) -> bool:
+    """Make what a static value holds, or itself, a part of the structure in `with_values`.
+
+    False if that cannot be, since its class may also be one of containers of arrays.
+    """
+    cls: type[Any] = value.__class__
+    names = field_names(cls)
+    if names is not None:
+        _register(with_values, cls, *ways(cls, names))
+        return True
+    if isinstance(value, Mapping | Sequence | Set | np.generic):
+        return False
+    _register(with_values, cls, _exactly, _given)
+    return True
+
+
+def result_structure(result: Any, outputs: Sequence[Any]) -> Any:
+    """What makes a result like this one of outputs in order; None if that takes more."""
+    for _ in range(2):
+        leaves, structure = _in_results.flatten(result)
+        if len(leaves) == len(outputs) and all(map(is_, leaves, outputs)):
+            return structure
+        for each in leaves:
+            cls: type[Any] = each.__class__
+            if all(each is not output for output in outputs) and field_names(cls) is None:
+                _register(_in_results, cls, _as_it_is, _given)
+    return None
+
+
+def rebuilding(tree: Any, leaves: Sequence[Any]) -> Callable[[Sequence[Any]], Any] | None:
+    """What makes the same tree with others in the places of these leaves, which are in order."""
+    items, structure = flatten(tree)
+    places: list[int] = []
+    for place, item in enumerate(items):
+        if len(places) < len(leaves) and item is leaves[len(places)]:
+            places.append(place)
+    if len(places) < len(leaves):
+        return None
+
+    def rebuild(others: Sequence[Any]) -> Any:
+        made = list(items)
+        for place, other in zip(places, others, strict=True):
+            made[place] = other
+        return structure.unflatten(made)
+
+    return rebuild
+
+
+def _as_it_is(value: object) -> tuple[tuple[()], object]:
+    return (), value
+
+
+def _exactly(value: object) -> tuple[tuple[()], object]:
+    return (), exact(value)
+
+
+def _given(rest: Any, children: Any) -> Any:
+    del children
+    return rest
+
+
+def _register_values() -> None:
+    for whole in (bool, int):
+        with_values.register_dataclass_node(whole, (), ("real",))  # C++ reads it without Python
+    for text in (str, bytes):
+        with_values.register_node(text, _as_it_is, _given)
+    for number in (float, complex):
+        with_values.register_node(number, _exactly, _given)
+    for cls in VALUES:
+        _in_results.register_node(cls, _as_it_is, _given)
+        _known[id(with_values)].add(cls)
+        _known[id(_in_results)].add(cls)
+
+
+_register_values()

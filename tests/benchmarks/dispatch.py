@@ -41,6 +41,23 @@ class Other:
     b: Any
 
 
+class Layer(psc.Record):
+    """Two arrays, and a static value."""
+
+    w: f32["8"]
+    b: f32["8"]
+    times: psc.Static[int]
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherLayer:
+    """The same for jax."""
+
+    w: Any
+    b: Any
+    times: int
+
+
 @psc.kernel
 def arrays(xs: tuple[f32["8"], ...]) -> tuple[f32["8"], ...]:
     """Each array, changed."""
@@ -51,6 +68,12 @@ def arrays(xs: tuple[f32["8"], ...]) -> tuple[f32["8"], ...]:
 def records(xs: tuple[Pair, ...]) -> tuple[Pair, ...]:
     """Each record, changed."""
     return tuple([Pair(x.w + 1, x.b + 1) for x in xs])
+
+
+@psc.kernel
+def layer(x: Layer) -> Layer:
+    """A record, changed according to a static field."""
+    return Layer(x.w + x.times, x.b + 1, x.times)
 
 
 @psc.kernel
@@ -81,10 +104,15 @@ def _their_records(xs: Any) -> Any:
     return tuple([Other(x.w + 1, x.b + 1) for x in xs])
 
 
+def _their_layer(x: Any) -> Any:
+    return OtherLayer(x.w + x.times, x.b + 1, x.times)
+
+
 def dispatch(jax: Any) -> list[Row]:
     """The rows; jax's client is used by both."""
     share_client(jax)
     jax.tree_util.register_dataclass(Other, ["w", "b"], [])
+    jax.tree_util.register_dataclass(OtherLayer, ["w", "b"], ["times"])
     host = np.arange(8, dtype=np.float32)
     rows: list[Row] = []
 
@@ -100,6 +128,10 @@ def dispatch(jax: Any) -> list[Row]:
         fixed = jax.jit(_their_static, static_argnums=1)
         x, y = mine(), other()
         row(f"a static value, {where}", partial(static, x, 3), partial(fixed, y, 3), 1)
+        p, q = Layer(mine(), mine(), 3), OtherLayer(other(), other(), 3)
+        row(
+            f"a record with a static field, {where}", *_calls(layer, p, jax.jit(_their_layer), q), 2
+        )
         for count in COUNTS:
             xs = tuple([mine() for _ in range(count)])
             ys = tuple([other() for _ in range(count)])
