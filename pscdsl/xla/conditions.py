@@ -19,8 +19,9 @@ import numpy as np
 
 from pscdsl.xla import boot
 from pscdsl.xla.client import client, device
+from pscdsl.xla.processors import VARIABLE, processors
 
-_VARIABLES: Final = ("XLA_FLAGS", "PJRT_NPROC")
+_VARIABLES: Final = ("XLA_FLAGS", VARIABLE)
 """The environment variables that XLA's compiler reads."""
 _EMITTING: Final = ("interpreters", "primitives", "typing", "xla")
 """The folders of ours that decide what is emitted for a typed program, with the files beside."""
@@ -35,7 +36,7 @@ def backend() -> tuple[str, ...]:
         f"{here.platform} {here.platform_version} {device().device_kind}",
         f"{platform.system()} {platform.machine()} {sys.byteorder}",
         f"topology {_topology()}",
-        f"processors {_processors()}",
+        f"processors {processors()}",
         *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
         f"flags {_flags_in_a_file()}",
     )
@@ -109,13 +110,6 @@ def _features() -> bytes:
     except OSError:
         return platform.processor().encode()
     return b"\n".join(sorted({each for each in lines if each.startswith((b"flags", b"Features"))}))
-
-
-def _processors() -> int:
-    """How many processors work is shared out over, which is decided at compilation."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _flags_in_a_file() -> str:

@@ -15,12 +15,14 @@ from typing import Any, TypeAlias
 
 from pscdsl.forms import Form, switched_off
 from pscdsl.ir import Block, Function
+from pscdsl.primitives.control.one_pass import with_one_pass
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.spans import Span
 from pscdsl.xla import context as c
 from pscdsl.xla import wide as wide  # a form that may be switched off by name
 from pscdsl.xla.operations import Operations
+from pscdsl.xla.processors import processors
 
 H: TypeAlias = Any
 Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]
@@ -33,13 +35,15 @@ def lower_module(
     *,
     donate: Sequence[int] = (),
     portable: bool = False,
+    native: bool = True,
 ) -> Any:
     """A module whose public `main` is the function at these sizes.
 
     The memory of the parameters in `donate` may be reused for results.  One that is `portable` has
-    the forms of CPUs only where there is nothing else.
+    the forms of CPUs only where there is nothing else.  `native` says that it is compiled with our
+    options, by which loops become native functions.
     """
-    return ModuleEmitter(portable).lower(function, dict(sizes), donate)
+    return ModuleEmitter(portable, native).lower(function, dict(sizes), donate)
 
 
 def module_text(module: Any, *, places: bool = False) -> str:
@@ -57,10 +61,12 @@ def module_bytecode(module: Any) -> bytes:
 class ModuleEmitter:
     """A module while it is being filled: the functions made, and those whose body is due."""
 
-    def __init__(self, portable: bool = False) -> None:
+    def __init__(self, portable: bool = False, native: bool = True) -> None:
         c.context()
         self.portable = portable
         self.without = switched_off()
+        self.single = native and processors() == 1
+        """Whether all is done by one thread, and native loops lose nothing."""
         self.module = c.mlir.Module.create(c.unknown())
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
@@ -186,6 +192,8 @@ class Emitter(Operations):
 
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
         """The results of a block, emitted here with the operands as its parameters."""
+        if self._module.single:
+            block = with_one_pass(self, block)
         values: dict[Any, H] = dict(zip(block.params, operands, strict=True))
         outer, place = self._place, self._module.place
         for equation in block.equations:
