@@ -150,7 +150,7 @@ def test_searchsorted(count: int, side: str) -> None:
 def test_searchsorted_by_counting(code: str, side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs_of: Any = np.searchsorted
     for lines in ((), (3,)):
-        for count in (3, 33, 64):
+        for count in (3, 33, 64, 65, 127):
             a = np.sort((5 * normal(*lines, count)).astype(code), axis=-1)
             v = (5 * normal(*lines, 70)).astype(code)
             if code[0] == "f":

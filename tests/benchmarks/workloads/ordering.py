@@ -263,6 +263,14 @@ WORKLOADS = (
     Workload("cummax rows", cummax, _square, 1024, _cummax(1), goal=0.5),
     Workload("cummax columns", cummax_columns, _square, 1024, _cummax(0), goal=0.5),
     Workload(
+        "searchsorted 1k in 50",
+        places,
+        partial(_sorted, 50),
+        1000,
+        _method("searchsorted"),
+        goal=0.9,
+    ),
+    Workload(
         "searchsorted 1M in 64",
         places,
         partial(_sorted, 64),
