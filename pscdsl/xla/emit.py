@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 from pscdsl.forms import Form, switched_off
 from pscdsl.ir import Block, Function
-from pscdsl.primitives.control.one_pass import with_one_pass
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.spans import Span
@@ -193,6 +192,9 @@ class Emitter(Operations):
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
         """The results of a block, emitted here with the operands as its parameters."""
         if self._module.single:
+            # What only loads executables needs nothing of this.
+            from pscdsl.primitives.control.one_pass import with_one_pass
+
             block = with_one_pass(self, block)
         values: dict[Any, H] = dict(zip(block.params, operands, strict=True))
         outer, place = self._place, self._module.place

@@ -10,6 +10,7 @@ from pscdsl.primitives.control.call import Call, function_cost
 from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp
 from pscdsl.primitives.control.implicit import Implicit, LinearSolve, Root
 from pscdsl.primitives.control.map_reduce import MapReduce
+from pscdsl.primitives.control.one_pass import ONE_PASS as ONE_PASS  # may be switched off by name
 from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.control.scan import Scan
 from pscdsl.primitives.control.switch import Switch
