@@ -13,7 +13,7 @@ import pscdsl.numpy as np
 from pscdsl import Float, f32, f64
 from pscdsl.forms import VARIABLE
 from pscdsl.primitives import repeating
-from pscdsl.primitives.repeating import COMPUTED_ONCE
+from pscdsl.primitives.repeating import COMPUTED_ONCE, SLICED_ONCE
 
 N, M = 40, 500
 
@@ -98,3 +98,69 @@ def test_numbers_stay_as_they_are(dtype: Any, monkeypatch: pytest.MonkeyPatch) -
     bits = f"u{x.itemsize}"
     for row in (0, 50, 99):
         onp.testing.assert_array_equal(found[row].view(bits), x.view(bits))
+
+
+@psc.kernel
+def slopes(x: f32["n"]) -> f32["n-1"]:
+    assert x.shape[0] >= 2
+    return np.diff(np.exp(x))
+
+
+@psc.kernel
+def steepness(x: f32["n"]) -> f32:
+    assert x.shape[0] >= 2
+    return np.sum(np.diff(np.sin(x)) ** 2)
+
+
+@psc.kernel
+def rows(x: f64["n m"]) -> f64["n-1 m"]:
+    assert x.shape[0] >= 2
+    return np.diff(np.tanh(x), axis=0)
+
+
+@psc.kernel
+def halves(x: f32["2*n"]) -> f32["n"]:
+    gate = np.sin(x)
+    n = x.shape[0] // 2
+    return gate[:n] * gate[n:]
+
+
+def anew(kernel: Any) -> Any:
+    """The same kernel, of which nothing has been compiled."""
+    return psc.kernel(kernel.__wrapped__)
+
+
+def test_what_slices_read_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def together(kernel: Any) -> bool:
+        parts = kernel.compile(n=100_000).text().split("\n}\n")
+        return any(" slice(" in part and " exponential(" in part for part in parts)
+
+    assert not together(slopes)
+    monkeypatch.setenv(VARIABLE, SLICED_ONCE.name)
+    assert together(anew(slopes))
+
+
+def test_slices_of_what_costs_less_are_left_to_xla() -> None:
+    assert "stablehlo.clamp" in steepness.lower(n=20_000).text()
+    assert "stablehlo.clamp" not in steepness.lower(n=10_000).text()
+    assert "stablehlo.clamp" not in slopes.lower(n=20_000).text()
+    assert "stablehlo.clamp" not in halves.lower(n=100_000).text()
+
+
+def test_slices_have_the_values_they_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = onp.random.default_rng(2).normal(size=100_000).astype(onp.float32)
+    x[[3, 70, 99_999]] = onp.nan, onp.inf, 1e-40
+    y = onp.random.default_rng(3).normal(size=(300, 400))
+    kernels: Any = (slopes, steepness, psc.grad(steepness)), (rows,)
+    found = [
+        [onp.asarray(k(each)) for k in some] for some, each in zip(kernels, (x, y), strict=True)
+    ]
+    monkeypatch.setenv(VARIABLE, SLICED_ONCE.name)
+    fresh = anew(steepness)
+    again = (
+        (anew(slopes), fresh, psc.grad(fresh)),
+        (anew(rows),),
+    )
+    for results, some, each in zip(found, again, (x, y), strict=True):
+        for result, k in zip(results, some, strict=True):
+            onp.testing.assert_allclose(result, onp.asarray(k(each)), rtol=1e-5, atol=1e-6)

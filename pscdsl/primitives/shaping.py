@@ -15,7 +15,7 @@ import numpy as np
 
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.linear import Linear
-from pscdsl.primitives.repeating import computed_once
+from pscdsl.primitives.repeating import computed_once, sliced_once
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size, maximum
@@ -417,7 +417,8 @@ class Slice(Shaping, name="slice"):
             "limit_indices": hlo.i64_array((*hlo.shape(self.limit), *words)),
             "strides": hlo.i64_array((*self.stride, *(1 for _ in words))),
         }
-        return hlo.op("slice", operands, outputs, attributes)
+        x = sliced_once(hlo, operands[0], inputs[0], outputs[0])
+        return hlo.op("slice", (x,), outputs, attributes)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]

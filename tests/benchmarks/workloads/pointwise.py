@@ -47,6 +47,22 @@ def standing_waves(x: f32["n"], t: f32["n"]) -> f32["n n"]:
 
 
 @psc.kernel
+def slopes(x: f32["n"]) -> f32["n-1"]:
+    """How a wave changes from one sample to the next."""
+    assert x.shape[0] >= 2
+    return np.diff(np.sin(x))
+
+
+@psc.kernel
+def steepness(x: f32["n"]) -> f32:
+    """A penalty for how much a wave changes."""
+    return np.sum(np.diff(np.sin(x)) ** 2)
+
+
+steepest = psc.grad(steepness)
+
+
+@psc.kernel
 def pendulum(angle: f32["n"], speed: f32["n"]) -> f32["n"]:
     """Pendulums through a thousand steps."""
 
@@ -198,6 +214,21 @@ def _waves(jax: Any) -> Callable[..., Any]:
     return total
 
 
+def _slopes(jax: Any) -> Callable[..., Any]:
+    def slopes(x: Any) -> Any:
+        return jax.numpy.diff(jax.numpy.sin(x))
+
+    return slopes
+
+
+def _steepest(jax: Any) -> Callable[..., Any]:
+    def steepness(x: Any) -> Any:
+        return jax.numpy.sum(jax.numpy.diff(jax.numpy.sin(x)) ** 2)
+
+    found: Callable[..., Any] = jax.grad(steepness)
+    return found
+
+
 def _standing_waves(jax: Any) -> Callable[..., Any]:
     def table(x: Any, t: Any) -> Any:
         return jax.numpy.cos(t)[:, None] * jax.numpy.sin(x)
@@ -270,6 +301,8 @@ WORKLOADS = (
     Workload("tan 1M", tangent, _row, MANY, _function("tan"), goal=0.3),
     Workload("waves", waves, _two, MANY, _waves, goal=0.2, tolerance=1e-3),
     Workload("standing waves", standing_waves, _two, 1000, _standing_waves, goal=0.5),
+    Workload("slopes of a wave", slopes, _row, MANY, _slopes, goal=0.3),
+    Workload("slopes of a wave, gradient", steepest, _row, MANY, _steepest, goal=0.3),
     Workload("pendulum", pendulum, _two, 1, _pendulum, goal=1.05),
     Workload("pendulums", pendulum, _two, 1000, _pendulum, goal=0.3),
     Workload("power 1M", powers, _raised_arguments, MANY, _function("power"), goal=0.5),
