@@ -109,17 +109,22 @@ def _must_fit(scalar: Any, dtype: DType) -> None:
 
 
 def static(value: object) -> StaticType:
-    """A static argument; NumPy's scalars count as Python's."""
+    """A static argument; NumPy's scalars count as Python's, also in tuples."""
     if isinstance(value, Array):
         raise NotAnArgument("an array, or traced by jax, which keeps what `static_argnames` names")
-    if is_scalar(value):
-        value = value.item()
+    value = _of_python(value)
     try:
         hash(value)
     except TypeError:
         kind = type(value).__qualname__
         raise NotAnArgument(f"of class {kind}, which cannot be compared and hashed") from None
     return StaticType(value)
+
+
+def _of_python(value: Any) -> Any:
+    if is_scalar(value):
+        return value.item()
+    return tuple(map(_of_python, value)) if value.__class__ is tuple else value
 
 
 def array_type(value: Any) -> ArrayType:

@@ -103,6 +103,14 @@ def test_each_static_field_counts(wrap: Callable[[Any], Any]) -> None:
                 assert exact(getattr(found, name)) == exact(getattr(layer, name))
 
 
+@pytest.mark.parametrize("wrap", [put, np.copy])
+def test_numbers_of_numpy_count_as_pythons(wrap: Callable[[Any], Any]) -> None:
+    x = wrap(np.ones(2, np.float32))
+    for shape in ((np.int64(1), 2), (1, np.int32(2)), (1, 2)):
+        found = applied(Layer(x, x, shape=shape), x)  # type: ignore[arg-type]
+        assert exact(found.shape) == exact((1, 2))
+
+
 class Scaled(psc.Record):
     """A number that is not static beside one that is."""
 

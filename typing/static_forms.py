@@ -6,9 +6,8 @@ Of other types (classes, `Callable`, protocols) any value is taken: type checker
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from pscdsl.narrowing import is_scalar, is_tuple
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.exact import exact
 
@@ -48,10 +47,8 @@ StaticForm: TypeAlias = "Instance | OneOf | Items | Either | None"
 _ALSO: Final[dict[type, tuple[type, ...]]] = {float: (int,), complex: (int, float)}
 
 
-def admits(form: StaticForm, value: object) -> bool:
+def admits(form: StaticForm, value: Any) -> bool:
     """Whether a value is of the type; a size that is a symbol is an integer."""
-    if is_scalar(value):
-        value = value.item()
     if form is None:
         return True
     if isinstance(form, Instance):
@@ -62,7 +59,7 @@ def admits(form: StaticForm, value: object) -> bool:
         return exact(value) in map(exact, form.values)
     if isinstance(form, Either):
         return any(admits(each, value) for each in form.forms)
-    if not is_tuple(value):
+    if not issubclass(value.__class__, tuple):
         return False
     forms = form.forms * len(value) if form.repeated else form.forms
     return len(forms) == len(value) and all(map(admits, forms, value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import Enum
 from itertools import count
 from typing import Any
 
@@ -15,6 +16,7 @@ from pscdsl.frontend.type_variables import TREE, TypeVariable
 from pscdsl.frontend.values import (
     POISON,
     Alias,
+    EnumMember,
     Marker,
     Poisoned,
     StaticFunction,
@@ -264,6 +266,10 @@ def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
     head = _element(evaluate(frame, node.value if isinstance(node, ast.Subscript) else node))
     name = head.name if isinstance(head, Marker) else ""
     if not isinstance(node, ast.Subscript):
+        if isinstance(head, RecordClass):
+            members = [each.value for each in head.members.values()]
+            members = [each for each in members if isinstance(each, Enum | EnumMember)]
+            return OneOf(tuple(dict.fromkeys(members))) if members else None
         cls = _INSTANCES.get(name)
         return None if cls is None else Instance(cls)
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

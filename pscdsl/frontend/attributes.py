@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from pscdsl.builder import Builder
 from pscdsl.frontend import purity
+from pscdsl.frontend.equality import meant
 from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import known_attribute
 from pscdsl.frontend.memory import viewed
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
+    EnumMember,
     External,
     KnownModule,
     MapValue,
@@ -158,11 +162,26 @@ def _method(value: Any, name: str) -> Callable[..., Any]:
                 raise Failure(purity.external_value(each))
         if (name != "get" and any(map(is_traced, plain))) or any(map(is_traced, plain[:1])):
             raise Failure(NotStatic(what=f"an argument of `{name}`"))
+        if not isinstance(value, str):
+            plain = [_sought(each) if name in _SEEKING else each for each in plain]
         if isinstance(value, str):
             require_short(name, value, plain, kwargs)
         return getattr(value, name)(*plain, **kwargs)
 
     return apply
+
+
+_SEEKING = ("get", "index", "count")
+
+
+def _sought(item: Any) -> Any:
+    """What is looked for among items; a Failure if Python's equality does not find it."""
+    item = meant(item)
+    if isinstance(item, External):
+        raise Failure(purity.external_value(item))
+    if isinstance(item, Closure):
+        raise Failure(NotStatic(what=f"where the function `{item.name}` is among others"))
+    return item
 
 
 def _listed(value: Any, name: str) -> Callable[..., Any]:
@@ -191,6 +210,8 @@ def _of_static(value: Any, name: str) -> Any:
         return getattr(value, name)
     if isinstance(value, DType) and name in ("char", "itemsize", "kind", "name"):
         return getattr(to_numpy(value), name)
+    if isinstance(value, Enum | EnumMember) and name in ("name", "value"):
+        return getattr(value, name)
     static = getattr(value, "STATIC_ATTRIBUTES", ())
     if name in static:
         return getattr(value, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import Field, Member, RecordClass, base_kind
 from pscdsl.frontend.type_variables import TypeVariable
-from pscdsl.frontend.values import External, Poison, StaticFunction
+from pscdsl.frontend.values import EnumMember, External, Poison, StaticFunction
 from pscdsl.meanings import MEANINGS
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.diagnostics import Failure
@@ -50,7 +50,7 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
         frame.scope.guard.of_class(frame.source, node, name, value)
 
     if kind is None and frozen is None:
-        return _namespace(frame, node, module, guard)
+        return _namespace(frame, node, module, guard, constructor)
     _refuse_rebuilt(frame, node)
     if kind is None:
         if not frozen:
@@ -149,14 +149,18 @@ def _refuse_rebuilt(frame: Frame, node: ast.ClassDef) -> None:
 
 
 def _namespace(
-    frame: Frame, node: ast.ClassDef, module: str, guard: Callable[[str, Any], None]
+    frame: Frame,
+    node: ast.ClassDef,
+    module: str,
+    guard: Callable[[str, Any], None],
+    loaded: Any,
 ) -> RecordClass:
     """A class that has no instances in kernels: its static methods and constants can be used."""
     members: dict[str, Member] = {}
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef):
             member = _method(frame, statement)
-            if member.kind in ("static", "class"):
+            if member.kind in ("static", "class") or statement.name == "__eq__":
                 members[statement.name] = member
         elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             targets = (
@@ -167,7 +171,34 @@ def _namespace(
                 if isinstance(target, ast.Name):
                     value = _constant(frame, statement.value, f"{module}.{node.name}.{target.id}")
                     members[target.id] = Member("value", value)
+    if _is_enumeration(frame, node):
+        _enumerate(f"{module}.{node.name}", members, getattr(loaded, "__members__", None))
     return RecordClass(node.name, module, "namespace", (), members, guard=guard)
+
+
+def _is_enumeration(frame: Frame, node: ast.ClassDef) -> bool:
+    """Whether members are objects of their own; those of `IntEnum` are numbers, and so on."""
+    names = [getattr(evaluate(frame, base), "name", "") for base in node.bases]
+    return names in (["enum.Enum"], ["enum.Flag"])
+
+
+def _enumerate(owner: str, members: dict[str, Member], loaded: Mapping[str, Any] | None) -> None:
+    """Make values the members of an enumeration: names for one value are names of one member."""
+    found: list[EnumMember] = []
+    compared = "__eq__" in members
+    for name, each in members.items():
+        if each.kind != "value" or name.startswith("_"):
+            continue
+        value = each.value
+        member: Any = EnumMember(owner, name, value)
+        if compared:
+            member = External(f"{owner}.{name}")
+        elif loaded is not None:
+            member = loaded.get(name, member)
+        elif not isinstance(value, External):
+            member = next((m for m in found if m.value == value), member)
+        found.append(member)
+        members[name] = replace(each, value=member)
 
 
 def _admit(cls: RecordClass, name: str, member: Member) -> None:

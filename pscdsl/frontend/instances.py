@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pscdsl.frontend.equality import meant
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
@@ -39,6 +40,7 @@ OPEN = ("typing.", "collections.", "numbers.", "abc.")
 def isinstance_(here: Any, value: Any, classes: Any) -> bool:
     """Whether a value is of one of some classes; a Failure where that is not known."""
     del here
+    value = meant(value)
     if isinstance(value, External):
         raise Failure(external_value(value))
     unknown: list[Any] = []

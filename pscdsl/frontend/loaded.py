@@ -9,6 +9,7 @@ import functools
 import sys
 import types
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -17,6 +18,7 @@ from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import Guard
 from pscdsl.frontend.classes import class_value
 from pscdsl.frontend.definitions import Definition
+from pscdsl.frontend.equality import compares_as_itself
 from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
@@ -195,6 +197,8 @@ _SCALARS: tuple[type[Any], ...] = (
 def abstract(value: Any, name: str) -> Any:
     """What a real object stands for in a kernel."""
     if isinstance(value, _SCALARS) and type(value).__module__ == "builtins":
+        return value
+    if issubclass(_class_of(value), Enum) and compares_as_itself(value):
         return value
     found = _by_identity(value)
     if is_applied(value):

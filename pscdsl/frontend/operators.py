@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.frontend import purity
+from pscdsl.frontend.equality import is_among, meant, same
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.memory import fresh
 from pscdsl.frontend.pytrees import condition
@@ -26,7 +27,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.frontend.weights import MAX_BITS, MAX_ITEMS, require_short
-from pscdsl.narrowing import is_constant, is_known_array, is_sequence, is_tuple
+from pscdsl.narrowing import is_constant, is_dict, is_known_array, is_sequence, is_tuple
 from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import NotStatic
@@ -258,6 +259,7 @@ def comparison(frame: Frame, node: ast.Compare, values: list[Any]) -> Any:
 
 
 def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    left, right = meant(left), meant(right)
     for each in (left, right):
         if isinstance(each, External):
             raise Failure(purity.external_value(each))
@@ -290,6 +292,8 @@ def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any)
         return decided(frame, (_fact(name, _int(left), _int(right)),))
     if is_tuple(left) and is_tuple(right) and name in ("Eq", "NotEq"):
         return _compare_tuples(frame, node, name, left, right)
+    if name in ("Eq", "NotEq"):
+        return same(left, right) is (name == "Eq")
     try:
         return _COMPARE[name](left, right)
     except TypeError:
@@ -308,7 +312,7 @@ def _identical(left: Any, right: Any) -> bool:
             raise Failure(
                 HiddenInput(function="is", what="an address in memory", rewrite="`==` compares")
             )
-    return bool(left == right)
+    return same(left, right)
 
 
 def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
@@ -318,7 +322,7 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     if isinstance(collection, Once):
         collection = collection.take()
     items: Any = collection.items if isinstance(collection, MapValue | VectorValue) else collection
-    several = is_sequence(items) or isinstance(items, set | frozenset)
+    several = is_dict(items) or is_sequence(items) or isinstance(items, set | frozenset)
     parts: list[Any] = [*items] if several else []
     if is_traced(collection) or is_traced(item) or any(is_traced(each) for each in parts):
         found = describe(collection)
@@ -338,6 +342,11 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
             return True
         facts = tuple(f for each in answers if isinstance(each, Undecided) for f in each.facts)
         return Undecided(facts, any_of=len(facts) > 1) if facts else False
+    item = meant(item)
+    if isinstance(item, External):
+        raise Failure(purity.external_value(item))
+    if several:
+        return is_among(item, parts)
     try:
         return bool(item in items)
     except TypeError:

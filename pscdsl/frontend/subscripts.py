@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from pscdsl.frontend.equality import meant
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.memory import indexed
 from pscdsl.frontend.purity import external_value
@@ -58,6 +59,7 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
     if is_sequence(value) or isinstance(value, str | range):
         return _sequence(value, index, describe(value))
     if is_dict(value):
+        index = meant(index)
         if not is_traced(index) and index in value:
             return value[index]
         raise Failure(NoSuchItem(found="a dict", index=describe(index), reason="no such key"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -107,6 +107,19 @@ class External:
         from pscdsl.frontend.purity import external_use
 
         raise Failure(external_use(self))
+
+
+@dataclass(frozen=True)
+class EnumMember:
+    """A member of an enumeration, read from its source; of a loaded one it is Python's own."""
+
+    owner: str
+    """The qualified name of the enumeration."""
+    name: str
+    value: Any = field(compare=False)
+
+    def __repr__(self) -> str:
+        return f"{self.owner.rpartition('.')[2]}.{self.name}"
 
 
 @dataclass(frozen=True)
