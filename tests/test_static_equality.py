@@ -152,6 +152,7 @@ def test_kernels_compare_as_python_does_or_refuse(form: str, tmp_path: Path) -> 
         ("{np.float32: 1}.get(s, 0) == 1", "np.float32"),
         ("(Mode.ADD, Mode.TAKE).index(s) == 1", "Mode.TAKE"),
         ("s.value == 2 and s.name == 'TAKE'", "Mode.TAKE"),
+        ("x.dtype in ('float32', 'a') and x.dtype not in {'float32', 1}", "1"),
         ("x.dtype == 'float32' and x.dtype == s and x.dtype != float", "'f4'"),
     ],
 )

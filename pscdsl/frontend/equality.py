@@ -67,8 +67,10 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def is_among(item: Any, items: Iterable[Any]) -> bool:
-    """`in`, of a collection's items."""
+def is_among(item: Any, items: Iterable[Any], *, hashed: bool) -> bool:
+    """`in`, of a collection's items; where these are `hashed`, a dtype is not its name."""
+    if hashed and isinstance(meant(item), DType):
+        items = [each for each in items if isinstance(meant(each), DType)]
     return any([same(item, each) for each in items])
 
 

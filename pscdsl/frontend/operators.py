@@ -322,7 +322,9 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     if isinstance(collection, Once):
         collection = collection.take()
     items: Any = collection.items if isinstance(collection, MapValue | VectorValue) else collection
-    several = is_dict(items) or is_sequence(items) or isinstance(items, set | frozenset)
+    ordered = is_sequence(items)
+    hashed = is_dict(items) or isinstance(items, set | frozenset)
+    several = ordered or hashed
     parts: list[Any] = [*items] if several else []
     if is_traced(collection) or is_traced(item) or any(is_traced(each) for each in parts):
         found = describe(collection)
@@ -346,7 +348,7 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     if isinstance(item, External):
         raise Failure(purity.external_value(item))
     if several:
-        return is_among(item, parts)
+        return is_among(item, parts, hashed=hashed)
     try:
         return bool(item in items)
     except TypeError:
