@@ -194,6 +194,9 @@ def test_a_static_value_without_hash_reaches_specialise() -> None:
 class Plain:
     """Any object, equal to itself only."""
 
+    def __repr__(self) -> str:
+        return "Plain()"
+
 
 @dataclass(frozen=True)
 class Config:

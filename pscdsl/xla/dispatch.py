@@ -40,12 +40,14 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 # which takes the leaves.
 
 # Note [Static values]
-# C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So values
-# made of numbers, strings and tuples are shown to it as structures without leaves, which tell them
-# apart.  Where there are others (an enumeration's, functions, any object), or numbers among the
-# arguments that are not static, C++ is told which arguments are static, and is not given programs
-# for values that equality does not tell; a frame around such calls explains what C++ says of values
-# that it cannot hash.
+# C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So static
+# arguments, and static fields of records, are shown to it as structure without leaves, which tells
+# them apart (`trees.with_values`): numbers, strings and tuples from the start, other classes from
+# the first call that has one of theirs.  That does not do where a number among the arguments is not
+# static, and for some static values (a container, a scalar of NumPy).  Then C++ is told which
+# arguments are static, and is given no programs for values that equality does not tell; a frame
+# around such calls explains what C++ says of values that it cannot hash.  Calls with static fields
+# go through Python then.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,8 @@ class Dispatcher:
     caller.  Several threads may call it at once, for arguments of different kinds.  `parameters`
     names the positional parameters, so that arguments given by keyword are as fast; without it a
     kernel sees them as they were given.  `inner_statics` gives the static values inside of the
-    arguments, if there can be any; C++ does not know of these, so such calls go through Python.
-    `tree_statics` gives them where any tree is taken and few have any: only those with some do.
+    arguments, if there can be any, and `tree_statics` where any tree is taken and few have any: see
+    Note [Static values].
     `records` says whether there may be containers other than tuples among arguments.
     `explain` may raise a better error for one that a call failed with; errors `told` to the caller
     are those that need none, nor our frames.  `donates` says whether results may take the memory of
