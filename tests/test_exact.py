@@ -73,7 +73,7 @@ def test_values_that_differ_have_different_keys() -> None:
         (Config(0.5, "a"), Config(0.5, "a")),
         (pyrsistent.m(a=1, b=2), pyrsistent.m(b=2, a=1)),
     ],
-    ids=str,
+    ids=["NaN", "tuples", "ranges", "data classes", "maps"],
 )
 def test_values_that_are_alike_have_one_key(one: object, other: object) -> None:
     assert exact(one) == exact(other)
