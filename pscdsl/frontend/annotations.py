@@ -26,6 +26,7 @@ from pscdsl.frontend.values import (
 from pscdsl.typing.codes.language import BadAnnotation
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, names
 from pscdsl.typing.dtypes import CLASSES, DType, dtype, is_dtype_name
 from pscdsl.typing.notation import ShapeSyntaxError, Variadic, parse_shape
 from pscdsl.typing.signatures import (
@@ -40,7 +41,9 @@ from pscdsl.typing.signatures import (
     StaticSpec,
     TreeSpec,
     TupleSpec,
+    declared_dims,
     extent,
+    walk_paths,
 )
 from pscdsl.typing.size_arguments import Renaming, applied, given
 from pscdsl.typing.spans import Span
@@ -362,13 +365,7 @@ def _record_spec(
     sizes = parse_shape(" ".join(arguments))
     renaming: Renaming | None = given(cls.dims, sizes) if arguments else {}
     if renaming is None:
-        raise Failure(
-            BadAnnotation(
-                text=f"{cls.title}[{' '.join(arguments)}]",
-                reason=f"`{cls.title}` has {_count(cls.dims)}: {' '.join(cls.dims)}",
-                rewrite="",
-            )
-        )
+        raise Failure(_wrong_sizes(cls, arguments))
     meant = dict(zip(cls.variables, types, strict=False))
     fields: list[tuple[str, Spec]] = []
     for each in cls.fields:
@@ -393,6 +390,31 @@ def _record_spec(
         if sum(extent(part) for _, part in fields) > MAX_PARTS:
             raise Failure(TooLarge(what=f"a type of more than {MAX_PARTS} parts"))
     return RecordSpec(cls.name, tuple(fields), " ".join(arguments), types)
+
+
+def _wrong_sizes(cls: RecordClass, arguments: tuple[str, ...]) -> BadAnnotation:
+    reason = f"`{cls.title}` has {_count(cls.dims)}: {' '.join(cls.dims)}"
+    rewrite = ""
+    if not cls.dims:
+        reason = f"`{cls.title}` does not say which of its sizes can be given"
+        own = " ".join(_own_sizes(cls))
+        rewrite = f'name them in its definition: `class {cls.title}(psc.Record, dims="{own}")`'
+        if cls.kind != "record":
+            rewrite = "derive it from `psc.Record`, with `dims=` for their names"
+    text = f"{cls.title}[{' '.join(arguments)}]"
+    return BadAnnotation(text=text, reason=reason, rewrite=rewrite)
+
+
+def _own_sizes(cls: RecordClass) -> list[str]:
+    """The names of sizes in a record's fields, in the order in which they occur."""
+    parts = [part for _, part in walk_paths(record_spec(cls, ()), "")]
+    found: dict[str, None] = {}
+    for dim in (dim for part in parts for dim in declared_dims(part)):
+        if isinstance(dim, Variadic) and dim.name:
+            found[f"*{dim.name}"] = None
+        elif isinstance(dim, Dim):
+            found.update(dict.fromkeys(sorted(names(dim))))
+    return list(found)
 
 
 def _count(dims: tuple[str, ...]) -> str:
