@@ -163,9 +163,15 @@ def test_what_a_static_value_is(expression: str, value: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "expression", ["{relu: 1}.get(s, 0) == 0", "(relu,).count(s) == 0", "s is made(2)"]
+    "expression",
+    [
+        *["{relu: 1}.get(s, 0) == 0", "(relu,).count(s) == 0", "s is made(2)"],
+        *["(1, s) in ((1, PLAIN),)", "((1, s),).count((1, PLAIN)) == 0"],
+    ],
 )
 def test_what_is_not_known_is_refused(expression: str, tmp_path: Path) -> None:
     module = loaded(tmp_path, expression)
+    values = {"relu": module.relu, "PLAIN": module.PLAIN}
+    value = next((v for name, v in values.items() if name in expression), module.twice)
     with pytest.raises(psc.CheckError):
-        module.k(X, module.relu if "relu" in expression else module.twice)
+        module.k(X, value)

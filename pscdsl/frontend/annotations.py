@@ -169,7 +169,7 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> S
         if foreign and isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
             return _jaxtyping_array(frame, node, head, *inner.elts)
         return _array(frame, inner, head, frame.span(node))
-    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    items = _items(node)
     if isinstance(head, RecordClass) and head.variables:
         return record_spec(head, (), _type_arguments(frame, head, items))
     if isinstance(head, RecordClass):
@@ -275,7 +275,7 @@ def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
             return OneOf(tuple(dict.fromkeys(members))) if members else None
         cls = _INSTANCES.get(name)
         return None if cls is None else Instance(cls)
-    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    items = _items(node)
     if name == "typing.Literal":
         return OneOf(tuple([evaluate(frame, item) for item in items]))
     if name == "typing.Optional":
@@ -286,6 +286,11 @@ def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
         forms = [_static_form(frame, item) for item in items if not _is_ellipsis(item)]
         return Items(tuple(forms), repeated=len(forms) < len(items))
     return None
+
+
+def _items(node: ast.Subscript) -> list[ast.expr]:
+    """What stands in the brackets."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def _is_ellipsis(node: ast.expr) -> bool:
@@ -393,15 +398,15 @@ def _record_spec(
 
 
 def _wrong_sizes(cls: RecordClass, arguments: tuple[str, ...]) -> BadAnnotation:
-    reason = f"`{cls.title}` has {_count(cls.dims)}: {' '.join(cls.dims)}"
-    rewrite = ""
-    if not cls.dims:
-        reason = f"`{cls.title}` does not say which of its sizes can be given"
+    text = f"{cls.title}[{' '.join(arguments)}]"
+    if cls.dims:
+        reason = f"`{cls.title}` has {_count(cls.dims)}: {' '.join(cls.dims)}"
+        return BadAnnotation(text=text, reason=reason, rewrite="")
+    reason = f"`{cls.title}` does not say which of its sizes can be given"
+    rewrite = "derive it from `psc.Record`, with `dims=` for their names"
+    if cls.kind == "record":
         own = " ".join(_own_sizes(cls))
         rewrite = f'name them in its definition: `class {cls.title}(psc.Record, dims="{own}")`'
-        if cls.kind != "record":
-            rewrite = "derive it from `psc.Record`, with `dims=` for their names"
-    text = f"{cls.title}[{' '.join(arguments)}]"
     return BadAnnotation(text=text, reason=reason, rewrite=rewrite)
 
 

@@ -32,7 +32,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.frontend.weights import require_short
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_constant, is_dict, is_sequence, is_slice
+from pscdsl.narrowing import is_constant, is_dict, is_sequence, is_slice, is_tuple
 from pscdsl.numpy import methods
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.codes.language import NoSuchAttribute, NotStatic
@@ -162,10 +162,10 @@ def _method(value: Any, name: str) -> Callable[..., Any]:
                 raise Failure(purity.external_value(each))
         if (name != "get" and any(map(is_traced, plain))) or any(map(is_traced, plain[:1])):
             raise Failure(NotStatic(what=f"an argument of `{name}`"))
-        if not isinstance(value, str):
-            plain = [_sought(each) if name in _SEEKING else each for each in plain]
         if isinstance(value, str):
             require_short(name, value, plain, kwargs)
+        elif name in _SEEKING:
+            plain = list(map(_sought, plain))
         return getattr(value, name)(*plain, **kwargs)
 
     return apply
@@ -177,8 +177,8 @@ _SEEKING = ("get", "index", "count")
 def _sought(item: Any) -> Any:
     """What is looked for among items; a Failure if Python's equality does not find it."""
     item = meant(item)
-    if isinstance(item, External):
-        raise Failure(purity.external_value(item))
+    if is_tuple(item):
+        return tuple(map(_sought, item))
     if isinstance(item, Closure):
         raise Failure(NotStatic(what=f"where the function `{item.name}` is among others"))
     return item

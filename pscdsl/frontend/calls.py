@@ -16,6 +16,7 @@ from pscdsl.frontend.memory import applied, fresh
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.values import (
     POISON,
+    PYTHON_DTYPES,
     Applicable,
     External,
     MapValue,
@@ -119,15 +120,6 @@ def invoke(
     if isinstance(function, RecordValue) and "__call__" in function.cls.members:
         return function.cls.attribute(here, function, "__call__").apply(here, args, kwargs)
     raise Failure(NotCallable(found=describe(function)))
-
-
-PYTHON_DTYPES = {
-    "builtins.bool": dtypes.BOOL,
-    "builtins.int": dtypes.I64,
-    "builtins.float": dtypes.F64,
-    "builtins.complex": dtypes.C128,
-}
-"""What NumPy takes Python's types for, where they stand for dtypes."""
 
 
 def _plain_all(

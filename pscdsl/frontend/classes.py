@@ -160,7 +160,7 @@ def _namespace(
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef):
             member = _method(frame, statement)
-            if member.kind in ("static", "class") or statement.name == "__eq__":
+            if member.kind in ("static", "class"):
                 members[statement.name] = member
         elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             targets = (
@@ -172,7 +172,7 @@ def _namespace(
                     value = _constant(frame, statement.value, f"{module}.{node.name}.{target.id}")
                     members[target.id] = Member("value", value)
     if _is_enumeration(frame, node):
-        _enumerate(f"{module}.{node.name}", members, getattr(loaded, "__members__", None))
+        _enumerate(node, module, members, getattr(loaded, "__members__", None))
     return RecordClass(node.name, module, "namespace", (), members, guard=guard)
 
 
@@ -182,10 +182,12 @@ def _is_enumeration(frame: Frame, node: ast.ClassDef) -> bool:
     return names in (["enum.Enum"], ["enum.Flag"])
 
 
-def _enumerate(owner: str, members: dict[str, Member], loaded: Mapping[str, Any] | None) -> None:
+def _enumerate(
+    node: ast.ClassDef, module: str, members: dict[str, Member], loaded: Mapping[str, Any] | None
+) -> None:
     """Make values the members of an enumeration: names for one value are names of one member."""
-    found: list[EnumMember] = []
-    compared = "__eq__" in members
+    owner, found = f"{module}.{node.name}", list[EnumMember]()
+    compared = any(isinstance(x, ast.FunctionDef) and x.name == "__eq__" for x in node.body)
     for name, each in members.items():
         if each.kind != "value" or name.startswith("_"):
             continue

@@ -14,7 +14,15 @@ from typing import Any, Final
 import numpy as np
 
 from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.values import MapValue, RecordValue, StaticFunction, describe
+from pscdsl.frontend.purity import external_value
+from pscdsl.frontend.values import (
+    PYTHON_DTYPES,
+    External,
+    MapValue,
+    RecordValue,
+    StaticFunction,
+    describe,
+)
 from pscdsl.narrowing import is_tuple
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.codes.language import NotStatic
@@ -27,18 +35,19 @@ _PLAIN: Final[tuple[type, ...]] = (
 )
 _LIKE_RECORDS: Final = (RecordValue, MapValue, tuple)
 _COMPARING: Final = frozenset({"builtins", "enum", "numpy"})
-_PYTHONS: Final = {f"builtins.{each.__name__}": each for each in (bool, int, float, complex)}
 
 
 def meant(value: Any) -> Any:
-    """A value as the source would name it."""
+    """A value as the source would name it; a Failure if that does not say what it is."""
     kind: type[Any] = value.__class__
     ours = kind.__module__.startswith("pscdsl.") and kind.__name__ != "ElementType"
-    if ours or kind in _PLAIN or issubclass(kind, np.generic):
-        return value
-    from pscdsl.frontend.loaded import abstract
+    if not (ours or kind in _PLAIN or issubclass(kind, np.generic)):
+        from pscdsl.frontend.loaded import abstract
 
-    return abstract(value, "a static value")
+        value = abstract(value, "a static value")
+    if isinstance(value, External):
+        raise Failure(external_value(value))
+    return value
 
 
 def compares_as_itself(value: Any) -> bool:
@@ -77,10 +86,10 @@ def is_among(item: Any, items: Iterable[Any], *, hashed: bool) -> bool:
 def _dtype(value: Any) -> DType | None:
     """What NumPy takes a value for that is compared with a dtype."""
     if isinstance(value, StaticFunction):
-        value = _PYTHONS.get(value.name)
+        value = PYTHON_DTYPES.get(value.name)
     if value is None or isinstance(value, DType):
         return value
-    if not isinstance(value, str | type):
+    if not isinstance(value, str):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of old names for dtypes

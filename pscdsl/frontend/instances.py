@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pscdsl.frontend.equality import meant
-from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
-    External,
     MapValue,
     RecordValue,
     VectorValue,
@@ -41,8 +39,6 @@ def isinstance_(here: Any, value: Any, classes: Any) -> bool:
     """Whether a value is of one of some classes; a Failure where that is not known."""
     del here
     value = meant(value)
-    if isinstance(value, External):
-        raise Failure(external_value(value))
     unknown: list[Any] = []
     for each in _flat(classes):
         found = _is(value, each)

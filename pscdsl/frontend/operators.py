@@ -260,9 +260,6 @@ def comparison(frame: Frame, node: ast.Compare, values: list[Any]) -> Any:
 
 def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
     left, right = meant(left), meant(right)
-    for each in (left, right):
-        if isinstance(each, External):
-            raise Failure(purity.external_value(each))
     if name in ("Is", "IsNot"):
         return _identical(left, right) is (name == "Is")
     if name in ("In", "NotIn"):
@@ -345,8 +342,6 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
         facts = tuple(f for each in answers if isinstance(each, Undecided) for f in each.facts)
         return Undecided(facts, any_of=len(facts) > 1) if facts else False
     item = meant(item)
-    if isinstance(item, External):
-        raise Failure(purity.external_value(item))
     if several:
         return is_among(item, parts, hashed=hashed)
     try:

@@ -21,6 +21,7 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.purity_state import IteratorUsed
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import BOOL, C128, F64, I64
 from pscdsl.typing.trees import RecordName
 
 if TYPE_CHECKING:
@@ -120,6 +121,15 @@ class EnumMember:
 
     def __repr__(self) -> str:
         return f"{self.owner.rpartition('.')[2]}.{self.name}"
+
+
+PYTHON_DTYPES: Final = {
+    "builtins.bool": BOOL,
+    "builtins.int": I64,
+    "builtins.float": F64,
+    "builtins.complex": C128,
+}
+"""What NumPy takes Python's types for, where they stand for dtypes."""
 
 
 @dataclass(frozen=True)

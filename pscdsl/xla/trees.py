@@ -25,8 +25,8 @@ _in_results: Final[Any] = boot.jax.pytree.PyTreeRegistry()
 """The same, for making results that have static values in them."""
 VALUES: Final = (bool, int, float, complex, str, bytes)
 """The classes whose instances are a part of the structure in `with_values`."""
-_known: Final[dict[int, set[type]]] = {id(each): set() for each in (registry, with_values)}
-_known[id(_in_results)] = set()
+_ALL: Final = (registry, with_values, _in_results)
+_known: Final[dict[int, set[type]]] = {id(each): set() for each in _ALL}
 _lock: Final = Lock()
 
 
@@ -41,7 +41,7 @@ def register_class(
     undoes it.  Where that is what reading and setting the fields of a data class comes to, jaxlib
     does it in C++, in half of the time.
     """
-    for each in (registry, with_values, _in_results):
+    for each in _ALL:
         _register(each, cls, to_children, from_children)
 
 
