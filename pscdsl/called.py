@@ -39,8 +39,6 @@ class Passing(NamedTuple):
     """Whether there may be some inside of arguments of any structure."""
     donates: bool
     """Whether results may take the memory of arguments."""
-    records: bool
-    """Whether there may be containers other than tuples among arguments."""
 
 
 class Called(Generic[P, R]):
@@ -128,7 +126,7 @@ class Called(Generic[P, R]):
         return fit, sizes
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run on the device; results may still be being computed when this returns."""
+        """Run on the device; see `xla.waiting` for when this returns."""
         try:
             dispatcher = self.dispatcher
         except CheckError as error:
@@ -170,13 +168,11 @@ class Called(Generic[P, R]):
             explain=self.explain,
             told=(CheckError, ArgumentError),
             donates=donates,
-            records=passing.records,
         )
 
     def _passing(self) -> Passing:
         """How arguments are passed, as the signature says."""
         from pscdsl.typing.signatures import StaticSpec, TreeSpec
-        from pscdsl.typing.specs import MapSpec, RecordSpec
 
         parameters = self.signature.parameters
         return Passing(
@@ -187,7 +183,6 @@ class Called(Generic[P, R]):
             self._has_inside(StaticSpec),
             self._has_inside(TreeSpec),
             bool(self._gives()),
-            any(map(self._has_inside, (RecordSpec, MapSpec, TreeSpec))),
         )
 
     def _has_inside(self, kind: type[Spec]) -> bool:

@@ -50,7 +50,7 @@ class Compiled:
     executable: Executable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on the device; results may still be being computed when this returns."""
+        """Run on the device; see `xla.waiting` for when this returns."""
         return self.dispatcher.entry(*args, **kwargs)
 
     @functools.cached_property

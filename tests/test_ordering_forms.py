@@ -163,7 +163,8 @@ def test_sorted_lines(code: str, shape: tuple[int, ...], axis: int) -> None:
     shape = tuple([4 * n if a != axis and len(shape) > 1 else n for a, n in enumerate(shape)])
     x = numbers(code, shape) * np.array(3, code)
     for descending in (False, True):
-        wanted = np.sort(x, axis)
+        # NumPy 2.4's other sort of f16 leaves some of 16387 numbers out of order on an AMD EPYC.
+        wanted = np.sort(x, axis, kind="stable")
         wanted = np.flip(wanted, axis) if descending else wanted
         found = run_compiled(Sort(axis, descending=descending), x)
         np.testing.assert_array_equal(found, wanted)

@@ -1,9 +1,9 @@
 """How a compiled program is called fast: straight from C++ where that is possible.
 
 A call finds its program by the structure of its arguments, the dtype and shape of each leaf, and
-the static values.  jaxlib does that in C++ for device arrays; host values (NumPy arrays, Python
-scalars) come back to us for their transfer, so that no memory of theirs is ever shared; what C++
-cannot do (results with static parts, say) is done in Python.
+the static values.  jaxlib does that in C++ for device arrays, and for NumPy arrays once Python has
+looked at them; large ones and Python's scalars come back to us for their transfer.  No memory of
+NumPy's is shared once a call has returned.  What C++ cannot do is done in Python.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pscdsl.containers import field_names
 from pscdsl.numpy_dtypes import is_masked
 from pscdsl.typing.exact import equality_tells, exact
 from pscdsl.xla import trees
@@ -23,21 +24,21 @@ from pscdsl.xla.client import view
 from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
-from pscdsl.xla.owned import arrays_in, is_placed, owned
+from pscdsl.xla.host_calls import ABSENT, HostCall, Unlike
+from pscdsl.xla.readable import is_native, is_placed, readable
 
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
 Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 
 # Note [Entries]
-# Calls are made in one of two ways.  As long as all arguments are device arrays given by position,
-# the entry is jaxlib's function itself, and no Python runs.  The first call with anything else
-# goes on, as all later ones do, through `_assisted`: keywords are put in their places, NumPy arrays
-# are replaced by copies, and what C++ cannot do is done in Python.  With donated arguments calls
-# are assisted from the start.  The two ways have functions of their own in C++, since a program
-# that was found by copies may take their memory as it is.  Arguments with records are taken apart
-# for the copies, and not put together again: C++ has one more function for each structure of them,
-# which takes the leaves.
+# Calls are made in one of three ways.  As long as all arguments are device arrays, and given by
+# position, the entry is jaxlib's function itself, and no Python runs.  The first call with NumPy
+# arrays makes the entry a function that looks at each array of arguments like these, and then calls
+# jaxlib's (`host_calls`).  What it leaves, and calls for which there can be no such function, are
+# assisted: keywords are put in their places, arrays that C++ would misread are replaced, and what
+# C++ cannot do is done in Python.  With donated arguments calls are assisted from the start.  They
+# have a function of their own in C++, since misses of the others may change the entry.
 
 # Note [Static values]
 # C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So static
@@ -76,7 +77,6 @@ class Dispatcher:
     kernel sees them as they were given.  `inner_statics` gives the static values inside of the
     arguments, if there can be any, and `tree_statics` where any tree is taken and few have any: see
     Note [Static values].
-    `records` says whether there may be containers other than tuples among arguments.
     `explain` may raise a better error for one that a call failed with; errors `told` to the caller
     are those that need none, nor our frames.  `donates` says whether results may take the memory of
     arguments.
@@ -95,7 +95,6 @@ class Dispatcher:
         explain: Callable[[Exception, Args, Kwargs], None] | None = None,
         told: tuple[type[Exception], ...] = (),
         donates: bool = False,
-        records: bool = False,
     ) -> None:
         self._specialise = specialise
         self._static_argnums = frozenset(static_argnums)
@@ -111,34 +110,30 @@ class Dispatcher:
         self._kept: list[Any] = []
         self._direct: Any = None
         self._name = name
-        self._apart = False
-        self._of_leaves: dict[Any, Any] = {}
+        self._looks = False
         self._by_structure = inner_statics is not None or bool(static_argnums or static_argnames)
         self._structure_does = True
         self._registry: Any = trees.registry
-        self._owned: Any = self._in_python
+        self._assisting: Any = self._in_python
         self._entered: list[Callable[[Any], None]] = []
         self.entry: Any = self._assisted
         """What a call comes to, as things are: see Note [Entries]."""
         if fast_path_works():
-            self._apart = records
             self._find_programs()
             if not donates:
                 self.entry = self._direct
 
     def _find_programs(self) -> None:
         """Have C++ find programs, from none on."""
-        self._of_leaves = {}
         self._registry = trees.with_values if self._by_structure else trees.registry
         how: dict[str, Any] = {"registry": self._registry}
         if not self._by_structure:
             how["static_argnums"] = self._static_argnums
             how["static_argnames"] = self._static_argnames
             if self._inner_statics is not None:
-                self._apart, self._direct, self._owned = False, None, self._in_python
+                self._direct, self._assisting = None, self._in_python
                 return
-            self._apart &= not (self._static_argnums or self._static_argnames)
-        self._owned, kept = in_cpp(self._name, self._miss, **how)
+        self._assisting, kept = in_cpp(self._name, self._answer, **how)
         self._kept.append(kept)
         if not self._donates:
             self._direct, kept = in_cpp(self._name, self._miss_directly, **how)
@@ -155,7 +150,7 @@ class Dispatcher:
             entered(entry)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the program for these arguments; results may still be being computed."""
+        """Call the program for these arguments."""
         return self.entry(*args, **kwargs)
 
     def _guarded(self, *args: Any, **kwargs: Any) -> Any:
@@ -170,11 +165,10 @@ class Dispatcher:
         try:
             if kwargs and self._parameters:
                 args, kwargs = self._positional(args, kwargs)
-            given: Sequence[Any] = args
-            function = self._owned
-            if self._apart and not kwargs:
-                given, function = self._taken_apart(args)
-            result = function(*owned(given), **kwargs)
+            known = readable(args, kwargs)
+            if known is None:
+                return self._in_python(*args, **kwargs)
+            result = self._assisting(*known[0], **known[1])
         except self._told as error:
             raise error.with_traceback(None) from None
         except (ValueError, RuntimeError) as error:  # Stale is one
@@ -183,22 +177,22 @@ class Dispatcher:
             forget_donated(args, kwargs)
         return result
 
-    def _taken_apart(self, args: Args) -> tuple[Sequence[Any], Any]:
-        """The leaves of arguments, and what takes them."""
-        leaves, structure = self._registry.flatten(args)
-        found = self._of_leaves.get(structure)
-        if found is None:
-            rebuild = trees.rebuilding(args, leaves)
-            if rebuild is None:
-                return args, self._in_python
+    def _host_call(self, args: Args) -> HostCall | None:
+        """What looks at arrays like these, if jaxlib's function can take them then."""
+        if not self._told_by_structure():
+            return None
+        if any(field_names(x.__class__) is not None for x in self._leaves(args, {})):
+            self.find(args, {})  # this registers the classes of records
+        if not all(is_placed(x) or is_native(x) for x in self._leaves(args, {})):
+            return None
+        try:
+            return HostCall(args, self._registry.flatten)
+        except Unlike:
+            return None
 
-            def miss(*leaves: Any) -> Answer:
-                return self._answer(tuple(rebuild(leaves)), {}, leaves)
-
-            found, kept = in_cpp(self._name, miss)
-            self._kept.append(kept)
-            self._of_leaves[structure] = found
-        return leaves, found
+    def _left(self, args: Args, kwargs: Kwargs) -> Any:
+        """The result of a call that `HostCall` leaves."""
+        return self._assisted(*[x for x in args if x is not ABSENT], **kwargs)
 
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         return self.find(args, kwargs).call(args, kwargs)
@@ -233,8 +227,7 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
-        self._of_leaves.clear()
-        for function in (self._owned, self._direct):
+        for function in (self._assisting, self._direct):
             if hasattr(function, "_clear_cache"):
                 function._clear_cache()
 
@@ -281,21 +274,23 @@ class Dispatcher:
 
     def _miss_directly(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which was called without help, and has no program for this call."""
-        if kwargs or not all(map(_needs_no_help, self._leaves(args, kwargs))):
-            self._enter(self._assisted)
-            return self._assisted(*args, **kwargs), None, True
         try:
-            return self._miss(*args)
+            if not kwargs and (self._looks or all(map(_needs_no_help, self._leaves(args, {})))):
+                return self._answer(*args)
+            call = None if kwargs else self._host_call(args)
+            if call is None:
+                self._enter(self._assisted)
+                return self._assisted(*args, **kwargs), None, True
+            self._looks = True
+            self._enter(call.written(self._direct, self._left))
+            return self._answer(*args)
         except self._told as error:
             raise error.with_traceback(None) from None
         except (ValueError, RuntimeError) as error:
             return self._after(error, args, kwargs), None, True
 
-    def _miss(self, *args: Any, **kwargs: Any) -> Answer:
+    def _answer(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which has no program for this call: the result, and how to do without us."""
-        return self._answer(args, kwargs, args)
-
-    def _answer(self, args: Args, kwargs: Kwargs, given: Args) -> Answer:
         known = _without_foreign(args, kwargs)
         if known is not None:
             return self._assisted(*known[0], **known[1]), None, True
@@ -319,8 +314,9 @@ class Dispatcher:
         if kept is not None and all(
             is_placed(x) and is_here(x) for x in used if type(x) is ArrayImpl
         ):
-            copies = () if self._donates else arrays_in(given)
-            fast = fast_path(program.executable, used, kept, outputs, result, copies)
+            fast = fast_path(
+                program.executable, used, kept, outputs, result, reads=not self._donates
+            )
         return result, fast, False
 
     def _leaves(self, args: Args, kwargs: Kwargs) -> list[Any]:
@@ -348,14 +344,17 @@ class Dispatcher:
         self._ask(by_structure=False)
         return False
 
+    def _told_by_structure(self) -> bool:
+        """Whether C++ tells all static values, if there are any, by structure."""
+        return self._by_structure or not (self._static_argnums or self._static_argnames)
+
     def _ask(self, *, by_structure: bool) -> None:
         """Have C++ tell static values by structure from now on, or otherwise."""
         was_direct = self.entry != self._assisted
-        self._by_structure = by_structure
+        self._by_structure, self._looks = by_structure, False
         self._find_programs()
         if was_direct:
-            alone = by_structure or not (self._static_argnums or self._static_argnames)
-            direct = self._direct if alone else self._guarded
+            direct = self._direct if self._told_by_structure() else self._guarded
             self._enter(self._assisted if self._direct is None else direct)
 
 

@@ -5,7 +5,7 @@ It finds the program, hands over device arrays, and makes results, without enter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.boot import ArrayImpl, Aval
 from pscdsl.xla.client import COPYING, placing, put, sharding
 from pscdsl.xla.executable import Executable, transfer
+from pscdsl.xla.readable import dtypes
+from pscdsl.xla.waiting import calls_wait
 
 
 class FastPath(NamedTuple):
@@ -38,10 +40,16 @@ class Stale(ValueError):
 # Note [Host values]
 # For a value that is no device array, C++ asks Python for the transfer if the program names a
 # layout for it.  We name one for just those: no real layout, but what the transfer needs to know.
-# Copies that nobody else holds need none: C++ transfers these itself, or takes their memory.
+# Small NumPy arrays need none where calls wait: C++ takes their memory as it is, or copies it at
+# once, and has read it when the program has run.  Larger ones it may copy in another thread: then
+# the program does not run where it is called, and the caller gets the array back too early.
 # Two things can go wrong, both end in Stale and then in Python: C++ may take one dtype for another
 # (a jax in the process has 64-bit types off: f64 reads as f32), and arrays that a jax made without
 # committing them to a device look like host values, and then are asked for their layout.
+
+
+READ_BYTES: Final = 1 << 16
+"""Below, arrays are copied by the calling thread; 100 KiB is XLA:CPU's own limit for that."""
 
 
 class HostValue:
@@ -64,11 +72,12 @@ def fast_path(
     kept: list[bool],
     outputs: list[Any],
     result: Any,
-    copies: Collection[int] = (),
+    *,
+    reads: bool = True,
 ) -> FastPath | None:
     """How C++ does without us, if the result is made of arrays, containers and static values.
 
-    `copies` are the ids of NumPy arrays, among those used, that are nobody else's.
+    `reads` says whether it may read small NumPy arrays where they are.
     """
     structure = trees.result_structure(result, outputs)
     if structure is None:
@@ -83,12 +92,21 @@ def fast_path(
         [True] * len(outputs),
         kept,
         [
-            None
-            if type(leaf) is ArrayImpl or (id(leaf) in copies and leaf.dtype == aval.dtype)
-            else HostValue(aval)
+            None if type(leaf) is ArrayImpl or (reads and _is_read(leaf, aval)) else HostValue(aval)
             for leaf, aval in zip(used, executable.inputs, strict=True)
         ],
         [],
+    )
+
+
+def _is_read(leaf: Any, aval: Aval) -> bool:
+    """Whether C++ is done with an array of NumPy's when the call returns."""
+    return (
+        type(leaf) is np.ndarray
+        and leaf.dtype == aval.dtype
+        and leaf.dtype in dtypes()
+        and leaf.nbytes < READ_BYTES
+        and calls_wait()
     )
 
 

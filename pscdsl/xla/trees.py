@@ -97,25 +97,6 @@ def result_structure(result: Any, outputs: Sequence[Any]) -> Any:
     return None
 
 
-def rebuilding(tree: Any, leaves: Sequence[Any]) -> Callable[[Sequence[Any]], Any] | None:
-    """What makes the same tree with others in the places of these leaves, which are in order."""
-    items, structure = flatten(tree)
-    places: list[int] = []
-    for place, item in enumerate(items):
-        if len(places) < len(leaves) and item is leaves[len(places)]:
-            places.append(place)
-    if len(places) < len(leaves):
-        return None
-
-    def rebuild(others: Sequence[Any]) -> Any:
-        made = list(items)
-        for place, other in zip(places, others, strict=True):
-            made[place] = other
-        return structure.unflatten(made)
-
-    return rebuild
-
-
 def _as_it_is(value: object) -> tuple[tuple[()], object]:
     return (), value
 

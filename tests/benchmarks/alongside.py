@@ -12,7 +12,7 @@ import numpy as np
 
 from pscdsl import Record
 from pscdsl.xla import boot, trees
-from pscdsl.xla.client import client, put
+from pscdsl.xla.client import put
 from tests.benchmarks.measure import Ratio, compare, seconds
 from tests.benchmarks.rivals import rivals
 from tests.benchmarks.workload import Workload, children, leaves, plain
@@ -40,7 +40,6 @@ def measure(work: Workload) -> Alongside:
     """Our time beside each of the others'; a ValueError if results differ."""
     jax: Any = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", work.double)
-    share_client(jax)
     arguments = work.arguments(work.scale)
     numbers = plain(arguments)
     jitted = jax.jit(work.jax(jax))
@@ -80,18 +79,6 @@ def on_device(tree: Any) -> Any:
         return put(tree)
     placed = [on_device(each) for each in parts]
     return type(tree)(*placed) if isinstance(tree, Record) else tuple(placed)
-
-
-def share_client(jax: Any) -> None:
-    """Run our programs on jax's client: a second one's threads would disturb both.
-
-    A RuntimeError if ours exists already.
-    """
-    theirs = jax.devices()[0].client
-    boot.boot()
-    boot.xla.make_cpu_client = lambda: theirs
-    if client() is not theirs:
-        raise RuntimeError("a client was made before the benchmark could share jax's")
 
 
 def blocking(kernel: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:

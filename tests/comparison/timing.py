@@ -20,7 +20,7 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl.xla.client import put
-from tests.benchmarks.alongside import beside, check_equal, share_client
+from tests.benchmarks.alongside import beside, check_equal
 from tests.benchmarks.measure import seconds
 from tests.benchmarks.workload import leaves
 from tests.comparison.given import built, is_wide
@@ -69,7 +69,6 @@ def main(name: str, folder: Path) -> None:
     [program] = [each for each in PROGRAMS if each.name == name]
     given = pickle.loads((folder / f"{name}.pickle").read_bytes())
     jax.config.update("jax_enable_x64", program.wide or is_wide(list(given.values())))
-    share_client(jax)
     warm_up()
     ours, theirs = loaded(folder / f"{name}.py"), loaded(folder / f"{name}_jax.py")
     found = [timed(run, ours, theirs, given[run.name]) for run in program.runs]

@@ -48,7 +48,7 @@ def any_of(x: Float["3"], n: Int) -> tuple[Float["3"], Int]:
 narrow, wide = np.ones(3, np.float32), np.ones(3)
 
 def round_of_calls():
-    for x in (narrow, put(narrow), jax.numpy.ones(3), np.ones(3, ">f4")):
+    for x in (narrow, put(narrow), jax.numpy.ones(3, "float32"), np.ones(3, ">f4")):
         results = one(x), one(x=x), several((x, x)), record(Pair(x, x))
         assert all(np.asarray(y).tolist() == [2, 2, 2] for y in results)
         for wrong in (wide, put(wide), wide.astype(">f8")):
@@ -79,6 +79,10 @@ def round_of_calls():
 {before}
 for _ in range(3):
     round_of_calls()
+for wide_is_on in (True, False, True, False):
+    jax.config.update("jax_enable_x64", wide_is_on)
+    for _ in range(2):
+        round_of_calls()
 assert float(jax.jit(lambda x: x + 1)(1.0)) == 2
 assert jax.numpy.ones(3, "float64").dtype == "float32"
 """

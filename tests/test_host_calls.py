@@ -1,0 +1,226 @@
+"""Calls with NumPy arrays: what C++ would misread is noticed, also when calls are fast."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import f32
+from pscdsl.xla import trees
+from pscdsl.xla.arrays import to_numpy
+from pscdsl.xla.client import put
+from pscdsl.xla.fast_path import fast_path_works
+from pscdsl.xla.host_calls import HostCall, Unlike
+
+X = np.arange(8, dtype=np.float32)
+
+
+class Point(NamedTuple):
+    """Two arrays."""
+
+    x: f32["n"]
+    y: f32["n"]
+
+
+class Scaled(psc.Record):
+    """An array and what it is multiplied by."""
+
+    x: f32["n"]
+    times: psc.Static[int]
+
+
+class Subclass(np.ndarray[Any, Any]):
+    """NumPy's arrays under another name."""
+
+
+@psc.kernel
+def doubled(x: f32["n"]) -> f32["n"]:
+    return x * 2
+
+
+@psc.kernel
+def total(
+    xs: tuple[f32["n"], ...],
+    point: Point,
+    scaled: Scaled,
+    plus: f32["n"] | None = None,
+) -> f32["n"]:
+    found = point.x - point.y + scaled.x * scaled.times
+    for x in xs:
+        found = found + x
+    return found if plus is None else found + plus
+
+
+TOTAL: Any = total
+
+
+def swapped(x: Any) -> Any:
+    return x.astype(">f4")
+
+
+def masked(x: Any) -> Any:
+    return np.ma.masked_array(x, mask=x > 3)
+
+
+def arguments(wrap: Any = np.copy, count: int = 2) -> Any:
+    """What `total` takes, each array of its own."""
+    one = [wrap(X) for _ in range(count)]
+    return [tuple(one), Point(wrap(X * 2), wrap(X)), Scaled(wrap(X), 3)]
+
+
+WANTED = X * (2 + 1 + 3)
+
+
+@pytest.fixture(autouse=True)
+def fast() -> None:
+    """Calls that have found their program."""
+    for _ in range(3):
+        doubled(X)
+        TOTAL(*arguments())
+        TOTAL(*arguments(), X)
+
+
+@pytest.mark.parametrize("size", [8, 1 << 14, 1 << 16])
+def test_other_byte_orders_and_strides(size: int) -> None:
+    x = np.arange(size, dtype=np.float32)
+    for _ in range(3):
+        for given in (x, swapped(x), np.repeat(x, 2)[::2], x[::-1], swapped(x)[::-1]):
+            np.testing.assert_array_equal(doubled(given), np.asarray(given, np.float32) * 2)
+
+
+def test_subclasses_are_read_and_masks_refused() -> None:
+    for _ in range(3):
+        np.testing.assert_array_equal(doubled(X.view(Subclass)), X * 2)
+        np.testing.assert_array_equal(doubled(swapped(X).view(Subclass)), X * 2)
+        with pytest.raises(psc.ArgumentError, match="mask"):
+            doubled(masked(X))
+
+
+@pytest.mark.parametrize("place", ["tuple", "point", "record", "optional"])
+@pytest.mark.parametrize("wrap", [swapped, masked, put, np.float64, list])
+def test_arrays_within_arguments_are_looked_at(place: str, wrap: Any) -> None:
+    for _ in range(3):
+        args: Any = [*arguments(), X.copy()]
+        if place == "tuple":
+            args[0] = (args[0][0], wrap(args[0][1]))
+        elif place == "point":
+            args[1] = Point(args[1].x, wrap(args[1].y))
+        elif place == "record":
+            args[2] = Scaled(wrap(args[2].x), 3)
+        else:
+            args[3] = wrap(args[3])
+        if wrap in (swapped, put):
+            np.testing.assert_array_equal(TOTAL(*args), WANTED + X)
+        else:
+            with pytest.raises(psc.ArgumentError):
+                TOTAL(*args)
+
+
+def test_what_was_not_there_is_looked_at_when_it_comes() -> None:
+    for count in (0, 1, 2, 3, 0):
+        for wrap in (np.copy, swapped):
+            found = TOTAL(*arguments(wrap, count))
+            np.testing.assert_array_equal(found, X * (1 + 3 + count))
+    for plus in (None, X, swapped(X), None, put(X)):
+        wanted = WANTED if plus is None else WANTED + X
+        np.testing.assert_array_equal(TOTAL(*arguments(), plus), wanted)
+        np.testing.assert_array_equal(TOTAL(*arguments(), plus=plus), wanted)
+    for times in (3, 4, 3):
+        args = arguments()
+        args[2] = Scaled(X, times)
+        np.testing.assert_array_equal(TOTAL(*args), X * (3 + times))
+
+
+def test_an_empty_tuple_comes_first() -> None:
+    @psc.kernel
+    def summed(first: f32["n"], rest: tuple[f32["n"], ...] = ()) -> f32["n"]:
+        found = first
+        for x in rest:
+            found = found + x
+        return found
+
+    for _ in range(3):
+        np.testing.assert_array_equal(summed(X, ()), X)
+        np.testing.assert_array_equal(summed(X, (X,)), X * 2)
+        np.testing.assert_array_equal(summed(X, (swapped(X),)), X * 2)
+        np.testing.assert_array_equal(summed(X), X)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"), [((), {}), ((X, X), {}), ((X,), {"x": X}), ((X,), {"y": X}), ((), {"y": X})]
+)
+def test_wrong_calls_are_told_as_any(args: Any, kwargs: Any) -> None:
+    for _ in range(3):
+        with pytest.raises(psc.ArgumentError, match="doubled"):
+            doubled(*args, **kwargs)
+
+
+def test_keywords() -> None:
+    for _ in range(3):
+        np.testing.assert_array_equal(doubled(x=X), X * 2)
+        np.testing.assert_array_equal(doubled(x=swapped(X)), X * 2)
+        xs, point, scaled = arguments()
+        found = TOTAL(xs, scaled=scaled, point=point, plus=X)
+        np.testing.assert_array_equal(found, WANTED + X)
+
+
+def test_results_share_no_memory_with_arguments() -> None:
+    @psc.kernel
+    def same(x: f32["n"]) -> f32["n"]:
+        return x
+
+    space = np.empty(64, np.float32)
+    for start in range(16):
+        x = space[start : start + 32]
+        x[:] = start
+        found = same(x)
+        x[:] = -1
+        assert (to_numpy(found) == start).all()
+
+
+def made(*args: Any) -> list[Any]:
+    """What the function for such arguments is called with, by tens of calls."""
+    calls: list[Any] = []
+    call = HostCall(args, trees.registry.flatten).written(
+        lambda *given: calls.append(given), lambda args, kwargs: calls.append(None)
+    )
+    return [call, calls]
+
+
+@pytest.mark.skipif(not fast_path_works(), reason="this jaxlib is called from Python")
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (X, X.astype(np.float64)),
+        ((X, X), [X, X]),
+        ((X, X.astype(np.int32)), (X, X)),
+        ((X, X.astype(np.int32)), (X, X.astype(np.int32), X)),
+        ((X, (X, X)), (X, X)),
+        (Point(X, X), (X, X)),
+        (Point(X, X), Point(X, swapped(X))),
+        ({"a": X}, {"a": None}),
+        ((), (X,)),
+        ({}, {"a": X}),
+        (None, X),
+        ((None, X), (X, X)),
+    ],
+)
+def test_a_function_takes_what_is_like_its_arguments(value: Any, other: Any) -> None:
+    call, calls = made(value, X)
+    call(value, X)
+    assert calls.pop() is not None
+    for wrong in ((other, X), (value, None), (value,), (value, X, X), ()):
+        call(*wrong)
+        assert calls.pop() is None
+
+
+@pytest.mark.parametrize("value", [object(), {"a": X, "b": 1}, (X, object())])
+def test_there_is_none_for_other_values(value: Any) -> None:
+    with pytest.raises(Unlike):
+        HostCall([value], trees.registry.flatten)
