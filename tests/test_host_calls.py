@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl import f32
+from pscdsl import Float, Int, f32
 from pscdsl.xla import trees
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.client import put
 from pscdsl.xla.fast_path import fast_path_works
 from pscdsl.xla.host_calls import HostCall, Unlike
+from tests.test_direct_calls import frames
 
 X = np.arange(8, dtype=np.float32)
 
@@ -184,11 +186,69 @@ def test_results_share_no_memory_with_arguments() -> None:
         assert (to_numpy(found) == start).all()
 
 
+@pytest.fixture
+def moved() -> Any:
+    """A kernel that was never called."""
+
+    @psc.kernel
+    def made(x: Float["n"], by: Float, turns: Int, back: psc.Static[bool] = False) -> Float["n"]:
+        by = by * turns.astype(by.dtype)
+        return x - by if back else x + by
+
+    return made
+
+
+@pytest.mark.parametrize("wrap", [np.copy, put])
+@pytest.mark.parametrize("code", ["f4", "f8", "f2"])
+def test_numbers_are_brought_to_their_dtype(code: str, wrap: Any, moved: Any) -> None:
+    x = wrap(np.arange(4).astype(code))
+    for _ in range(3):
+        for by, turns, back in (
+            (0.5, 3, False),
+            (0.25, -700, True),
+            (1, 2, False),
+            (-2.5, 4, True),
+        ):
+            wanted = np.arange(4) + by * turns * (-1 if back else 1)
+            found = moved(x, by, turns, back)
+            assert found.dtype == code
+            np.testing.assert_array_equal(found, wanted.astype(code))
+            np.testing.assert_array_equal(moved(x, by, turns=turns, back=back), found)
+        for by in (float("inf"), float("nan"), -0.0):
+            np.testing.assert_array_equal(moved(x, by, 2), (np.arange(4) + by * 2).astype(code))
+
+
+@pytest.mark.parametrize("wrap", [np.copy, put])
+def test_numbers_that_do_not_fit(wrap: Any, moved: Any) -> None:
+    x = wrap(X)
+    for _ in range(3):
+        assert np.asarray(moved(x, 3e38, 1))[0] == np.float32(3e38)
+        for wrong in ((1e39, 1), (0.5, 2**40), (0.5, 1.5), (0.5, "1"), (None, 1)):
+            with pytest.raises((psc.ArgumentError, OverflowError, FloatingPointError)):
+                moved(x, *wrong)
+
+
+@pytest.mark.skipif(not fast_path_works(), reason="this jaxlib is called from Python")
+@pytest.mark.parametrize("wrap", [np.copy, put])
+def test_numbers_are_transferred_by_no_python(wrap: Any, moved: Any) -> None:
+    x = wrap(X)
+    for _ in range(3):
+        moved(x, 0.5, 1000, True)
+        moved(wrap(np.ones(3)), 0.5, 1000, True)
+    assert frames(partial(moved, wrap(np.ones(3)), 0.25, 2000, True)) == ["call"]
+    assert frames(partial(moved, x, 0.25, 2000, True)) == [
+        "call",
+        "leave",
+        "<listcomp>",
+        "call",
+    ]
+
+
 def made(*args: Any) -> list[Any]:
     """What the function for such arguments is called with, by tens of calls."""
     calls: list[Any] = []
     call = HostCall(args, trees.registry.flatten).written(
-        lambda *given: calls.append(given), lambda args, kwargs: calls.append(None)
+        lambda *given: calls.append(given), lambda *_: calls.append(None)
     )
     return [call, calls]
 
@@ -208,6 +268,8 @@ def made(*args: Any) -> list[Any]:
         ((), (X,)),
         ({}, {"a": X}),
         (None, X),
+        (np.float32(1), np.float64(1)),
+        (np.float32(1), 1.0),
         ((None, X), (X, X)),
     ],
 )

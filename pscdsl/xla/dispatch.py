@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from pscdsl.xla.client import view
 from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
-from pscdsl.xla.host_calls import ABSENT, HostCall, Unlike
+from pscdsl.xla.host_calls import NUMBERS, HostCall, Unlike
 from pscdsl.xla.readable import is_native, is_placed, readable
 
 Args: TypeAlias = tuple[Any, ...]
@@ -49,6 +49,10 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 # arguments are static, and is given no programs for values that equality does not tell; a frame
 # around such calls explains what C++ says of values that it cannot hash.  Calls with static fields
 # go through Python then.
+
+
+MOST_KINDS: Final = 8
+"""So many functions look at arguments of a kernel, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,8 @@ class Dispatcher:
         self._kept: list[Any] = []
         self._direct: Any = None
         self._name = name
-        self._looks = False
+        self._functions: list[Any] = []
+        self._looked_at: set[Hashable] = set()
         self._by_structure = inner_statics is not None or bool(static_argnums or static_argnames)
         self._structure_does = True
         self._registry: Any = trees.registry
@@ -177,22 +182,38 @@ class Dispatcher:
             forget_donated(args, kwargs)
         return result
 
-    def _host_call(self, args: Args) -> HostCall | None:
-        """What looks at arrays like these, if jaxlib's function can take them then."""
-        if not self._told_by_structure():
-            return None
-        if any(field_names(x.__class__) is not None for x in self._leaves(args, {})):
-            self.find(args, {})  # this registers the classes of records
-        if not all(is_placed(x) or is_native(x) for x in self._leaves(args, {})):
-            return None
+    def _look_at(self, args: Args) -> bool:
+        """Enter a function that looks at arguments like these, if there can be one."""
+        if not self._told_by_structure() or len(self._looked_at) == MOST_KINDS:
+            return False
+        if not all(map(_is_looked_at, self._leaves(args, {}))):
+            return False
         try:
-            return HostCall(args, self._registry.flatten)
+            program = self.find(args, {})  # this registers the classes of records, too
+            used, types = program.flatten(args, {}), program.executable.inputs
+            call = HostCall(args, self._registry.flatten, used, types, self._static_argnums)
+        except self._told as error:
+            raise error.with_traceback(None) from None
         except Unlike:
-            return None
+            return False
+        if call.key in self._looked_at:
+            return False
+        self._looked_at.add(call.key)
+        key = self._key(call.given(args), {})
+        if key is not None:
+            self._programs.setdefault(key, program)
+        function, kept = in_cpp(self._name, self._miss_looked_at, registry=self._registry)
+        self._kept.append(kept)
+        self._functions.append(function)
+        last = self._left if len(self._looked_at) == 1 else self.entry
+        self._enter(call.written(function, last))
+        return True
 
-    def _left(self, args: Args, kwargs: Kwargs) -> Any:
-        """The result of a call that `HostCall` leaves."""
-        return self._assisted(*[x for x in args if x is not ABSENT], **kwargs)
+    def _left(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of a call that none of the functions takes that look at arguments."""
+        if not kwargs and self._look_at(args):
+            return self.entry(*args)
+        return self._assisted(*args, **kwargs)
 
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         return self.find(args, kwargs).call(args, kwargs)
@@ -227,7 +248,7 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
-        for function in (self._assisting, self._direct):
+        for function in (self._assisting, self._direct, *self._functions):
             if hasattr(function, "_clear_cache"):
                 function._clear_cache()
 
@@ -274,20 +295,21 @@ class Dispatcher:
 
     def _miss_directly(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which was called without help, and has no program for this call."""
+        numbers = [x for x in self._dynamic(args, {})[0] if x.__class__ in NUMBERS]
+        if not kwargs and not numbers and all(map(_needs_no_help, self._leaves(args, {}))):
+            return self._miss_looked_at(*args)
+        if kwargs or not self._look_at(args):
+            self._enter(self._assisted)
+        return self.entry(*args, **kwargs), None, True
+
+    def _miss_looked_at(self, *args: Any) -> Answer:
+        """Answer C++ where it may read all that it was called with."""
         try:
-            if not kwargs and (self._looks or all(map(_needs_no_help, self._leaves(args, {})))):
-                return self._answer(*args)
-            call = None if kwargs else self._host_call(args)
-            if call is None:
-                self._enter(self._assisted)
-                return self._assisted(*args, **kwargs), None, True
-            self._looks = True
-            self._enter(call.written(self._direct, self._left))
             return self._answer(*args)
         except self._told as error:
             raise error.with_traceback(None) from None
         except (ValueError, RuntimeError) as error:
-            return self._after(error, args, kwargs), None, True
+            return self._after(error, args, {}), None, True
 
     def _answer(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which has no program for this call: the result, and how to do without us."""
@@ -351,7 +373,8 @@ class Dispatcher:
     def _ask(self, *, by_structure: bool) -> None:
         """Have C++ tell static values by structure from now on, or otherwise."""
         was_direct = self.entry != self._assisted
-        self._by_structure, self._looks = by_structure, False
+        self._by_structure = by_structure
+        self._looked_at.clear()
         self._find_programs()
         if was_direct:
             direct = self._direct if self._told_by_structure() else self._guarded
@@ -378,6 +401,13 @@ def _needs_no_help(leaf: Any) -> bool:
     return _kind(leaf) is None and not hasattr(leaf, "__dlpack__")
 
 
+def _is_looked_at(leaf: Any) -> bool:
+    """Whether `HostCall` may know this, or what is in it."""
+    cls: type[Any] = leaf.__class__
+    known = cls in NUMBERS or field_names(cls) is not None
+    return known or is_placed(leaf) or is_native(leaf)
+
+
 def _is_foreign(leaf: Any) -> bool:
     return _kind(leaf) is None and hasattr(leaf, "__dlpack__") and not is_masked(leaf)
 
@@ -401,7 +431,6 @@ def _subsequence(used: Sequence[Any], leaves: Sequence[Any]) -> list[bool] | Non
 
 
 _ARRAYS = (ArrayImpl, np.ndarray)
-_SCALARS: frozenset[type] = frozenset((bool, int, float, complex))
 
 
 def _kind(leaf: Any) -> object:
@@ -411,4 +440,4 @@ def _kind(leaf: Any) -> object:
         return leaf.aval.dtype, leaf.aval.shape
     if kind is np.ndarray or issubclass(kind, np.generic):
         return leaf.dtype, leaf.shape
-    return kind if kind in _SCALARS else None
+    return kind if kind in NUMBERS else None

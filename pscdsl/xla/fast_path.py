@@ -15,7 +15,7 @@ from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.boot import ArrayImpl, Aval
 from pscdsl.xla.client import COPYING, placing, put, sharding
 from pscdsl.xla.executable import Executable, transfer
-from pscdsl.xla.readable import dtypes
+from pscdsl.xla.readable import dtypes, is_native
 from pscdsl.xla.waiting import calls_wait
 
 
@@ -100,9 +100,9 @@ def fast_path(
 
 
 def _is_read(leaf: Any, aval: Aval) -> bool:
-    """Whether C++ is done with an array of NumPy's when the call returns."""
+    """Whether C++ is done with a value of NumPy's when the call returns."""
     return (
-        type(leaf) is np.ndarray
+        is_native(leaf)
         and leaf.dtype == aval.dtype
         and leaf.dtype in dtypes()
         and leaf.nbytes < READ_BYTES

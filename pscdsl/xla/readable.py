@@ -19,8 +19,9 @@ NARROW: Final = NUMPY - {np.dtype(wide) for wide in ("f8", "i8", "u8", "c16")}
 
 
 def is_native(value: Any) -> bool:
-    """Whether a value is an array of NumPy's own class, in the machine's byte order."""
-    return type(value) is np.ndarray and value.dtype in NUMPY
+    """Whether a value is NumPy's, an array of its own class or a scalar, in our byte order."""
+    kind: type[Any] = value.__class__
+    return (kind is np.ndarray or issubclass(kind, np.generic)) and value.dtype in NUMPY
 
 
 def dtypes() -> frozenset[np.dtype[Any]]:

@@ -1,7 +1,7 @@
 """What a call costs besides the computation: kernels that compute next to nothing, beside jax.jit.
 
-One, ten and a hundred arrays go in and come out, in tuples and in records, from the device and from
-NumPy.  The arrays are small, so that what is measured is the way to the program and back; NumPy's
+Numbers, and one, ten and a hundred arrays, go in and come out, in tuples and in records, from the
+device and from NumPy.  The arrays are small, so that what is measured is the way to the program and back; NumPy's
 are the same for both sides, since how they are aligned decides whether jaxlib copies them.
 """
 
@@ -88,12 +88,32 @@ def static(x: f32["8"], times: psc.Static[int]) -> f32["8"]:
     return x + times
 
 
+@psc.kernel
+def scaled(x: f32["8"], by: f32) -> f32["8"]:
+    """One array, changed by one of Python's numbers."""
+    return x * by
+
+
+@psc.kernel
+def layer_by(x: Layer, by: f32) -> Layer:
+    """A record with a static field, changed by one of Python's numbers."""
+    return Layer(x.w * by, x.b + 1, x.times)
+
+
 def _their_one(x: Any) -> Any:
     return x + 1
 
 
 def _their_static(x: Any, times: int) -> Any:
     return x + times
+
+
+def _their_scaled(x: Any, by: float) -> Any:
+    return x * by
+
+
+def _their_layer_by(x: Any, by: float) -> Any:
+    return OtherLayer(x.w * by, x.b + 1, x.times)
 
 
 def _their_arrays(xs: Any) -> Any:
@@ -128,10 +148,15 @@ def dispatch(jax: Any) -> list[Row]:
         row(f"one array, {where}", *_calls(one, xs[0], jax.jit(_their_one), ys[0]), 1)
         fixed = jax.jit(_their_static, static_argnums=1)
         row(f"a static value, {where}", partial(static, xs[0], 3), partial(fixed, ys[0], 3), 1)
+        changed = jax.jit(_their_scaled)
+        row(f"a number, {where}", partial(scaled, xs[0], 0.5), partial(changed, ys[0], 0.5), 1)
         p, q = Layer(xs[0], xs[1], 3), OtherLayer(ys[0], ys[1], 3)
         row(
             f"a record with a static field, {where}", *_calls(layer, p, jax.jit(_their_layer), q), 2
         )
+        changed = jax.jit(_their_layer_by)
+        name = f"a record with a static field, and a number, {where}"
+        row(name, partial(layer_by, p, 0.5), partial(changed, q, 0.5), 2)
         for count in COUNTS:
             calls = _calls(arrays, xs[:count], jax.jit(_their_arrays), ys[:count])
             row(f"tuple of {count}, {where}", *calls, count)
