@@ -1,8 +1,9 @@
 """What a call costs besides the computation: kernels that compute next to nothing, beside jax.jit.
 
 Numbers, and one, ten and a hundred arrays, go in and come out, in tuples and in records, from the
-device and from NumPy.  The arrays are small, so that what is measured is the way to the program and back; NumPy's
-are the same for both sides, since how they are aligned decides whether jaxlib copies them.
+device and from NumPy.  The arrays are small, so that what is measured is the way to the program and
+back; NumPy's are the same for both sides, since how they are aligned decides whether jaxlib copies
+them.
 """
 
 from __future__ import annotations
