@@ -463,7 +463,7 @@ def network(
     return psc.scan(step, h, xs)
 
 
-@pytest.mark.parametrize(("n", "d", "length"), [(1, 3, 100), (5, 1, 130), (33, 16, 200)])
+@pytest.mark.parametrize(("n", "d", "length"), [(16, 3, 100), (17, 1, 130), (33, 16, 200)])
 def test_matrices_that_are_turned_for_vectors(
     monkeypatch: pytest.MonkeyPatch, n: int, d: int, length: int
 ) -> None:
@@ -478,8 +478,9 @@ def test_matrices_that_are_turned_for_vectors(
 
 
 def test_matrices_that_are_not_turned_for_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few steps, doubles, and large matrices."""
-    for dtype, n, length in (("f32", 8, 50), ("f64", 8, 1000), ("f32", 300, 1000)):
+    """Few steps, doubles, few rows, and large matrices."""
+    cases = (("f32", 32, 50), ("f64", 32, 1000), ("f32", 15, 1000), ("f32", 300, 1000))
+    for dtype, n, length in cases:
         given = network.lower(Float=dtype, n=n, d=2, t=length).text()
         monkeypatch.setenv(VARIABLE, "turned_for_vectors")
         assert network.lower(Float=dtype, n=n, d=2, t=length).text() == given
