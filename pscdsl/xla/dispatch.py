@@ -34,11 +34,13 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 # Note [Entries]
 # Calls are made in one of three ways.  As long as all arguments are device arrays, and given by
 # position, the entry is jaxlib's function itself, and no Python runs.  The first call with NumPy
-# arrays makes the entry a function that looks at each array of arguments like these, and then calls
-# jaxlib's (`host_calls`).  What it leaves, and calls for which there can be no such function, are
-# assisted: keywords are put in their places, arrays that C++ would misread are replaced, and what
-# C++ cannot do is done in Python.  With donated arguments calls are assisted from the start.  They
-# have a function of their own in C++, since misses of the others may change the entry.
+# arrays or numbers makes the entry a function that looks at arguments like these, and then calls
+# one of jaxlib's that is its own (`host_calls`); so does the first call of each other kind, and the
+# function before takes what this one leaves.  What all of them leave, and calls for which there can
+# be no such function, are assisted: keywords are put in their places, arrays that C++ would misread
+# are replaced, and what C++ cannot do is done in Python.  With donated arguments calls are assisted
+# from the start.  They have a function of their own in C++, since misses of the first one may
+# change the entry.
 
 # Note [Static values]
 # C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So static
@@ -255,7 +257,7 @@ class Dispatcher:
     @property
     def programs(self) -> tuple[Specialised, ...]:
         """The programs made so far."""
-        return tuple(self._programs.values())
+        return tuple({id(each): each for each in self._programs.values()}.values())
 
     def _positional(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
         rest = self._parameters[len(args) : len(args) + len(kwargs)]

@@ -22,12 +22,8 @@ ABSENT: Final = object()
 """Stands for an argument that is not given; the rest are not, either."""
 NUMBERS: Final[frozenset[type]] = frozenset((bool, int, float, complex))
 """The classes of Python's numbers."""
-
-
 DEEPEST: Final = 8
 """How deep containers may lie in each other; Python has a limit for loops, 20."""
-
-
 _READ: Final = frozenset(np.dtype(code) for code in ("?", *"bhiqBHIQ", *"efd"))
 """The dtypes of numbers that C++ reads."""
 
