@@ -2,8 +2,8 @@
 
 A call finds its program by the structure of its arguments, the dtype and shape of each leaf, and
 the static values.  jaxlib does that in C++ for device arrays, and for NumPy arrays once Python has
-looked at them; large ones and Python's scalars come back to us for their transfer.  No memory of
-NumPy's is shared once a call has returned.  What C++ cannot do is done in Python.
+looked at them, and at numbers; large ones come back to us for their transfer.  No memory of NumPy's
+is shared once a call has returned.  What C++ cannot do is done in Python.
 """
 
 from __future__ import annotations
@@ -46,12 +46,11 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 # C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So static
 # arguments, and static fields of records, are shown to it as structure without leaves, which tells
 # them apart (`trees.with_values`): numbers, strings and tuples from the start, other classes from
-# the first call that has one of theirs.  That does not do where a number among the arguments is not
-# static, and for some static values (a container, a scalar of NumPy).  Then C++ is told which
+# the first call that has one of theirs.  That does not do where a number inside of the arguments is
+# not static, and for some static values (a container, a scalar of NumPy).  Then C++ is told which
 # arguments are static, and is given no programs for values that equality does not tell; a frame
 # around such calls explains what C++ says of values that it cannot hash.  Calls with static fields
 # go through Python then.
-
 
 MOST_KINDS: Final = 8
 """So many functions look at arguments of a kernel, one after the other."""
@@ -79,10 +78,10 @@ class Dispatcher:
 
     `specialise(args, kwargs)` is called once for arguments of a kind; what it raises reaches the
     caller.  Several threads may call it at once, for arguments of different kinds.  `parameters`
-    names the positional parameters, so that arguments given by keyword are as fast; without it a
-    kernel sees them as they were given.  `inner_statics` gives the static values inside of the
-    arguments, if there can be any, and `tree_statics` where any tree is taken and few have any: see
-    Note [Static values].
+    names the positional parameters, so that arguments given by keyword find the same programs;
+    without it a kernel sees them as they were given.  `inner_statics` gives the static values
+    inside of the arguments, if there can be any, and `tree_statics` where any tree is taken and few
+    have any: see Note [Static values].
     `explain` may raise a better error for one that a call failed with; errors `told` to the caller
     are those that need none, nor our frames.  `donates` says whether results may take the memory of
     arguments.
@@ -116,8 +115,7 @@ class Dispatcher:
         self._kept: list[Any] = []
         self._direct: Any = None
         self._name = name
-        self._functions: list[Any] = []
-        self._looked_at: set[Hashable] = set()
+        self._looked_at: dict[Hashable, Any] = {}
         self._by_structure = inner_statics is not None or bool(static_argnums or static_argnames)
         self._structure_does = True
         self._registry: Any = trees.registry
@@ -200,14 +198,13 @@ class Dispatcher:
             return False
         if call.key in self._looked_at:
             return False
-        self._looked_at.add(call.key)
         key = self._key(call.given(args), {})
         if key is not None:
             self._programs.setdefault(key, program)
         function, kept = in_cpp(self._name, self._miss_looked_at, registry=self._registry)
         self._kept.append(kept)
-        self._functions.append(function)
-        last = self._left if len(self._looked_at) == 1 else self.entry
+        last = self.entry if self._looked_at else self._left
+        self._looked_at[call.key] = function
         self._enter(call.written(function, last))
         return True
 
@@ -250,7 +247,7 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
-        for function in (self._assisting, self._direct, *self._functions):
+        for function in (self._assisting, self._direct, *self._looked_at.values()):
             if hasattr(function, "_clear_cache"):
                 function._clear_cache()
 

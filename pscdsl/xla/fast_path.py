@@ -47,7 +47,6 @@ class Stale(ValueError):
 # (a jax in the process has 64-bit types off: f64 reads as f32), and arrays that a jax made without
 # committing them to a device look like host values, and then are asked for their layout.
 
-
 READ_BYTES: Final = 1 << 16
 """Below, arrays are copied by the calling thread; 100 KiB is XLA:CPU's own limit for that."""
 

@@ -32,6 +32,7 @@ import sys
 from typing import Any, Final
 
 from pscdsl.xla import boot
+from pscdsl.xla.environment import word
 
 VARIABLE: Final = "PSCDSL_MEMORY"
 SYSTEM: Final = "system"
@@ -46,7 +47,7 @@ _ARENA_MAX: Final = -8
 
 MIB: Final = 1 << 20
 SETTINGS: Final = {
-    "reuse": ((_TRIM_THRESHOLD, 256 * MIB), (_TOP_PAD, 128 * MIB), (_MMAP_THRESHOLD, 32 * MIB)),
+    REUSE: ((_TRIM_THRESHOLD, 256 * MIB), (_TOP_PAD, 128 * MIB), (_MMAP_THRESHOLD, 32 * MIB)),
     "heap": (
         (_ARENA_MAX, 1),
         (_MMAP_MAX, 0),
@@ -87,9 +88,7 @@ def keep_freed_memory() -> bool:
 
 def wanted() -> str:
     """The word that the environment says; a ValueError if it is none that we know."""
-    given = os.environ.get(VARIABLE, "").strip() or REUSE
-    if given not in {SYSTEM, *SETTINGS}:
-        raise ValueError(f"{VARIABLE} is `{given}`; it can be {', '.join((*SETTINGS, SYSTEM))}")
+    given = word(VARIABLE, (*SETTINGS, SYSTEM))
     if "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", ""):
         return SYSTEM
     return SYSTEM if any(name.startswith("MALLOC_") for name in os.environ) else given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from operator import is_
 from typing import Any, Final
 
 import numpy as np
@@ -26,12 +27,9 @@ def is_native(value: Any) -> bool:
 
 def dtypes() -> frozenset[np.dtype[Any]]:
     """The dtypes, as NumPy has them, that C++ reads rightly just now."""
-    return NARROW if boot.JAX in sys.modules and not wide_is_on() else NUMPY
-
-
-def wide_is_on() -> bool:
-    """Whether the jax in the process has 64-bit types on, so that C++ tells them from others."""
-    return bool(getattr(getattr(sys.modules[boot.JAX], "enable_x64", None), "value", False))
+    config = sys.modules.get(boot.JAX)
+    wide = config is None or getattr(getattr(config, "enable_x64", None), "value", False)
+    return NUMPY if wide else NARROW
 
 
 def is_placed(value: Any) -> bool:
@@ -59,14 +57,10 @@ def readable(
             return None
         else:
             others.append(_brought(leaf, known))
-    if all(map(_same, leaves, others)):
+    if all(map(is_, leaves, others)):
         return args, kwargs
     args, kwargs = structure.unflatten(others)
     return tuple(args), kwargs
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
 
 
 def _brought(value: Any, known: frozenset[np.dtype[Any]]) -> Any:

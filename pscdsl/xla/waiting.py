@@ -13,10 +13,10 @@ PSCDSL_CALLS=async   it may return before: for programs that do work of their ow
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 from pscdsl.xla import boot
+from pscdsl.xla.environment import word
 
 VARIABLE: Final = "PSCDSL_CALLS"
 WAIT: Final = "wait"
@@ -26,7 +26,4 @@ ASYNC: Final = "async"
 @boot.once
 def calls_wait() -> bool:
     """Whether programs run where they are called; a ValueError if the word is none of ours."""
-    given = os.environ.get(VARIABLE, "").strip() or WAIT
-    if given not in (WAIT, ASYNC):
-        raise ValueError(f"{VARIABLE} is `{given}`; it can be {WAIT}, {ASYNC}")
-    return given == WAIT
+    return word(VARIABLE, (WAIT, ASYNC)) == WAIT
