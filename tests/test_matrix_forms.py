@@ -1,4 +1,4 @@
-"""Products, convolutions and small systems that are computed in ways of our own agree with NumPy's.
+"""Products and small systems that are computed in ways of our own agree with NumPy's.
 
 Each is compiled with its form and, to see that the form is used, without it.
 """
@@ -15,12 +15,11 @@ import pytest
 from ml_dtypes import bfloat16
 
 import pscdsl as psc
-from pscdsl import Bool, Float, Num, f64
+from pscdsl import Float, Num, f64
 from pscdsl.forms import VARIABLE
 from pscdsl.primitives.product_forms import Extents, is_small
 from pscdsl.typing.dtypes import F32
-
-EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52, "bfloat16": 2.0**-7, "float16": 2.0**-10}
+from tests.used_forms import EPSILON, close, normal, used
 
 
 @psc.kernel
@@ -42,46 +41,6 @@ def steps(a: Float["n n"], x: Float["n k"]) -> Float["n k"]:
 def summed_rows(x: Float["n d"], h: Float["n"]) -> tuple[Float["d"], Float["d"]]:
     again = psc.fori_loop(0, 2, lambda _, y: (h * (x @ y)) @ x, x[0])
     return x.T @ h, again
-
-
-@psc.kernel
-def convolved(x: Float["n c h w"], k: Float["o c a b"]) -> Float["n o h w"]:
-    return psc.conv(x, k, padding="same")
-
-
-@psc.kernel
-def convolved_again(x: Float["n c h w"], k: Float["c c a b"]) -> Float["n c h w"]:
-    return psc.fori_loop(0, 2, lambda _, x: convolved(x, k), x)
-
-
-@psc.kernel
-def convolved_or_not(x: Float["n c *s"], k: Float["c c *a"], yes: Bool) -> Float["n c *s"]:
-    return psc.cond(yes, lambda: psc.conv(x, k, padding="same"), lambda: x)
-
-
-@psc.kernel
-def depthwise(x: Float["n c h w"], k: Float["2*c 1 a b"]) -> Float["n 2*c h w"]:
-    return psc.conv(x, k, padding="same", groups=x.shape[1])
-
-
-@psc.kernel
-def strided(x: Float["n c 2*h 3*w"], k: Float["o c a b"]) -> Float["n o h w"]:
-    return psc.conv(x, k, strides=(2, 3), padding="same", dilation=(1, 2))
-
-
-@psc.kernel
-def spread(x: Float["n c h w"], k: Float["c 1 3 2"]) -> Float["n c 2*h+1 2*w"]:
-    return psc.conv_transpose(x, k, strides=2, groups=x.shape[1])
-
-
-@psc.kernel
-def within(x: Float["n c h+a w+b"], k: Float["o c a b"]) -> Float["n o h+1 w+1"]:
-    return psc.conv(x, k)
-
-
-@psc.kernel
-def whole(x: Float["n c h w"], k: Float["o c h 1"]) -> Float["n o 1 w"]:
-    return psc.conv(x, k)
 
 
 @psc.kernel
@@ -123,32 +82,6 @@ def definite_steps(a: f64["n n"], y: f64["n"]) -> f64["n"]:
         return psc.triangular_solve(factor.T, half)
 
     return psc.fori_loop(0, 3, solved, y)
-
-
-def normal(*shape: int, dtype: Any = np.float64) -> Any:
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
-
-
-def used(form: str, monkeypatch: pytest.MonkeyPatch, kernel: Any, *args: Any) -> list[Any]:
-    """The results of a kernel whose program is another one without a form."""
-    from pscdsl.xla.emit import lower_module
-
-    _, types = kernel.arguments(args, {})
-    fit, sizes = kernel.matched(types)
-    program = kernel.optimised(fit.choice)
-    numbers = {name: sizes[name] for name in program.dims}
-    mine = str(lower_module(program, numbers))
-    monkeypatch.setenv(VARIABLE, form)
-    assert str(lower_module(program, numbers)) != mine
-    monkeypatch.delenv(VARIABLE)
-    found = kernel(*args)
-    return [np.asarray(each) for each in (found if isinstance(found, tuple) else (found,))]
-
-
-def close(found: Any, wanted: Any, terms: int, scale: float = 1.0) -> None:
-    """Equal to within a few roundings of each of so many terms."""
-    error = np.abs(found.astype(np.float64) - wanted)
-    assert np.max(error) <= EPSILON[found.dtype.name] * (terms + 2) * scale * np.max(np.abs(wanted))
 
 
 @pytest.mark.parametrize(
@@ -263,114 +196,6 @@ def test_products_of_narrow_integers_are_exact(
         else:
             (found,) = used("float_products", monkeypatch, products, extreme, c)
         np.testing.assert_array_equal(found, extreme @ c)
-
-
-def slow_conv(x: Any, k: Any, strides: Any, dilation: Any, groups: int) -> Any:
-    """The convolution with padding "same", in f64."""
-    x, k = x.astype(np.float64), k.astype(np.float64)
-    places = [-(-size // step) for size, step in zip(x.shape[2:], strides, strict=True)]
-    reach = [(size - 1) * step for size, step in zip(k.shape[2:], dilation, strict=True)]
-    totals = [
-        max((count - 1) * step + far + 1 - size, 0)
-        for count, step, far, size in zip(places, strides, reach, x.shape[2:], strict=True)
-    ]
-    x = np.pad(x, [(0, 0), (0, 0), *((total // 2, total - total // 2) for total in totals)])
-    x = np.pad(x, [(0, 0), (0, 0), (0, 9), (0, 9)])
-    outputs, taken = k.shape[:2]
-    result = np.zeros((len(x), outputs, *places))
-    for o in range(outputs):
-        first = o // (outputs // groups) * taken
-        for i, j in np.ndindex(*k.shape[2:]):
-            rows = i * dilation[0] + np.arange(places[0]) * strides[0]
-            columns = j * dilation[1] + np.arange(places[1]) * strides[1]
-            seen = x[:, first : first + taken][:, :, rows][:, :, :, columns]
-            result[:, o] += np.einsum("nchw,c->nhw", seen, k[o, :, i, j])
-    return result
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, bfloat16])
-def test_convolutions_as_shifted_products(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
-    def check(kernel: Any, x: Any, k: Any, strides: Any, dilation: Any, groups: int) -> None:
-        (found,) = used("shifted_products", monkeypatch, kernel, x, k)
-        terms = 1 if dtype is bfloat16 else k[0].size
-        close(found, slow_conv(x, k, strides, dilation, groups), terms)
-
-    x, k = normal(2, 3, 33, 40, dtype=dtype), normal(16, 3, 3, 2, dtype=dtype)
-    check(convolved, x, k, (1, 1), (1, 1), 1)
-    x, k = normal(2, 5, 7, 6, dtype=dtype), normal(10, 1, 3, 5, dtype=dtype)
-    check(depthwise, x, k, (1, 1), (1, 1), 5)
-    x, k = normal(4, 2, 64, 96, dtype=dtype), normal(8, 2, 3, 3, dtype=dtype)
-    check(strided, x, k, (2, 3), (1, 2), 1)
-
-
-def test_spread_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, k = normal(2, 3, 5, 6), normal(3, 1, 3, 2)
-    (found,) = used("shifted_products", monkeypatch, spread, x, k)
-    wanted = np.zeros((2, 3, 11, 12))
-    for i, j in np.ndindex(3, 2):  # slides without being turned: its last element comes first
-        wanted[:, :, i : i + 9 : 2, j : j + 11 : 2] += x * k[:, 0, 2 - i, 1 - j, None, None]
-    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, bfloat16])
-def test_convolutions_as_products_of_matrices(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
-    terms = 1 if dtype is bfloat16 else 6
-    for size in (3, 9):
-        x, k = normal(2, 6, size, 8, dtype=dtype), normal(7, 6, 1, 1, dtype=dtype)
-        (found,) = used("convolution_as_dot", monkeypatch, convolved, x, k)
-        close(found, slow_conv(x, k, (1, 1), (1, 1), 1), terms)
-        (found,) = used("convolution_as_dot", monkeypatch, strided, x[:, :, :2, :6], k)
-        close(found, slow_conv(x[:, :, :2, :6], k, (2, 3), (1, 2), 1), terms)
-        x, k = normal(2, 6, size, 80, dtype=dtype), normal(7, 6, size, 1, dtype=dtype)
-        (found,) = used("convolution_as_dot", monkeypatch, whole, x, k)
-        exact = np.einsum("nchw,ochz->now", x.astype(np.float64), k.astype(np.float64))
-        close(found, exact[:, :, None], terms * (1 if terms == 1 else size))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, bfloat16])
-def test_convolutions_in_loops(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
-    x, k = normal(2, 16, 9, 17, dtype=dtype), normal(16, 16, 3, 2, dtype=dtype)
-    (found,) = used("channels_last", monkeypatch, convolved_again, x, k)
-    wanted = slow_conv(x, k, (1, 1), (1, 1), 1)
-    wanted = slow_conv(wanted.astype(dtype), k, (1, 1), (1, 1), 1)
-    close(found, wanted, 8 if dtype is bfloat16 else 96)
-
-
-@pytest.mark.parametrize("axes", [1, 2, 3])
-def test_convolutions_in_branches(monkeypatch: pytest.MonkeyPatch, axes: int) -> None:
-    x = normal(2, 16, *{1: (700,), 2: (21, 17), 3: (8, 7, 6)}[axes], dtype=np.float32)
-    k = normal(16, 16, *(3,) * axes, dtype=np.float32)
-    (found,) = used("channels_last", monkeypatch, convolved_or_not, x, k, np.True_)
-    exact = convolved_or_not(x.astype(np.float64), k.astype(np.float64), np.True_)
-    close(found, np.asarray(exact), 16 * 3**axes)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, bfloat16])
-def test_large_kernels_in_parts(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
-    for channels, outputs in ((20, 33), (40, 15)):  # the last part is smaller
-        x = normal(10, channels, 34, 33, dtype=dtype)
-        k = normal(outputs, channels, 32, 32, dtype=dtype)
-        (found,) = used("kernel_in_parts", monkeypatch, within, x, k)
-        wide, kernel = x.astype(np.float64), k.astype(np.float64)
-        wanted = np.zeros(found.shape)
-        for i, j in np.ndindex(*found.shape[2:]):
-            seen = wide[:, :, i : i + 32, j : j + 32]
-            wanted[:, :, i, j] = np.tensordot(seen, kernel, ((1, 2, 3), (1, 2, 3)))
-        close(found, wanted, 1 if dtype is bfloat16 else 64)  # far fewer than the terms
-
-
-def test_kernels_without_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    for sizes, dtype in (
-        ({"n": 8, "c": 8, "a": 32}, "f32"),  # fits the cache
-        ({"n": 1, "c": 17, "a": 32}, "f32"),  # little work
-        ({"n": 8, "c": 17, "a": 32}, "f64"),
-        ({"n": 8, "c": 900, "a": 5}, "f32"),  # sees few places
-    ):
-        numbers = {**sizes, "o": 33, "h": 2, "w": 2, "b": sizes["a"]}
-        given = within.lower(Float=dtype, **numbers).text()
-        monkeypatch.setenv(VARIABLE, "kernel_in_parts")
-        assert within.lower(Float=dtype, **numbers).text() == given
-        monkeypatch.delenv(VARIABLE)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,7 +6,7 @@ What follows only from facts about the names (`n % 8 == 0`) is the business of `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pscdsl.typing.monomials import (
     DimTooLarge,
@@ -77,6 +77,13 @@ def _substitute_factor(factor: Factor, env: Mapping[str, Size]) -> Size:
         found = env.get(factor)
         return from_terms({(factor,): 1}) if found is None else found
     return apply(factor.kind, [substitute(arg, env) for arg in factor.args])
+
+
+def numbers(sizes: Sequence[Size]) -> tuple[int, ...]:
+    """Sizes that are known to be numbers."""
+    found = tuple([size for size in sizes if isinstance(size, int)])
+    assert len(found) == len(sizes)
+    return found
 
 
 def evaluate(size: Size, env: Mapping[str, int]) -> int:

@@ -18,6 +18,7 @@ from pscdsl.primitives.contractions import accumulator, precision, widened
 from pscdsl.primitives.convolution_forms import faster
 from pscdsl.primitives.convolution_layouts import channels_are_last, emit_convolution
 from pscdsl.primitives.linear import Bilinear
+from pscdsl.primitives.repeating import summed_once
 from pscdsl.primitives.rewritten import emit_as
 from pscdsl.primitives.shaping import Pad, Reshape, Reverse, Transpose, at_most, exactly
 from pscdsl.primitives.sliding import Padding, Window, emit_padding, laid_out, offsets, slide
@@ -120,7 +121,8 @@ class Convolution(Bilinear, name="convolution"):
         types = [each.with_shape(hlo.shape(each.shape)) for each in (*inputs, output)]
         define = faster(hlo, here, *types)
         if define is not None:
-            return emit_as(hlo, define, here, operands, inputs)
+            (found,) = emit_as(hlo, define, here, operands, inputs)
+            return (summed_once(hlo, found, output),)
         wide = accumulator(output.dtype)
         operands = widened(hlo, operands, inputs, wide)
         attributes = {

@@ -14,10 +14,11 @@ from pscdsl.forms import form
 from pscdsl.primitive import Hlo
 from pscdsl.primitives.contractions import DotGeneral, accumulator
 from pscdsl.primitives.convolution_parts import KERNEL_IN_PARTS, channels_of_a_part, in_parts
+from pscdsl.primitives.convolution_threads import CONVOLUTION_IN_THREADS, added_rows, in_threads
 from pscdsl.primitives.elementwise import Convert, add, multiply
 from pscdsl.primitives.shaping import Broadcast, Pad, Reshape, Slice, Transpose
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dims import Size
+from pscdsl.typing.dims import Size, numbers
 from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
@@ -62,18 +63,22 @@ def faster(
     if hlo.uses(SHIFTED_PRODUCTS) and _has_few_terms(convolution, kernel, output):
         return shifted_products
     if hlo.uses(KERNEL_IN_PARTS) and convolution.groups == 1:
-        return None if channels_of_a_part(kernel, output) is None else in_parts
+        if channels_of_a_part(kernel, output) is not None:
+            return in_parts
+    if hlo.threads > 1 and hlo.uses(CONVOLUTION_IN_THREADS):
+        if added_rows(convolution, x, kernel, output) is not None:
+            return in_threads
     return None
 
 
 def _has_few_terms(convolution: Convolution, kernel: ArrayType, output: ArrayType) -> bool:
-    outputs, taken, *window = _numbers(kernel.shape)
+    outputs, taken, *window = numbers(kernel.shape)
     terms = taken * prod(window)
     if taken > MOST_CHANNELS or terms > MOST_TERMS:
         return False
     if convolution.groups != 1:
         return True
-    places = _numbers(output.shape)
+    places = numbers(output.shape)
     few = outputs <= MANY_OUTPUTS or (terms <= MANY_TERMS and output.dtype.bits > 16)
     return few and prod(places) * terms >= LEAST_WORK and places[-1] >= LEAST_ROW
 
@@ -106,7 +111,7 @@ def as_dot(convolution: Convolution, operands: Sequence[Value]) -> Sequence[Valu
     if ends != sizes or any(step != 1 for step in steps):
         x = Slice((0,) * x.ndim, (batch, channels, *ends), (1, 1, *steps))(x)
     summed = (1, *whole)
-    if prod(_numbers(places[2:])) >= FEW_PLACES:
+    if prod(numbers(places[2:])) >= FEW_PLACES:
         # One product for each image leaves its places together.
         kernel = Broadcast((batch, *kernel.shape), tuple(range(1, kernel.ndim + 1)))(kernel)
         kernel = Reshape((batch, outputs, channels, *_picked(sizes, whole)))(kernel)
@@ -131,7 +136,7 @@ def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Seq
     (output,) = convolution.type_rule(x.builder.facts, x.type, kernel.type)
     wide, places, groups = accumulator(x.dtype), output.shape[2:], convolution.groups
     x, kernel = _in(wide, x), _in(wide, kernel)
-    outputs, taken, *window = _numbers(kernel.shape)
+    outputs, taken, *window = numbers(kernel.shape)
     x = _spread(convolution, x)
     batch, channels, *sizes = x.shape
     each = outputs // groups
@@ -142,7 +147,7 @@ def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Seq
     total: Value | None = None
     for channel, *offset in product(*(range(size) for size in (taken, *window))):
         first = [at * step for at, step in zip(offset, convolution.right_dilation, strict=True)]
-        pairs = zip(first, _numbers(places), convolution.strides, strict=True)
+        pairs = zip(first, numbers(places), convolution.strides, strict=True)
         end = [at + (count - 1) * step + 1 for at, count, step in pairs]
         start, stop = (0, 0, channel, *first), (batch, groups, channel + 1, *end)
         met = Slice(start, stop, (1, 1, 1, *convolution.strides))(x)
@@ -168,10 +173,3 @@ def _spread(convolution: Convolution, x: Value) -> Value:
 
 def _in(dtype: DType, x: Value) -> Value:
     return x if x.dtype is dtype else Convert(dtype)(x)
-
-
-def _numbers(shape: Sequence[Size]) -> Numbers:
-    """Sizes that are numbers."""
-    found = tuple([size for size in shape if isinstance(size, int)])
-    assert len(found) == len(shape)
-    return found

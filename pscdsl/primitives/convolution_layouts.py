@@ -14,6 +14,7 @@ from pscdsl.forms import form
 from pscdsl.primitive import H, Hlo, Types
 from pscdsl.primitives.contractions import accumulator
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import F32
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ def channels_are_last(
         return False
     if convolution.batch_groups != 1 or not 3 <= kernel.rank <= 2 + MOST_AXES:
         return False
-    outputs, taken, *window = _numbers(kernel)
+    outputs, taken, *window = numbers(kernel.shape)
     each = outputs // hlo.size(convolution.groups)
-    work = prod(_numbers(output)) * taken * prod(window)
+    work = prod(numbers(output.shape)) * taken * prod(window)
     return each >= LEAST_OUTPUTS and each * taken >= LEAST_PRODUCTS and work >= LEAST_WORK
 
 
@@ -84,10 +85,3 @@ def _laid_out(hlo: Hlo, attributes: Mapping[str, Any], seen: str, kernel: str) -
 def _moved(hlo: Hlo, x: H, given: ArrayType, order: Sequence[int]) -> H:
     wanted = given.with_shape(tuple([given.shape[axis] for axis in order]))
     return hlo.op("transpose", (x,), (wanted,), {"permutation": hlo.i64_array(order)})[0]
-
-
-def _numbers(of: ArrayType) -> tuple[int, ...]:
-    """A shape that consists of numbers."""
-    found = tuple([size for size in of.shape if isinstance(size, int)])
-    assert len(found) == of.rank
-    return found

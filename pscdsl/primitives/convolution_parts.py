@@ -17,6 +17,7 @@ from pscdsl.primitives.contractions import accumulator
 from pscdsl.primitives.elementwise import Convert, add
 from pscdsl.primitives.shaping import Slice
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import F32
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def channels_of_a_part(kernel: ArrayType, output: ArrayType) -> int | None:
 
     The sizes are numbers.
     """
-    outputs, taken, *window = _numbers(kernel)
-    batch, _, *places = _numbers(output)
+    outputs, taken, *window = numbers(kernel.shape)
+    batch, _, *places = numbers(output.shape)
     seen, each = prod(window), prod(window) * outputs * 4
     if (
         accumulator(output.dtype) is not F32
@@ -81,7 +82,7 @@ def in_parts(convolution: Convolution, operands: Sequence[Value]) -> Sequence[Va
     count = channels_of_a_part(kernel.type, output)
     assert count is not None
     x, kernel = (_in_f32(each) for each in (x, kernel))
-    taken, total = _numbers(kernel.type)[1], None
+    taken, total = numbers(kernel.type.shape)[1], None
     for start in range(0, taken, count):
         channels = start, min(start + count, taken)
         term = convolution(_channels(x, *channels), _channels(kernel, *channels))
@@ -99,10 +100,3 @@ def _channels(x: Value, start: int, stop: int) -> Value:
 
 def _in_f32(x: Value) -> Value:
     return x if x.dtype is F32 else Convert(F32)(x)
-
-
-def _numbers(of: ArrayType) -> Numbers:
-    """A shape that consists of numbers."""
-    found = tuple([size for size in of.shape if isinstance(size, int)])
-    assert len(found) == of.rank
-    return found

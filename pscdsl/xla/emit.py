@@ -64,6 +64,7 @@ class ModuleEmitter:
         c.context()
         self.portable = portable
         self.without = switched_off()
+        self.threads = 1 if portable else processors()
         self.single = native and processors() == 1
         """Whether all is done by one thread, and native loops lose nothing."""
         self.module = c.mlir.Module.create(c.unknown())
@@ -159,6 +160,11 @@ class Emitter(Operations):
     def portable(self) -> bool:
         """Whether the module is to run on any device."""
         return self._module.portable
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the work; 1 where that is not known."""
+        return self._module.threads
 
     def uses(self, form: Form) -> bool:
         """Whether a form may be used here."""

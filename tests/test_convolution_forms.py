@@ -1,0 +1,250 @@
+"""Convolutions that are computed in ways of our own agree with sums of products.
+
+Each is compiled with its form and, to see that the form is used, without it.
+"""
+
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+import pscdsl as psc
+from pscdsl import Bool, Float
+from pscdsl.forms import VARIABLE
+from tests.used_forms import close, normal, used
+
+
+@psc.kernel
+def convolved(x: Float["n c h w"], k: Float["o c a b"]) -> Float["n o h w"]:
+    return psc.conv(x, k, padding="same")
+
+
+@psc.kernel
+def convolved_again(x: Float["n c h w"], k: Float["c c a b"]) -> Float["n c h w"]:
+    return psc.fori_loop(0, 2, lambda _, x: convolved(x, k), x)
+
+
+@psc.kernel
+def convolved_or_not(x: Float["n c *s"], k: Float["c c *a"], yes: Bool) -> Float["n c *s"]:
+    return psc.cond(yes, lambda: psc.conv(x, k, padding="same"), lambda: x)
+
+
+@psc.kernel
+def depthwise(x: Float["n c h w"], k: Float["2*c 1 a b"]) -> Float["n 2*c h w"]:
+    return psc.conv(x, k, padding="same", groups=x.shape[1])
+
+
+@psc.kernel
+def strided(x: Float["n c 2*h 3*w"], k: Float["o c a b"]) -> Float["n o h w"]:
+    return psc.conv(x, k, strides=(2, 3), padding="same", dilation=(1, 2))
+
+
+@psc.kernel
+def spread(x: Float["n c h w"], k: Float["c 1 3 2"]) -> Float["n c 2*h+1 2*w"]:
+    return psc.conv_transpose(x, k, strides=2, groups=x.shape[1])
+
+
+@psc.kernel
+def within(x: Float["n c h+a w+b"], k: Float["o c a b"]) -> Float["n o h+1 w+1"]:
+    return psc.conv(x, k)
+
+
+@psc.kernel
+def narrowed(x: Float["n c h+2 w+2"], k: Float["o c 3 3"]) -> Float["n o h w"]:
+    return psc.conv(x, k)
+
+
+@psc.kernel
+def positive_parts(
+    x: Float["n c h w"], k: Float["o c a b"]
+) -> tuple[Float["n o h w"], Float["n o h w"]]:
+    positive = np.maximum(convolved(x, k), 0)
+    return positive, np.cumsum(positive, axis=3)
+
+
+@psc.kernel
+def whole(x: Float["n c h w"], k: Float["o c h 1"]) -> Float["n o 1 w"]:
+    return psc.conv(x, k)
+
+
+def slow_conv(x: Any, k: Any, strides: Any, dilation: Any, groups: int) -> Any:
+    """The convolution with padding "same", in f64."""
+    x, k = x.astype(np.float64), k.astype(np.float64)
+    places = [-(-size // step) for size, step in zip(x.shape[2:], strides, strict=True)]
+    reach = [(size - 1) * step for size, step in zip(k.shape[2:], dilation, strict=True)]
+    totals = [
+        max((count - 1) * step + far + 1 - size, 0)
+        for count, step, far, size in zip(places, strides, reach, x.shape[2:], strict=True)
+    ]
+    x = np.pad(x, [(0, 0), (0, 0), *((total // 2, total - total // 2) for total in totals)])
+    x = np.pad(x, [(0, 0), (0, 0), (0, 9), (0, 9)])
+    outputs, taken = k.shape[:2]
+    result = np.zeros((len(x), outputs, *places))
+    for o in range(outputs):
+        first = o // (outputs // groups) * taken
+        for i, j in np.ndindex(*k.shape[2:]):
+            rows = i * dilation[0] + np.arange(places[0]) * strides[0]
+            columns = j * dilation[1] + np.arange(places[1]) * strides[1]
+            seen = x[:, first : first + taken][:, :, rows][:, :, :, columns]
+            result[:, o] += np.einsum("nchw,c->nhw", seen, k[o, :, i, j])
+    return result
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, bfloat16])
+def test_convolutions_as_shifted_products(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    def check(kernel: Any, x: Any, k: Any, strides: Any, dilation: Any, groups: int) -> None:
+        (found,) = used("shifted_products", monkeypatch, kernel, x, k)
+        terms = 1 if dtype is bfloat16 else k[0].size
+        close(found, slow_conv(x, k, strides, dilation, groups), terms)
+
+    x, k = normal(2, 3, 33, 40, dtype=dtype), normal(16, 3, 3, 2, dtype=dtype)
+    check(convolved, x, k, (1, 1), (1, 1), 1)
+    x, k = normal(2, 5, 7, 6, dtype=dtype), normal(10, 1, 3, 5, dtype=dtype)
+    check(depthwise, x, k, (1, 1), (1, 1), 5)
+    x, k = normal(4, 2, 64, 96, dtype=dtype), normal(8, 2, 3, 3, dtype=dtype)
+    check(strided, x, k, (2, 3), (1, 2), 1)
+
+
+def test_spread_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, k = normal(2, 3, 5, 6), normal(3, 1, 3, 2)
+    (found,) = used("shifted_products", monkeypatch, spread, x, k)
+    wanted = np.zeros((2, 3, 11, 12))
+    for i, j in np.ndindex(3, 2):  # slides without being turned: its last element comes first
+        wanted[:, :, i : i + 9 : 2, j : j + 11 : 2] += x * k[:, 0, 2 - i, 1 - j, None, None]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, bfloat16])
+def test_convolutions_as_products_of_matrices(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    terms = 1 if dtype is bfloat16 else 6
+    for size in (3, 9):
+        x, k = normal(2, 6, size, 8, dtype=dtype), normal(7, 6, 1, 1, dtype=dtype)
+        (found,) = used("convolution_as_dot", monkeypatch, convolved, x, k)
+        close(found, slow_conv(x, k, (1, 1), (1, 1), 1), terms)
+        (found,) = used("convolution_as_dot", monkeypatch, strided, x[:, :, :2, :6], k)
+        close(found, slow_conv(x[:, :, :2, :6], k, (2, 3), (1, 2), 1), terms)
+        x, k = normal(2, 6, size, 80, dtype=dtype), normal(7, 6, size, 1, dtype=dtype)
+        (found,) = used("convolution_as_dot", monkeypatch, whole, x, k)
+        exact = np.einsum("nchw,ochz->now", x.astype(np.float64), k.astype(np.float64))
+        close(found, exact[:, :, None], terms * (1 if terms == 1 else size))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, bfloat16])
+def test_convolutions_in_loops(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    x, k = normal(2, 16, 9, 17, dtype=dtype), normal(16, 16, 3, 2, dtype=dtype)
+    (found,) = used("channels_last", monkeypatch, convolved_again, x, k)
+    wanted = slow_conv(x, k, (1, 1), (1, 1), 1)
+    wanted = slow_conv(wanted.astype(dtype), k, (1, 1), (1, 1), 1)
+    close(found, wanted, 8 if dtype is bfloat16 else 96)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_convolutions_in_branches(monkeypatch: pytest.MonkeyPatch, axes: int) -> None:
+    x = normal(2, 16, *{1: (700,), 2: (21, 17), 3: (8, 7, 6)}[axes], dtype=np.float32)
+    k = normal(16, 16, *(3,) * axes, dtype=np.float32)
+    (found,) = used("channels_last", monkeypatch, convolved_or_not, x, k, np.True_)
+    exact = convolved_or_not(x.astype(np.float64), k.astype(np.float64), np.True_)
+    close(found, np.asarray(exact), 16 * 3**axes)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, bfloat16])
+def test_large_kernels_in_parts(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    for channels, outputs in ((20, 33), (40, 15)):  # the last part is smaller
+        x = normal(10, channels, 34, 33, dtype=dtype)
+        k = normal(outputs, channels, 32, 32, dtype=dtype)
+        (found,) = used("kernel_in_parts", monkeypatch, within, x, k)
+        wide, kernel = x.astype(np.float64), k.astype(np.float64)
+        wanted = np.zeros(found.shape)
+        for i, j in np.ndindex(*found.shape[2:]):
+            seen = wide[:, :, i : i + 32, j : j + 32]
+            wanted[:, :, i, j] = np.tensordot(seen, kernel, ((1, 2, 3), (1, 2, 3)))
+        close(found, wanted, 1 if dtype is bfloat16 else 64)  # far fewer than the terms
+
+
+def test_kernels_without_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    for sizes, dtype in (
+        ({"n": 8, "c": 8, "a": 32}, "f32"),  # fits the cache
+        ({"n": 1, "c": 17, "a": 32}, "f32"),  # little work
+        ({"n": 8, "c": 17, "a": 32}, "f64"),
+        ({"n": 8, "c": 900, "a": 5}, "f32"),  # sees few places
+    ):
+        numbers = {**sizes, "o": 33, "h": 2, "w": 2, "b": sizes["a"]}
+        given = within.lower(Float=dtype, **numbers).text()
+        monkeypatch.setenv(VARIABLE, "kernel_in_parts")
+        assert within.lower(Float=dtype, **numbers).text() == given
+        monkeypatch.delenv(VARIABLE)
+
+
+THREADS = (  # images, channels, outputs, size, kernel: enough work, and a map that is large enough
+    (8, 16, 32, (32, 32), (3, 3)),
+    (3, 24, 40, (70, 17), (2, 5)),
+    (2, 3, 32, (45, 64), (7, 7)),
+)
+
+
+def on_two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pscdsl.xla.emit.processors", lambda: 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, bfloat16])
+@pytest.mark.parametrize("sizes", THREADS)
+def test_convolutions_of_a_row_more(
+    monkeypatch: pytest.MonkeyPatch, dtype: Any, sizes: Any
+) -> None:
+    on_two_processors(monkeypatch)
+    images, channels, outputs, size, window = sizes
+    x, k = normal(images, channels, *size, dtype=dtype), normal(outputs, channels, *window)
+    k = k.astype(dtype)
+    (found,) = used("convolution_in_threads", monkeypatch, convolved, x, k)
+    terms = 1 if dtype is bfloat16 else k[0].size
+    close(found, slow_conv(x, k, (1, 1), (1, 1), 1), terms)
+
+
+def test_unpadded_convolutions_of_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_two_processors(monkeypatch)
+    x, k = normal(4, 16, 20, 62, dtype=np.float32), normal(64, 16, 3, 3, dtype=np.float32)
+    (found,) = used("convolution_in_threads", monkeypatch, narrowed, x, k)
+    wide, kernel = x.astype(np.float64), k.astype(np.float64)
+    wanted = sum(
+        np.einsum("nchw,oc->nohw", wide[:, :, i : i + 18, j : j + 60], kernel[:, :, i, j])
+        for i, j in np.ndindex(3, 3)
+    )
+    close(found, wanted, 144)
+
+
+def test_convolutions_without_rows_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"n": 8, "c": 16, "o": 32, "h": 32, "w": 32, "a": 3, "b": 3}
+
+    def uses(kernel: Any, dtype: str = "f32", **others: int) -> bool:
+        given = kernel.lower(Float=dtype, **{**sizes, **others}).text()
+        monkeypatch.setenv(VARIABLE, "convolution_in_threads")
+        found = kernel.lower(Float=dtype, **{**sizes, **others}).text() != given
+        monkeypatch.delenv(VARIABLE)
+        return bool(found)
+
+    on_two_processors(monkeypatch)
+    assert uses(convolved)
+    assert not uses(convolved, "f64")
+    assert not uses(convolved, n=7)  # little work
+    assert not uses(convolved, o=31, n=9)  # the routine is slow
+    assert not uses(convolved, o=129)  # the library is fast
+    assert not uses(convolved, c=7, o=64, a=5, b=5)  # few channels
+    assert not uses(convolved, h=13, w=13, n=64)  # a row would be much
+    assert not uses(convolved, h=20, w=20, n=64, a=22, b=22)  # the library takes no such kernel
+    assert not uses(strided)
+    monkeypatch.setattr("pscdsl.xla.emit.processors", lambda: 1)
+    assert not uses(convolved)
+
+
+def test_convolutions_of_few_channels_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, k = normal(3, 3, 33, 40, dtype=np.float32), normal(16, 3, 3, 2, dtype=np.float32)
+    positive, kept = used("sums_once", monkeypatch, positive_parts, x, k)
+    exact = slow_conv(x, k, (1, 1), (1, 1), 1)
+    close(positive, np.maximum(exact, 0), k[0].size)
+    close(kept, np.cumsum(np.maximum(exact, 0), axis=3), 40 * k[0].size)
