@@ -1,4 +1,4 @@
-"""Vectors of 512 bits: what may be compiled for them has the same results without."""
+"""Vectors of 512 bits, and of 128: what may be compiled for them has the same results without."""
 
 from __future__ import annotations
 
@@ -55,9 +55,11 @@ def functions(code: str) -> list[tuple[Any, int]]:
     return found
 
 
-@pytest.mark.skipif(not wide.has_wide_vectors(), reason="a processor without AVX-512")
+@pytest.mark.parametrize("width", ["128", "512"])
 @pytest.mark.parametrize("code", CODES)
-def test_validated_operations_have_the_same_results(code: str) -> None:
+def test_validated_operations_have_the_same_results(code: str, width: str) -> None:
+    if width == "512" and not wide.has_wide_vectors():
+        pytest.skip("a processor without AVX-512")
     allowed = functions(code)
 
     def every(*xs: Any) -> Any:
@@ -70,11 +72,11 @@ def test_validated_operations_have_the_same_results(code: str) -> None:
     built = build(every, values, {})
     module = lower_module(built.function, built.sizes)
     assert wide.expensive(module) is not None
-    narrow = compile_module(module)
-    other = compile_module(module, options={wide.OPTION: "512"})
+    plain = compile_module(module)
+    other = compile_module(module, options={wide.OPTION: width})
     for low in (True, False):
         given = operands(code, 3, low)
-        pairs = zip(narrow.run(given), other.run(given), strict=True)
+        pairs = zip(plain.run(given), other.run(given), strict=True)
         for place, (a, b) in enumerate(pairs):
             name = str(allowed[place][0]) if place < len(allowed) else "clamp"
             first, second = np.asarray(a), np.asarray(b)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from pscdsl.forms import form, switched_off
 from pscdsl.typing.dtypes import F64
 from pscdsl.xla import context as c
-from pscdsl.xla import wide
+from pscdsl.xla import narrow, wide
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.executable import LOOP_BYTES, Executable
 
@@ -43,7 +43,7 @@ def compiled(module: Any, loop_bytes: int | None = LOOP_BYTES) -> Executable:
 
 def options(module: Any) -> Mapping[str, Any]:
     """The debug options with which a module is compiled at first, which are a part of its key."""
-    chosen = dict(wide.options(module))
+    chosen = {**narrow.options(module), **wide.options(module)}
     if PLAIN_LOOPS.name not in switched_off() and fits(module):
         chosen[OPTION] = False
     return chosen
