@@ -64,6 +64,11 @@ def turned(x: Complex["s"]) -> Complex["s"]:
 
 
 @psc.kernel
+def beside(x: Float["s"], y: Complex["s"]) -> tuple[Float["s"], Complex["s"]]:
+    return psc.fori_loop(0, 3, lambda _, x: x * x, x), y * y
+
+
+@psc.kernel
 def angles(x: Float["s"]) -> Float["s"]:
     return psc.fori_loop(0, 3, lambda _, x: np.arctan(x), x)
 
@@ -125,6 +130,7 @@ def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     for dtype, s in (("f64", 5), ("f64", 8), ("f64", 12), ("f64", 18), ("f32", 6), ("bf16", 24)):
         assert not chosen(forward, Float=dtype, s=s, t=9)
     assert not chosen(turned, Complex="c64", s=6)
+    assert not chosen(beside, Float="f64", Complex="c64", s=6)
     assert not chosen(angles, Float="f64", s=6)  # not validated
     assert not chosen(straight, Float="f64", s=6)  # no loop
     assert chosen(nested, Float="f64", s=6, t=100)  # the inner loop decides

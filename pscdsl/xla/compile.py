@@ -46,9 +46,8 @@ def compile_module(
 
 def signature(module: Any) -> tuple[list[Aval], list[Aval]]:
     """What `main` takes and gives."""
-    main = c.main(module)
-    kind = c.mlir.FunctionType(main.attributes["function_type"].value)
-    return [_aval(t) for t in kind.inputs], [_aval(t) for t in kind.results]
+    inputs, outputs = c.boundary(module)
+    return [_aval(t) for t in inputs], [_aval(t) for t in outputs]
 
 
 def _aval(tensor: Any) -> Aval:

@@ -132,6 +132,12 @@ def main(module: Any) -> Any:
     return mlir.SymbolTable(module.operation)["main"]
 
 
+def boundary(module: Any) -> tuple[list[Any], list[Any]]:
+    """The types that `main` takes and gives."""
+    kind = mlir.FunctionType(main(module).attributes["function_type"].value)
+    return list(kind.inputs), list(kind.results)
+
+
 _parsed: dict[str, Any] = {}
 
 

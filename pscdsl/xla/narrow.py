@@ -35,14 +35,17 @@ VALIDATED: Final = ELEMENTWISE | frozenset(
 
 def options(module: Any) -> Mapping[str, Any]:
     """The options for a module, which are a part of its key."""
-    chosen = "vector_width" in os.environ.get("XLA_FLAGS", "")  # by somebody else
-    if chosen or NARROW_VECTORS.name in switched_off() or not fits(module):
+    set_already = "vector_width" in os.environ.get("XLA_FLAGS", "")
+    if set_already or NARROW_VECTORS.name in switched_off() or not fits(module):
         return {}
     return {OPTION: str(BITS)}
 
 
 def fits(module: Any) -> bool:
     """Whether all that the innermost loops of a module carry is of such lengths."""
+    inputs, outputs = c.boundary(module)
+    if any(c.facts(each).dtype.is_complex for each in (*inputs, *outputs)):
+        return False
     outer: list[Any] = []
     found = False
     allowed = True
@@ -73,6 +76,6 @@ def _lengths(loop: Any) -> list[float]:
     for result in loop.results:
         known = c.facts(result.type)
         if known.dtype.is_inexact and known.shape and known.shape[-1] > 1:
-            single = known.dtype.is_float and known.dtype.bits >= 32
-            found.append(known.shape[-1] * known.dtype.bits / BITS if single else 0)
+            real = known.dtype.is_float and known.dtype.bits >= 32
+            found.append(known.shape[-1] * known.dtype.bits / BITS if real else 0)
     return found

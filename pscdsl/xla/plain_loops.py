@@ -51,10 +51,8 @@ def options(module: Any) -> Mapping[str, Any]:
 
 def fits(module: Any) -> bool:
     """Whether a module computes one array by elementwise operations."""
-    main = c.main(module)
-    kind = c.mlir.FunctionType(main.attributes["function_type"].value)
-    types = (*kind.inputs, *kind.results)
-    if len(kind.results) != 1 or any(c.facts(each).dtype.is_complex for each in types):
+    inputs, outputs = c.boundary(module)
+    if len(outputs) != 1 or any(c.facts(each).dtype.is_complex for each in (*inputs, *outputs)):
         return False
     allowed = True
 

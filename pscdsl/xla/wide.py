@@ -95,9 +95,8 @@ def fits(module: Any) -> bool:
     """Whether a module consists of validated operations, enough of them expensive."""
     if (expensive(module) or 0) < LEAST_EXPENSIVE:
         return False
-    main = c.main(module)
-    kind = c.mlir.FunctionType(main.attributes["function_type"].value)
-    known = [c.facts(each) for each in (*kind.inputs, *kind.results)]
+    inputs, outputs = c.boundary(module)
+    known = [c.facts(each) for each in (*inputs, *outputs)]
     if any(each.dtype.is_complex for each in known):
         return False
     return any(prod(each.shape) >= FEWEST for each in known)
