@@ -10,6 +10,7 @@ from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError, CheckError
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable
 
     from pscdsl import boundary
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pscdsl.typing.trees import Type
     from pscdsl.typing.unify import Match
     from pscdsl.xla.dispatch import Specialised
+    from pscdsl.xla.places import Parameter
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,6 +41,8 @@ class Passing(NamedTuple):
     """Whether there may be some inside of arguments of any structure."""
     donates: bool
     """Whether results may take the memory of arguments."""
+    plain: bool
+    """Whether each must be given, and may be by name."""
 
 
 class Called(Generic[P, R]):
@@ -54,9 +58,19 @@ class Called(Generic[P, R]):
         """The declared types."""
         raise NotImplementedError
 
+    @property
+    def python_signature(self) -> inspect.Signature:
+        """The parameters as Python has them."""
+        raise NotImplementedError
+
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter, as Python binds them."""
-        raise NotImplementedError
+        try:
+            arguments = self.python_signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}: {error}") from None
+        arguments.apply_defaults()
+        return arguments.arguments
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
         """What is known of the class of an argument, given where `spec` is declared."""
@@ -162,13 +176,32 @@ class Called(Generic[P, R]):
             [index for index, name in enumerate(positional) if name in passing.static],
             passing.static,
             name=passing.name,
-            parameters=positional,
+            parameters=self._parameters(passing),
             inner_statics=self._inner_statics if passing.inner_statics else None,
             tree_statics=self._inner_statics if passing.tree_statics else None,
             explain=self.explain,
             told=(CheckError, ArgumentError),
             donates=donates,
         )
+
+    def _parameters(self, passing: Passing) -> Sequence[Parameter]:
+        """How each argument is given."""
+        from pscdsl.xla.places import ABSENT, Parameter
+
+        if passing.plain:
+            return [
+                Parameter(name, positional=place < passing.positional)
+                for place, name in enumerate(passing.parameters)
+            ]
+        return [
+            Parameter(
+                each.name,
+                ABSENT if each.default is each.empty else each.default,
+                positional=each.kind is not each.KEYWORD_ONLY,
+                named=each.kind is not each.POSITIONAL_ONLY,
+            )
+            for each in self.python_signature.parameters.values()
+        ]
 
     def _passing(self) -> Passing:
         """How arguments are passed, as the signature says."""
@@ -183,6 +216,10 @@ class Called(Generic[P, R]):
             self._has_inside(StaticSpec),
             self._has_inside(TreeSpec),
             bool(self._gives()),
+            all(
+                each.default is each.empty and each.kind is not each.POSITIONAL_ONLY
+                for each in self.python_signature.parameters.values()
+            ),
         )
 
     def _has_inside(self, kind: type[Spec]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -198,14 +199,20 @@ class Kernel(Called[P, R]):
         choices = {key: value for key, value in sizes.items() if key in open_parts}
         choice = chosen(self.definition, self.signature, choices)
         program = self.optimised(choice)
-        numbers = {key: int(value) for key, value in sizes.items() if key not in open_parts}
-        missing = [name for name in program.dims if name not in numbers]
-        if missing or numbers.keys() - set(program.dims):
-            wanted = ", ".join(program.dims) or "none"
-            given = ", ".join(numbers) or "none"
-            raise ArgumentError(f"{self.name} has the sizes {wanted}; given are: {given}")
+        given = {key: value for key, value in sizes.items() if key not in open_parts}
+        if given.keys() != set(program.dims):
+            wanted, names = (", ".join(each) or "none" for each in (program.dims, given))
+            raise ArgumentError(f"{self.name} has the sizes {wanted}; given are: {names}")
+        numbers = {key: self._size(key, value) for key, value in given.items()}
         admit(self.name, program.dims, program.facts, numbers)
         return Lowered(self, choice, program, numbers, self.donated(choice, donate))
+
+    def _size(self, name: str, value: Any) -> int:
+        try:
+            return operator.index(value)
+        except TypeError:
+            said = f"{self.name}: size {name} is {value!r}; a size is an integer"
+            raise ArgumentError(said) from None
 
     def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
         """The StableHLO for arguments of a kind: their types count, not what they hold."""
@@ -264,21 +271,12 @@ class Kernel(Called[P, R]):
 
     # Calls.
 
-    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter, as Python binds them."""
+    @property
+    def python_signature(self) -> inspect.Signature:
+        """The parameters as Python has them."""
         if self._function is not None:
-            try:
-                arguments = _signature(self._function).bind(*args, **kwargs)
-            except TypeError as error:
-                raise ArgumentError(f"{self.name}: {error}") from None
-            arguments.apply_defaults()
-            return arguments.arguments
-        from pscdsl.typing.diagnostics import Failure
-
-        try:
-            return self.definition.closure.bind(args, kwargs)
-        except Failure as failure:
-            raise ArgumentError(failure.diagnostics[0].message()) from None
+            return _signature(self._function)
+        return self.definition.closure.signature()
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
         """What the front end knows of the class of an argument."""

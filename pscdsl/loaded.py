@@ -71,8 +71,7 @@ class Variant:
         return inputs, tuple([each.substitute(sizes) for each in leaves(self.program.result)])
 
     def __str__(self) -> str:
-        parts = [str(self.program.choice)] if str(self.program.choice) else []
-        return ", ".join([*parts, *[f"{name}={n}" for name, n in self.module.sizes.items()]])
+        return self.program.choice.at(self.module.sizes)
 
 
 class Loaded(Called[..., Any]):
@@ -89,7 +88,7 @@ class Loaded(Called[..., Any]):
             for each in artefact.programs
         ]
         self._places = {each.choice: at for at, each in enumerate(artefact.programs)}
-        self._python = _python_signature(artefact)
+        self._python_signature = _python_signature(artefact)
 
     @property
     def name(self) -> str:
@@ -100,6 +99,11 @@ class Loaded(Called[..., Any]):
     def signature(self) -> Signature:
         """The declared types; its text is what `check` prints."""
         return self._artefact.signature
+
+    @property
+    def python_signature(self) -> PythonSignature:
+        """The parameters as Python has them."""
+        return self._python_signature
 
     @property
     def source_hash(self) -> str:
@@ -186,15 +190,6 @@ class Loaded(Called[..., Any]):
         return unchanged(self._artefact, kernel)
 
     # Calls.
-
-    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter, as Python binds them."""
-        try:
-            arguments = self._python.bind(*args, **kwargs)
-        except TypeError as error:
-            raise ArgumentError(f"{self.name}: {error}") from None
-        arguments.apply_defaults()
-        return arguments.arguments
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> Layout | None:
         """A class of records, which is the declared one if it has its name and its fields."""

@@ -72,7 +72,8 @@ class Compiled:
         fit, sizes = kernel.matched(types)
         if fit.choice != self.lowered.choice or sizes != self.lowered.sizes:
             raise ArgumentError(
-                f"{kernel.name} was compiled for {dict(self.lowered.sizes)}, called with {sizes}"
+                f"{kernel.name} was compiled for {self.lowered.choice.at(self.lowered.sizes)}; "
+                f"it is called with {fit.choice.at(sizes)}"
             )
         boundary.register_result(tree, register_class)
         return Specialised(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl import f32, f64
+from pscdsl import Float, f32, f64
 from pscdsl.containers import plain_fields
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.client import put
@@ -217,6 +217,23 @@ def test_compiled_kernels_take_their_sizes_alone() -> None:
         fresh = plain.compile(n=8)
         fresh(x, y)
         assert not frames(lambda: fresh(x, y))[1:]
+
+
+def test_compiled_kernels_say_what_they_were_compiled_for() -> None:
+    @psc.kernel
+    def moved(x: Float["n"], by: Float["n"] | None = None) -> Float["n"]:
+        return x if by is None else x + by
+
+    compiled = moved.compile(n=2, Float=f32)
+    with pytest.raises(
+        psc.ArgumentError, match=r"for .*f32.*not None, n=2; .* called with .*f64.* None, n=3"
+    ):
+        compiled(np.ones(3))
+    for wrong, says in ((2.5, "size n is 2.5"), ("2", "size n is '2'"), (None, "size n is None")):
+        with pytest.raises(psc.ArgumentError, match=says):
+            moved.compile(n=wrong, Float=f32)
+    with pytest.raises(psc.ArgumentError, match="has the sizes n; given are: n, dtypes"):
+        moved.compile(n=2, dtypes={"Float": f32}, Float=f32)
 
 
 def test_a_kernel_with_other_options_is_called_for_itself() -> None:

@@ -88,7 +88,12 @@ def test_what_numpy_looks_at_does_not_change() -> None:
     assert seen[0] == 2
 
 
-def test_an_array_that_is_used_again() -> None:
+@pytest.mark.parametrize("warm", [False, True])
+def test_an_array_that_is_used_again(warm: bool) -> None:
+    for _ in range(3 * warm):  # C++ has found the programs
+        plain(vector(1), vector(2))
+        scaled(vector(1), vector(3))
+        step(State(vector(1), vector(2), put(np.float32(1))), vector(3))
     for x in (vector(2), vector(2)):
         scaled(x, vector(3))
         for _ in range(2):
@@ -102,6 +107,21 @@ def test_an_array_that_is_used_again() -> None:
             scaled.compile(n=64)(x, vector(3))
         with pytest.raises(psc.ArgumentError, match="`state` of `step` was donated"):
             step(State(x, vector(2), put(np.float32(1))), vector(3))
+
+
+@pytest.mark.parametrize("inside", ["x", "v", "array"])
+def test_c_explains_no_array_that_is_used_again(inside: str) -> None:
+    @psc.kernel
+    def read(x: f32["n"]) -> f32["n"]:
+        return x + 1
+
+    for _ in range(3):
+        state, array = State(vector(1), vector(2), put(np.float32(1))), vector(3)
+        step(state, vector(3))
+        scaled(array, vector(3))
+        read(vector(1))
+        with pytest.raises(psc.ArgumentError, match="`x` of `read` was donated to an earlier"):
+            read(array if inside == "array" else getattr(state, inside))
 
 
 def test_an_array_that_is_given_twice() -> None:

@@ -27,6 +27,7 @@ from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put
 from pscdsl.xla.dispatch import Dispatcher, Specialised
 from pscdsl.xla.executable import Executable, compile_options
+from pscdsl.xla.places import Parameter
 
 ELEMENTS = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "bool": "i1"}
 
@@ -251,7 +252,7 @@ def test_a_number_that_is_not_static_is_an_argument() -> None:
 
 
 def test_keywords() -> None:
-    f = Doubler(parameters=("x", "a"))
+    f = Doubler(parameters=(Parameter("x"), Parameter("a")))
     plain = Doubler()
     x, a = put(np.full(2, 3.0)), np.float32(1)
     for _ in range(2):

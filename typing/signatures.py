@@ -83,6 +83,11 @@ class Choice:
         parts += [f"{path} is {'not None' if given else 'None'}" for path, given in self.given]
         return ", ".join(parts)
 
+    def at(self, sizes: Mapping[str, int]) -> str:
+        """Its text with that of sizes."""
+        parts = [str(self)] if str(self) else []
+        return ", ".join([*parts, *[f"{name}={size}" for name, size in sizes.items()]])
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

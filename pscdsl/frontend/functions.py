@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,26 @@ class Closure:
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters' values, as Python binds them."""
         return bind(self.name, self.node.args, self.defaults, args, kwargs)
+
+    def signature(self) -> inspect.Signature:
+        """The parameters as Python would have them."""
+        spec = self.node.args
+        kinds = (
+            (inspect.Parameter.POSITIONAL_ONLY, spec.posonlyargs),
+            (inspect.Parameter.POSITIONAL_OR_KEYWORD, spec.args),
+            (inspect.Parameter.VAR_POSITIONAL, [spec.vararg] if spec.vararg else []),
+            (inspect.Parameter.KEYWORD_ONLY, spec.kwonlyargs),
+            (inspect.Parameter.VAR_KEYWORD, [spec.kwarg] if spec.kwarg else []),
+        )
+        return inspect.Signature(
+            [
+                inspect.Parameter(
+                    each.arg, kind, default=self.defaults.get(each.arg, inspect.Parameter.empty)
+                )
+                for kind, parameters in kinds
+                for each in parameters
+            ]
+        )
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Elaborate the body inline, at the place of the call."""

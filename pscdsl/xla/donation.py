@@ -36,12 +36,12 @@ def explanation(
     return None
 
 
-def forget_donated(args: Any, kwargs: Any) -> None:
+def forget_donated(arguments: Any) -> None:
     """Have jaxlib know of arrays whose memory a call took, so that later calls ask us about them.
 
     Otherwise such a call would fail in C++, where nobody explains it.
     """
-    for leaf in trees.flatten((args, kwargs))[0]:
+    for leaf in trees.flatten(arguments)[0]:
         if type(leaf) is ArrayImpl and leaf.is_deleted():
             leaf.delete()
 

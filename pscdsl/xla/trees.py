@@ -7,6 +7,7 @@ class.  The registries are ours alone: nothing is shared with a jax in the same 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from enum import Enum, Flag
 from operator import is_
 from threading import Lock
 from typing import Any, Final
@@ -46,15 +47,22 @@ def register_class(
 
 
 def _register(where: Any, cls: type, to_children: Any, from_children: Any) -> None:
-    with _lock:
-        if cls in _known[id(where)]:
-            return
-        names = plain_fields(cls)
+    names = plain_fields(cls)
+
+    def register() -> None:
         if names is None:
             where.register_node(cls, to_children, from_children)
         else:
             where.register_dataclass_node(cls, names, ())
-        _known[id(where)].add(cls)
+
+    _once(where, cls, register)
+
+
+def _once(where: Any, cls: type, register: Callable[[], None]) -> None:
+    with _lock:
+        if cls not in _known[id(where)]:
+            register()
+            _known[id(where)].add(cls)
 
 
 def is_registered(cls: type) -> bool:
@@ -68,6 +76,20 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     return leaves, structure
 
 
+def places(leaves: Sequence[Any], among: Sequence[Any]) -> list[int] | None:
+    """Where leaves are among others, the first places that they can have in order; None if none."""
+    found: list[int] = []
+    place = 0
+    for leaf in leaves:
+        while place < len(among) and among[place] is not leaf:
+            place += 1
+        if place == len(among):
+            return None
+        found.append(place)
+        place += 1
+    return found
+
+
 def show(value: Any) -> bool:
     """Make what a static value holds, or itself, a part of the structure in `with_values`.
 
@@ -77,6 +99,9 @@ def show(value: Any) -> bool:
     names = field_names(cls)
     if names is not None:
         _register(with_values, cls, *ways(cls, names))
+        return True
+    if isinstance(value, Enum) and not isinstance(value, Flag):  # flags combined have no name
+        _once(with_values, cls, lambda: with_values.register_dataclass_node(cls, (), ("_name_",)))
         return True
     if isinstance(value, Mapping | Sequence | Set | np.generic):
         return False

@@ -1,14 +1,15 @@
 """What a call costs besides the computation: kernels that compute next to nothing, beside jax.jit.
 
-Numbers, and one, ten and a hundred arrays, go in and come out, in tuples and in records, from the
-device and from NumPy.  The arrays are small, so that what is measured is the way to the program and
-back; NumPy's are the same for both sides, since how they are aligned decides whether jaxlib copies
-them.
+Numbers, and one, ten and a hundred arrays, go in and come out, in tuples and in records, by name,
+by default and donated, from the device and from NumPy.  The arrays are small, so that what is
+measured is the way to the program and back; NumPy's are the same for both sides, since how they are
+aligned decides whether jaxlib copies them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -101,6 +102,39 @@ def layer_by(x: Layer, by: f32) -> Layer:
     return Layer(x.w * by, x.b + 1, x.times)
 
 
+class Scaled(psc.Record):
+    """An array and what it is multiplied by."""
+
+    x: f32["8"]
+    by: f32
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherScaled:
+    """The same for jax."""
+
+    x: Any
+    by: Any
+
+
+@psc.kernel
+def product(s: Scaled) -> f32["8"]:
+    """What a record with a number says."""
+    return s.x * s.by
+
+
+@psc.kernel
+def shifted(x: f32["8"], y: f32["8"], by: f32 = 0.5) -> f32["8"]:
+    """Two arrays, and a number that need not be given."""
+    return x + y * by
+
+
+@psc.kernel(donate="x")
+def moved(x: f32["8"], y: f32["8"]) -> f32["8"]:
+    """One array, in its own memory."""
+    return x + y
+
+
 def _their_one(x: Any) -> Any:
     return x + 1
 
@@ -115,6 +149,18 @@ def _their_scaled(x: Any, by: float) -> Any:
 
 def _their_layer_by(x: Any, by: float) -> Any:
     return OtherLayer(x.w * by, x.b + 1, x.times)
+
+
+def _their_product(s: Any) -> Any:
+    return s.x * s.by
+
+
+def _their_shifted(x: Any, y: Any, by: Any = 0.5) -> Any:
+    return x + y * by
+
+
+def _their_moved(x: Any, y: Any) -> Any:
+    return x + y
 
 
 def _their_arrays(xs: Any) -> Any:
@@ -133,6 +179,7 @@ def dispatch(jax: Any) -> list[Row]:
     """The rows."""
     jax.tree_util.register_dataclass(Other, ["w", "b"], [])
     jax.tree_util.register_dataclass(OtherLayer, ["w", "b"], ["times"])
+    jax.tree_util.register_dataclass(OtherScaled, ["x", "by"], [])
     host = np.arange(8, dtype=np.float32)
     rows: list[Row] = []
 
@@ -151,6 +198,17 @@ def dispatch(jax: Any) -> list[Row]:
         row(f"a static value, {where}", partial(static, xs[0], 3), partial(fixed, ys[0], 3), 1)
         changed = jax.jit(_their_scaled)
         row(f"a number, {where}", partial(scaled, xs[0], 0.5), partial(changed, ys[0], 0.5), 1)
+        ours, theirs = (_counting(f, z) for f, z in ((scaled, xs[0]), (changed, ys[0])))
+        row(f"a number, another one each time, {where}", ours, theirs, 1)
+        s, t = Scaled(xs[0], 0.5), OtherScaled(ys[0], 0.5)
+        row(f"a record with a number, {where}", *_calls(product, s, jax.jit(_their_product), t), 2)
+        named = jax.jit(_their_shifted)
+        row(
+            f"arrays by name, and a default, {where}",
+            partial(shifted, x=xs[0], y=xs[1]),
+            partial(named, x=ys[0], y=ys[1]),
+            2,
+        )
         p, q = Layer(xs[0], xs[1], 3), OtherLayer(ys[0], ys[1], 3)
         row(
             f"a record with a static field, {where}", *_calls(layer, p, jax.jit(_their_layer), q), 2
@@ -166,6 +224,10 @@ def dispatch(jax: Any) -> list[Row]:
             qs = tuple([Other(*ys[i : i + 2]) for i in range(0, count, 2)])
             name = f"{count // 2} records of 2, {where}"
             row(name, *_calls(records, ps, jax.jit(_their_records), qs), count)
+    giving = jax.jit(_their_moved, donate_argnums=0)
+    ours = _stepping(moved, put(host), put(host))
+    theirs = _stepping(giving, jax.numpy.array(host), jax.numpy.array(host))
+    row("a donated array, device", ours, theirs, 2)
     return rows
 
 
@@ -173,6 +235,21 @@ def _calls(
     kernel: Any, mine: Any, jitted: Any, other: Any
 ) -> tuple[Callable[[], Any], Callable[[], Any]]:
     return partial(kernel, mine), partial(jitted, other)
+
+
+def _counting(function: Any, x: Any) -> Callable[[], Any]:
+    numbers = map(float, itertools.count())
+    return lambda: function(x, next(numbers))
+
+
+def _stepping(function: Any, x: Any, y: Any) -> Callable[[], Any]:
+    state = [x]
+
+    def step() -> Any:
+        state[0] = function(state[0], y)
+        return state[0]
+
+    return step
 
 
 def _same(value: Any) -> Any:

@@ -1,0 +1,172 @@
+"""Statements that ask whether a value is like another one: of its classes, with its dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from pscdsl.containers import field_names, plain_fields
+from pscdsl.xla import trees
+from pscdsl.xla.boot import ArrayImpl
+from pscdsl.xla.kept_numbers import NUMBERS, KeptNumbers, limits
+
+DEEPEST: Final = 8
+"""How deep containers may lie in each other; Python has a limit for loops, 20."""
+
+
+class Unlike(ValueError):
+    """No function can be written for such values."""
+
+
+class Constants:
+    """The classes, dtypes and functions that a function which is written out knows by a name."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[str, object]] = {}
+
+    def name(self, value: object) -> str:
+        """The name of one."""
+        return self._known.setdefault(id(value), (f"known{len(self._known)}", value))[0]
+
+    def names(self) -> dict[str, object]:
+        """All of them, by name."""
+        return dict(self._known.values())
+
+    def key(self) -> tuple[int, ...]:
+        """The same for the same ones, in the same order."""
+        return tuple(self._known)
+
+
+class Alike:
+    """What asks for the class of each container and the dtype of each array within a value.
+
+    Values are arrays, numbers and static values, in tuples, lists, NamedTuples and data
+    classes; an Unlike for others.  `flatten` gives the leaves of a value; a static value has none.
+    Where a value is another one, `leave` is run.  `device` says whether the dtypes of device arrays
+    are asked for, too: C++ does that where nothing else hangs on them.  `keeps` says whether
+    numbers may be kept as arrays.
+    """
+
+    def __init__(
+        self,
+        constants: Constants,
+        leave: str,
+        flatten: Callable[[Any], tuple[Sequence[Any], Any]],
+        *,
+        device: bool,
+        keeps: bool,
+    ) -> None:
+        self.kept: dict[str, KeptNumbers] = {}
+        """The numbers that are kept, by the names under which they are looked up."""
+        self._constant = constants.name
+        self._parts = 0
+        self._keeps = keeps
+        self._leave = leave
+        self._flatten = flatten
+        self._device = device
+
+    def read(
+        self, name: str, value: Any, dtypes: Sequence[np.dtype[Any] | None]
+    ) -> tuple[list[str], str]:
+        """Statements that leave unless a variable holds the like of a value, and what C++ is given.
+
+        That is the value, but for numbers: these are arrays then, and what holds them a tuple of
+        its parts.  `dtypes` has one for each leaf of the value that is a number, and not static.
+        """
+        if all(dtype is None for dtype in dtypes):
+            return self.checks(name, value), name
+        if value.__class__ in NUMBERS:
+            assert dtypes[0] is not None
+            return self._number(name, value, dtypes[0])
+        first, parts = self._taken_apart(name, value)
+        lines, given, done = [first], "", 0
+        for read, part in parts:
+            self._parts += 1
+            variable = f"part_{self._parts}"
+            count = len(trees.flatten(part)[0])
+            checks, expression = self.read(variable, part, dtypes[done : done + count])
+            lines += [f"{variable} = {read}", *checks]
+            given += f"{expression}, "
+            done += count
+        return lines, f"({given})"
+
+    def _taken_apart(self, name: str, value: Any) -> tuple[str, list[tuple[str, Any]]]:
+        """What asks for a container of this kind, and how each of its parts is read."""
+        kind: type[Any] = value.__class__
+        other = f"{name}.__class__ is not {self._constant(kind)}"
+        if kind is tuple or kind is list:
+            other += f" or len({name}) != {len(value)}"
+            parts = [(f"{name}[{place}]", part) for place, part in enumerate(value)]
+        else:
+            names = field_names(kind) if tuple in kind.__mro__ else plain_fields(kind)
+            if names is None:
+                raise Unlike
+            parts = [(f"{name}.{field}", getattr(value, field)) for field in names]
+        return f"if {other}: {self._leave}", parts
+
+    def _number(self, name: str, value: Any, dtype: np.dtype[Any]) -> tuple[list[str], str]:
+        between = limits(value.__class__, dtype)
+        if between is None:
+            raise Unlike
+        low, high = between
+        kept = f"kept_{name}_{dtype.name}"
+        self.kept[kept] = KeptNumbers(dtype, keeps=self._keeps)
+        other = f"{name}.__class__ is not {self._constant(value.__class__)}"
+        return (
+            [f"if {other} or not {low!r} <= {name} <= {high!r}: {self._leave}"],
+            f"{kept}[{name}]",
+        )
+
+    def checks(self, name: str, value: Any, depth: int = 0) -> list[str]:
+        """Statements that leave unless what a variable holds is like this value."""
+        if depth > DEEPEST:
+            raise Unlike
+        kind: type[Any] = value.__class__
+        if kind is np.ndarray or kind is ArrayImpl:
+            dtype = value.dtype if kind is np.ndarray else value.aval.dtype
+            array, device, wanted = map(self._constant, (np.ndarray, ArrayImpl, dtype))
+            other = f"{name}.__class__ is not {device} or not {name}._committed"
+            if self._device:
+                other += f" or {name}.aval.dtype is not {wanted}"
+            return [
+                f"if {name}.dtype is not {wanted} if {name}.__class__ is {array} else {other}: "
+                f"{self._leave}"
+            ]
+        first = f"if {name}.__class__ is not {self._constant(kind)}: {self._leave}"
+        if issubclass(kind, np.generic):
+            return [first]
+        if kind is tuple or kind is list:
+            return [first, *self._items(name, value, depth)]
+        names = field_names(kind) if tuple in kind.__mro__ else plain_fields(kind)
+        if names is not None:
+            fields = [(f"{name}.{field}", getattr(value, field)) for field in names]
+            return [first, *self._each(fields, depth)]
+        if self._flatten(value)[0] or field_names(kind) is not None:
+            raise Unlike
+        return [first]
+
+    def _items(self, name: str, values: Sequence[Any], depth: int) -> list[str]:
+        try:
+            return self._all(name, values, depth)
+        except Unlike:
+            items = [(f"{name}[{place}]", value) for place, value in enumerate(values)]
+            return [f"if len({name}) != {len(items)}: {self._leave}", *self._each(items, depth)]
+
+    def _all(self, name: str, values: Sequence[Any], depth: int) -> list[str]:
+        """The checks for any number of items that are alike."""
+        if not values:
+            return [f"if {name}: {self._leave}"]
+        each = f"item{depth}"
+        first, *others = [self.checks(each, value, depth + 1) for value in values]
+        if any(checks != first for checks in others):
+            raise Unlike
+        return [f"for {each} in {name}:", *[f"    {line}" for line in first]]
+
+    def _each(self, parts: Sequence[tuple[str, Any]], depth: int) -> list[str]:
+        part = f"part{depth}"
+        lines: list[str] = []
+        for read, value in parts:
+            lines += [f"{part} = {read}", *self.checks(part, value, depth + 1)]
+        return lines
