@@ -219,6 +219,17 @@ def test_compiled_kernels_take_their_sizes_alone() -> None:
         assert not frames(lambda: fresh(x, y))[1:]
 
 
+@pytest.mark.parametrize("keys", [("a", "b"), (1, "a"), (None, 1j), ()])
+def test_dicts_are_refused_whatever_their_keys_are(keys: tuple[Any, ...]) -> None:
+    x = np.ones(8, np.float32)
+    for _ in range(3):
+        plain(x, x)
+        calls: list[Any] = [partial(plain, each) for each in (x, put(x))]
+        for call in (*calls, partial(made(), x, Pair(x, x))):
+            with pytest.raises(psc.ArgumentError, match="is a dict"):
+                call(dict.fromkeys(keys, x))
+
+
 def test_compiled_kernels_say_what_they_were_compiled_for() -> None:
     @psc.kernel
     def moved(x: Float["n"], by: Float["n"] | None = None) -> Float["n"]:

@@ -1,7 +1,7 @@
 """How arguments and results are taken apart into leaves at a call.
 
-tuple, list, dict, None and NamedTuples are built in; other containers are registered by exact
-class.  The registries are ours alone: nothing is shared with a jax in the same process.
+tuple, list, None and NamedTuples are built in; other containers are registered by exact class.  The
+registries are ours alone: nothing is shared with a jax in the same process.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pscdsl.typing.exact import exact
 from pscdsl.xla import boot
 
 boot.boot()
-registry: Final[Any] = boot.jax.pytree.PyTreeRegistry()
-with_values: Final[Any] = boot.jax.pytree.PyTreeRegistry()
+registry: Final[Any] = boot.jax.pytree.PyTreeRegistry(enable_dict=False)
+with_values: Final[Any] = boot.jax.pytree.PyTreeRegistry(enable_dict=False)
 """The same, but numbers and strings are a part of the structure: it tells static values apart."""
-_in_results: Final[Any] = boot.jax.pytree.PyTreeRegistry()
+_in_results: Final[Any] = boot.jax.pytree.PyTreeRegistry(enable_dict=False)
 """The same, for making results that have static values in them."""
 VALUES: Final = (bool, int, float, complex, str, bytes)
 """The classes whose instances are a part of the structure in `with_values`."""
@@ -135,6 +135,25 @@ def _given(rest: Any, children: Any) -> Any:
     return rest
 
 
+def _of_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    keys: tuple[Any, ...] = tuple(value)
+    try:
+        keys = tuple(sorted(keys))
+    except TypeError:  # jaxlib's own way stops here; who takes no dicts, says so
+        pass
+    return [value[key] for key in keys], keys
+
+
+def _to_dict(keys: tuple[Any, ...], items: Iterable[Any]) -> dict[Any, Any]:
+    return dict(zip(keys, items, strict=True))
+
+
+def _register_dicts() -> None:
+    for each in _ALL:
+        each.register_node(dict, _of_dict, _to_dict)
+        _known[id(each)].add(dict)
+
+
 def _register_values() -> None:
     for whole in (bool, int):
         with_values.register_dataclass_node(whole, (), ("real",))  # C++ reads it without Python
@@ -148,4 +167,5 @@ def _register_values() -> None:
         _known[id(_in_results)].add(cls)
 
 
+_register_dicts()
 _register_values()
