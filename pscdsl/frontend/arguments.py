@@ -53,6 +53,17 @@ def settle(
     return settled, of_values(tree, settled)
 
 
+def static_type(here: Builder, value: Any) -> Type:
+    """A static argument's type; arrays keep theirs, so that matching refuses them."""
+    if isinstance(value, Value | Weak):
+        return value.type
+    try:
+        hash(value)
+    except TypeError:
+        return flatten(here, value, "a static argument")[1]
+    return StaticType(value)
+
+
 def dtypes_of(
     spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: dict[str, DType]
 ) -> list[DType]:

@@ -11,8 +11,9 @@ from typing import Any, Self
 from pscdsl.builder import Builder, Program, Value, Weak
 from pscdsl.donation import donated, in_vain, named
 from pscdsl.frontend.annotations import named_trees, spec_of
-from pscdsl.frontend.arguments import as_asked, settle
+from pscdsl.frontend.arguments import as_asked, settle, static_type
 from pscdsl.frontend.calls import with_origins
+from pscdsl.frontend.defaults import default_problems
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import MAX_STEPS, Frame, Session, require_program, session_of
 from pscdsl.frontend.functions import Closure
@@ -40,7 +41,7 @@ from pscdsl.typing.dims import Dim, variable
 from pscdsl.typing.dtypes import accepts_weak
 from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, StaticSpec
 from pscdsl.typing.spans import Span
-from pscdsl.typing.trees import StaticType, Type, leaves, paths, same_structure, substitute_tree
+from pscdsl.typing.trees import Type, leaves, paths, same_structure, substitute_tree
 from pscdsl.typing.unify import Match, match, undetermined
 
 
@@ -184,6 +185,9 @@ class Definition:
         if problems:
             raise Failure(*problems)
         signature = Signature(self.name, tuple(parameters), result)
+        problems.extend(default_problems(self.closure, signature))
+        if problems:
+            raise Failure(*problems)
         for name in signature.unbound():
             reason = f"no parameter says which tree {name or 'it'} is"
             assert returns is not None
@@ -473,17 +477,6 @@ def _spelled(
     """Findings that know how to write the sizes."""
     spelling = spelled(parameters) if findings else ()
     return [each.replaced(spelling=spelling) for each in findings]
-
-
-def static_type(here: Builder, value: Any) -> Type:
-    """A static argument's type; arrays keep theirs, so that matching refuses them."""
-    if isinstance(value, Value | Weak):
-        return value.type
-    try:
-        hash(value)
-    except TypeError:
-        return flatten(here, value, "a static argument")[1]
-    return StaticType(value)
 
 
 def taken(value: Weak, declared: ArrayType) -> Value:
