@@ -314,6 +314,7 @@ class Kernel(Called[P, R]):
             self.executable(lowered.choice, lowered.sizes, lowered.donate),
             lambda args, kwargs: self.arguments(args, kwargs)[0],
             lambda arrays: boundary.result(tree, iter(arrays)),
+            lowered.donate,
         )
         if start is not None:
             start.keep(

@@ -80,6 +80,7 @@ class Compiled:
             self.executable,
             lambda args, kwargs: kernel.arguments(args, kwargs)[0],
             lambda arrays: boundary.result(tree, iter(arrays)),
+            self.lowered.donate,
         )
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:

@@ -114,6 +114,7 @@ class Start:
         for leaf, aval in zip(walk.leaves, inputs, strict=True):
             _must_fit(leaf, aval.dtype)
         build = _read_tree(kind.result)
+        donated = frozenset(kind.donate)
         executable = self._loaded.get(kind.executable)
         if executable is None:
             executable = kept.load(self._store, kind.executable, inputs, outputs)
@@ -132,7 +133,7 @@ class Start:
                 return kernel.arguments(args, kwargs)[0]  # what is wrong is told there
             return leaves
 
-        return Specialised(executable, flatten, lambda arrays: build(iter(arrays)))
+        return Specialised(executable, flatten, lambda arrays: build(iter(arrays)), donated)
 
     def keep(
         self,

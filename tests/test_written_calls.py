@@ -18,7 +18,7 @@ from pscdsl.xla.alike import Unlike
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.client import put
 from pscdsl.xla.fast_path import fast_path_works
-from pscdsl.xla.kept_numbers import MOST, KeptNumbers
+from pscdsl.xla.kept_numbers import MOST, KeptNumbers, Number
 from pscdsl.xla.places import places_of
 from pscdsl.xla.written_calls import WrittenCall
 from tests.test_direct_calls import frames
@@ -262,7 +262,7 @@ def test_numbers_that_come_again_are_the_same(numbers: Any) -> None:
 
 
 def test_kept_numbers_are_bounded() -> None:
-    kept = KeptNumbers(np.dtype(np.float32), keeps=True)
+    kept = KeptNumbers(Number(np.dtype(np.float32), keeps=True))
     for number in range(100):
         for _ in range(3):
             assert float(np.asarray(kept[float(number)])) == number

@@ -10,7 +10,7 @@ import numpy as np
 from pscdsl.containers import field_names, plain_fields
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
-from pscdsl.xla.kept_numbers import NUMBERS, KeptNumbers, limits
+from pscdsl.xla.kept_numbers import NUMBERS, KeptNumbers, Number, limits
 
 DEEPEST: Final = 8
 """How deep containers may lie in each other; Python has a limit for loops, 20."""
@@ -45,8 +45,7 @@ class Alike:
     Values are arrays, numbers and static values, in tuples, lists, NamedTuples and data
     classes; an Unlike for others.  `flatten` gives the leaves of a value; a static value has none.
     Where a value is another one, `leave` is run.  `device` says whether the dtypes of device arrays
-    are asked for, too: C++ does that where nothing else hangs on them.  `keeps` says whether
-    numbers may be kept as arrays.
+    are asked for, too: C++ does that where nothing else hangs on them.
     """
 
     def __init__(
@@ -56,37 +55,35 @@ class Alike:
         flatten: Callable[[Any], tuple[Sequence[Any], Any]],
         *,
         device: bool,
-        keeps: bool,
     ) -> None:
         self.kept: dict[str, KeptNumbers] = {}
         """The numbers that are kept, by the names under which they are looked up."""
         self._constant = constants.name
         self._parts = 0
-        self._keeps = keeps
         self._leave = leave
         self._flatten = flatten
         self._device = device
 
     def read(
-        self, name: str, value: Any, dtypes: Sequence[np.dtype[Any] | None]
+        self, name: str, value: Any, numbers: Sequence[Number | None]
     ) -> tuple[list[str], str]:
         """Statements that leave unless a variable holds the like of a value, and what C++ is given.
 
         That is the value, but for numbers: these are arrays then, and what holds them a tuple of
-        its parts.  `dtypes` has one for each leaf of the value that is a number, and not static.
+        its parts.  `numbers` tells of each leaf of the value that is a number, and not static.
         """
-        if all(dtype is None for dtype in dtypes):
+        if all(number is None for number in numbers):
             return self.checks(name, value), name
         if value.__class__ in NUMBERS:
-            assert dtypes[0] is not None
-            return self._number(name, value, dtypes[0])
+            assert numbers[0] is not None
+            return self._number(name, value, numbers[0])
         first, parts = self._taken_apart(name, value)
         lines, given, done = [first], "", 0
         for read, part in parts:
             self._parts += 1
             variable = f"part_{self._parts}"
             count = len(trees.flatten(part)[0])
-            checks, expression = self.read(variable, part, dtypes[done : done + count])
+            checks, expression = self.read(variable, part, numbers[done : done + count])
             lines += [f"{variable} = {read}", *checks]
             given += f"{expression}, "
             done += count
@@ -106,13 +103,13 @@ class Alike:
             parts = [(f"{name}.{field}", getattr(value, field)) for field in names]
         return f"if {other}: {self._leave}", parts
 
-    def _number(self, name: str, value: Any, dtype: np.dtype[Any]) -> tuple[list[str], str]:
-        between = limits(value.__class__, dtype)
+    def _number(self, name: str, value: Any, number: Number) -> tuple[list[str], str]:
+        between = limits(value.__class__, number.dtype)
         if between is None:
             raise Unlike
         low, high = between
-        kept = f"kept_{name}_{dtype.name}"
-        self.kept[kept] = KeptNumbers(dtype, keeps=self._keeps)
+        kept = f"kept_{name}_{number.dtype.name}"
+        self.kept[kept] = KeptNumbers(number)
         other = f"{name}.__class__ is not {self._constant(value.__class__)}"
         return (
             [f"if {other} or not {low!r} <= {name} <= {high!r}: {self._leave}"],

@@ -8,7 +8,7 @@ is shared once a call has returned.  What C++ cannot do is done in Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
@@ -27,7 +27,7 @@ from pscdsl.xla.kept_numbers import NUMBERS
 from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
 from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, places_of
 from pscdsl.xla.readable import is_placed, readable
-from pscdsl.xla.written_calls import WrittenCall, number_types
+from pscdsl.xla.written_calls import WrittenCall, numbers_among
 
 Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 
@@ -66,6 +66,8 @@ class Specialised:
     executable: Executable
     flatten: Callable[[Args, Kwargs], Sequence[Any]]
     unflatten: Callable[[list[Any]], Any]
+    donated: Collection[int] | None = None
+    """The places of the leaves whose memory results may take; None if it may be any of them."""
 
     def call(self, args: Args, kwargs: Kwargs) -> Any:
         """The result, by way of Python."""
@@ -221,16 +223,23 @@ class Dispatcher:
             static = place in self._static_argnums or each.name in self._static_argnames
             found = trees.flatten(value)[0]
             leaves += [ABSENT] * len(found) if static else found
-        numbers = number_types(leaves, program.flatten(args, kwargs), program.executable.inputs)
+        used = program.flatten(args, kwargs)
+        numbers = numbers_among(leaves, used, program.executable.inputs, self._given_away(program))
         call = WrittenCall(row, places, self._registry.flatten, numbers, donates=self._donates)
         if numbers:
             leaves, structure = trees.flatten(row)
-            for place, dtype in numbers.items():
-                leaves[place] = np.array(leaves[place], dtype)
+            for place, number in numbers.items():
+                leaves[place] = np.array(leaves[place], number.dtype)
             key = self._key(*places.given(structure.unflatten(leaves)))
             if key is not None:
                 self._programs.setdefault(key, program)
         return call
+
+    def _given_away(self, program: Specialised) -> Collection[int]:
+        """The places of the leaves whose memory a call may take."""
+        if not self._donates:
+            return ()
+        return range(len(program.executable.inputs)) if program.donated is None else program.donated
 
     def _left(self, *args: Any, **kwargs: Any) -> Any:
         """The result of a call that none of the functions takes that look at arguments."""
@@ -391,7 +400,7 @@ class Dispatcher:
             for place in places:
                 kept[place] = True
             fast = fast_path(
-                program.executable, used, kept, outputs, result, reads=not self._donates
+                program.executable, used, kept, outputs, result, self._given_away(program)
             )
         return result, fast, False
 

@@ -5,7 +5,7 @@ It finds the program, hands over device arrays, and makes results, without enter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -71,12 +71,11 @@ def fast_path(
     kept: list[bool],
     outputs: list[Any],
     result: Any,
-    *,
-    reads: bool = True,
+    donated: Collection[int] = (),
 ) -> FastPath | None:
     """How C++ does without us, if the result is made of arrays, containers and static values.
 
-    `reads` says whether it may read small NumPy arrays where they are.
+    It reads small NumPy arrays where they are, but for those whose memory is `donated`, by place.
     """
     structure = trees.result_structure(result, outputs)
     if structure is None:
@@ -91,8 +90,10 @@ def fast_path(
         [True] * len(outputs),
         kept,
         [
-            None if type(leaf) is ArrayImpl or (reads and _is_read(leaf, aval)) else HostValue(aval)
-            for leaf, aval in zip(used, executable.inputs, strict=True)
+            None
+            if type(leaf) is ArrayImpl or (place not in donated and _is_read(leaf, aval))
+            else HostValue(aval)
+            for place, (leaf, aval) in enumerate(zip(used, executable.inputs, strict=True))
         ],
         [],
     )

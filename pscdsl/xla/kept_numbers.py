@@ -5,7 +5,7 @@ C++ takes a device array in less time than a number.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,13 +20,20 @@ _READ: Final = frozenset(np.dtype(code) for code in ("?", *"bhiqBHIQ", *"efd"))
 """The dtypes of numbers that C++ reads."""
 
 
+class Number(NamedTuple):
+    """What is known of an argument that is one of Python's numbers."""
+
+    dtype: np.dtype[Any]
+    keeps: bool
+    """Whether it may be kept: no call takes the memory of its array."""
+
+
 class KeptNumbers(dict[Any, Any]):
     """The device arrays of numbers of one class, in a dtype."""
 
-    def __init__(self, dtype: np.dtype[Any], *, keeps: bool) -> None:
+    def __init__(self, number: Number) -> None:
         super().__init__()
-        self._dtype = dtype
-        self._keeps = keeps
+        self._dtype, self._keeps = number
         self._last: Any = None
 
     def __missing__(self, number: Any) -> Any:

@@ -12,15 +12,14 @@ us, and says whose memory it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from pscdsl.xla import trees
 from pscdsl.xla.alike import Alike, Constants, Unlike
 from pscdsl.xla.boot import ArrayImpl, Aval
-from pscdsl.xla.kept_numbers import NUMBERS
+from pscdsl.xla.kept_numbers import NUMBERS, Number
+from pscdsl.xla.leaves import ARRAYS
 from pscdsl.xla.places import ABSENT, Args, Kwargs, Places
 
 
@@ -28,7 +27,7 @@ class WrittenCall:
     """The text of a function for arguments like those of one call.
 
     `row` are the arguments, as they lie at `places`; an Unlike where there can be no function for
-    them (see `Alike`, which is given `flatten`), or for none.  `numbers` gives the dtypes of
+    them (see `Alike`, which is given `flatten`), or for none.  `numbers` tells of
     Python's numbers by their place among the leaves of the row; all other ones are static.
     `donates` says whether calls take the memory of arguments.
     """
@@ -38,7 +37,7 @@ class WrittenCall:
         row: Sequence[Any],
         places: Places,
         flatten: Callable[[Any], tuple[Sequence[Any], Any]],
-        numbers: Mapping[int, np.dtype[Any]],
+        numbers: Mapping[int, Number],
         *,
         donates: bool = False,
     ) -> None:
@@ -47,17 +46,15 @@ class WrittenCall:
         names = [f"x{place}" for place in range(len(row))]
         self._constants = Constants()
         self._leave = f"return leave(({', '.join(names)},), more, named)"
-        alike = Alike(
-            self._constants, self._leave, flatten, device=bool(numbers), keeps=not donates
-        )
+        alike = Alike(self._constants, self._leave, flatten, device=bool(numbers))
         checks: list[str] = []
         handed: list[str] = []
         structures: dict[int, Any] = {}
         leaves = 0
         for place, (name, value) in enumerate(zip(names, row, strict=True)):
             parts, structure = trees.flatten(value)
-            dtypes = [numbers.get(leaves + part) for part in range(len(parts))]
-            lines, expression = alike.read(name, value, dtypes)
+            inside = [numbers.get(leaves + part) for part in range(len(parts))]
+            lines, expression = alike.read(name, value, inside)
             checks += lines
             handed.append(expression)
             if expression != name and value.__class__ not in NUMBERS:
@@ -102,7 +99,7 @@ class WrittenCall:
             "function": function,
             "leave": leave,
             "caught": caught,
-            "leaves": trees.flatten,
+            "leaves": trees.registry.flatten,
             "ABSENT": ABSENT,
             **self._kept,
             **self._constants.names(),
@@ -139,11 +136,11 @@ class WrittenCall:
         array = self._constants.name(ArrayImpl)
         told: list[str] = []
         for name, value in zip(names, row, strict=True):
-            if value.__class__ in (np.ndarray, ArrayImpl):
+            if type(value) in ARRAYS:
                 told.append(
                     f"if {name}.__class__ is {array} and {name}.is_deleted(): {name}.delete()"
                 )
-            elif value.__class__ not in NUMBERS:
+            elif any(type(leaf) in ARRAYS for leaf in trees.flatten(value)[0]):
                 told += [
                     f"for leaf in leaves({name})[0]:",
                     f"    if leaf.__class__ is {array} and leaf.is_deleted(): leaf.delete()",
@@ -157,13 +154,14 @@ class WrittenCall:
         ]
 
 
-def number_types(
-    leaves: Sequence[Any], used: Sequence[Any], types: Sequence[Aval]
-) -> dict[int, np.dtype[Any]]:
-    """The dtypes of Python's numbers among leaves, by place, but for static ones.
+def numbers_among(
+    leaves: Sequence[Any], used: Sequence[Any], types: Sequence[Aval], donated: Collection[int]
+) -> dict[int, Number]:
+    """Python's numbers among leaves, by place, but for static ones.
 
-    `used` are the leaves that a program takes, in order, of these `types`.  An Unlike where it
-    cannot be told which of them is which: Python has one object for some numbers.
+    `used` are the leaves that a program takes, in order, of these `types`; those at `donated`
+    places give their memory.  An Unlike where it cannot be told which of them is which: Python has
+    one object for some numbers.
     """
     numbers = [place for place, leaf in enumerate(used) if leaf.__class__ in NUMBERS]
     if not numbers:
@@ -174,4 +172,4 @@ def number_types(
         raise Unlike
     if any(first[place] + last[~place] != len(leaves) - 1 for place in numbers):
         raise Unlike
-    return {first[place]: types[place].dtype for place in numbers}
+    return {first[place]: Number(types[place].dtype, place not in donated) for place in numbers}
