@@ -276,7 +276,7 @@ class Kernel(Called[P, R]):
         """The parameters as Python has them."""
         if self._function is not None:
             return _signature(self._function)
-        return self.definition.closure.signature()
+        return self.definition.closure.signature
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
         """What the front end knows of the class of an argument."""

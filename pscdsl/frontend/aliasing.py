@@ -38,7 +38,7 @@ from pscdsl.frontend.resolution import (
     argument,
     assigned,
 )
-from pscdsl.frontend.source import FunctionNode, Source
+from pscdsl.frontend.source import FunctionNode, Source, with_defaults
 from pscdsl.frontend.uses import ScopeNode, parameters, uses
 
 
@@ -417,13 +417,7 @@ class Tracker:
     def _default(self, source: Source, spec: ast.arguments, node: ast.AST, path: Path) -> None:
         """The default of a parameter."""
         function = uses(source).parents.get(spec)
-        positional = [*spec.posonlyargs, *spec.args]
-        own = positional[len(positional) - len(spec.defaults) :]
-        pairs = [
-            *zip(own, spec.defaults, strict=True),
-            *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
-        ]
-        for parameter, default in pairs:
+        for parameter, default in with_defaults(spec):
             if default is node and isinstance(function, FunctionNode):
                 self.hold(Holder(source, function, parameter.arg), path)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from pscdsl.builder import Program
 from pscdsl.frontend.arguments import settle, static_type
 from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.source import with_defaults
 from pscdsl.frontend.values import Poisoned
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Diagnostic, Failure
@@ -21,7 +21,7 @@ def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnos
     Sizes that several arguments share are for calls to compare: a default need not fit all others.
     """
     here = Program(Assumptions()).current
-    places = dict(_defaults(closure.node.args))
+    places = {each.arg: default for each, default in with_defaults(closure.node.args)}
     for parameter in signature.parameters:
         if not parameter.has_default:
             continue
@@ -37,13 +37,3 @@ def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnos
             yield from (each.at(span) for each in failure.diagnostics)
         except Poisoned:
             pass
-
-
-def _defaults(spec: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    """The names of parameters with the expressions of their defaults."""
-    positional = [*spec.posonlyargs, *spec.args]
-    last = positional[len(positional) - len(spec.defaults) :]
-    yield from zip([each.arg for each in last], spec.defaults, strict=True)
-    for each, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-        if default is not None:
-            yield each.arg, default

@@ -19,7 +19,7 @@ from pscdsl.frontend.frames import MAX_STEPS, Frame, Session, require_program, s
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.results import result_problems
-from pscdsl.frontend.source import Source
+from pscdsl.frontend.source import Source, with_defaults
 from pscdsl.frontend.tracing import of_values, strong
 from pscdsl.frontend.values import Poisoned
 from pscdsl.interpreters.replay import zeros
@@ -179,7 +179,7 @@ class Definition:
                 problems.extend(failure.diagnostics)
             except Poisoned:
                 pass
-        for default in (*spec.defaults, *(each for each in spec.kw_defaults if each is not None)):
+        for _, default in with_defaults(spec):
             evaluate(frame, default)  # for its findings
         problems.extend(frame.session.findings)
         if problems:

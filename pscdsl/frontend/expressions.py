@@ -17,6 +17,7 @@ from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.iteration import elements, unrolling
 from pscdsl.frontend.purity import external_value
+from pscdsl.frontend.source import with_defaults
 from pscdsl.frontend.subscripts import subscript
 from pscdsl.frontend.values import (
     POISON,
@@ -252,16 +253,10 @@ def closure(
     frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str
 ) -> Closure:
     """A function defined here; its defaults are evaluated now."""
-    spec = node.args
-    positional = [*spec.posonlyargs, *spec.args]
-    defaults: dict[str, Any] = {}
-    for parameter, default in zip(
-        positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True
-    ):
-        defaults[parameter.arg] = _default(frame, name, parameter.arg, default)
-    for parameter, optional in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-        if optional is not None:
-            defaults[parameter.arg] = _default(frame, name, parameter.arg, optional)
+    defaults = {
+        parameter.arg: _default(frame, name, parameter.arg, default)
+        for parameter, default in with_defaults(node.args)
+    }
     outer = frame if frame.closure is not None else frame.outer
     return Closure(name, node, frame.source, frame.scope, outer, defaults)
 

@@ -6,6 +6,7 @@ import ast
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pscdsl.builder import Builder
@@ -38,9 +39,10 @@ class Closure:
         """The parameters' values, as Python binds them."""
         return bind(self.name, self.node.args, self.defaults, args, kwargs)
 
+    @cached_property
     def signature(self) -> inspect.Signature:
         """The parameters as Python would have them."""
-        spec = self.node.args
+        spec, empty = self.node.args, inspect.Parameter.empty
         kinds = (
             (inspect.Parameter.POSITIONAL_ONLY, spec.posonlyargs),
             (inspect.Parameter.POSITIONAL_OR_KEYWORD, spec.args),
@@ -50,9 +52,7 @@ class Closure:
         )
         return inspect.Signature(
             [
-                inspect.Parameter(
-                    each.arg, kind, default=self.defaults.get(each.arg, inspect.Parameter.empty)
-                )
+                inspect.Parameter(each.arg, kind, default=self.defaults.get(each.arg, empty))
                 for kind, parameters in kinds
                 for each in parameters
             ]

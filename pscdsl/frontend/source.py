@@ -290,3 +290,12 @@ def function_node(source: Source, code: types.CodeType) -> FunctionNode | None:
         ):
             return node
     return found[0]
+
+
+def with_defaults(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters that have defaults, with these."""
+    positional = [*spec.posonlyargs, *spec.args]
+    yield from zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)
+    for parameter, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        if default is not None:
+            yield parameter, default

@@ -42,10 +42,10 @@ class Constants:
 class Alike:
     """What asks for the class of each container and the dtype of each array within a value.
 
-    Values are arrays, numbers and static values, in tuples, lists, NamedTuples and data
-    classes; an Unlike for others.  `flatten` gives the leaves of a value; a static value has none.
-    Where a value is another one, `leave` is run.  `device` says whether the dtypes of device arrays
-    are asked for, too: C++ does that where nothing else hangs on them.
+    Values are arrays, numbers and static values, in tuples, lists, NamedTuples and data classes; an
+    Unlike for others.  `flatten` gives the leaves of a value; a static value has none.  Where a
+    value is another one, `leave` is run.  `device` says whether the dtypes of device arrays are
+    asked for, too: C++ does that where nothing else hangs on them.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class Alike:
         other = f"{name}.__class__ is not {self._constant(kind)}"
         if kind is tuple or kind is list:
             other += f" or len({name}) != {len(value)}"
-            parts = [(f"{name}[{place}]", part) for place, part in enumerate(value)]
+            parts = _items(name, value)
         else:
-            names = field_names(kind) if tuple in kind.__mro__ else plain_fields(kind)
-            if names is None:
+            fields = _fields(name, value)
+            if fields is None:
                 raise Unlike
-            parts = [(f"{name}.{field}", getattr(value, field)) for field in names]
+            parts = fields
         return f"if {other}: {self._leave}", parts
 
     def _number(self, name: str, value: Any, number: Number) -> tuple[list[str], str]:
@@ -135,21 +135,20 @@ class Alike:
         if issubclass(kind, np.generic):
             return [first]
         if kind is tuple or kind is list:
-            return [first, *self._items(name, value, depth)]
-        names = field_names(kind) if tuple in kind.__mro__ else plain_fields(kind)
-        if names is not None:
-            fields = [(f"{name}.{field}", getattr(value, field)) for field in names]
+            return [first, *self._row(name, value, depth)]
+        fields = _fields(name, value)
+        if fields is not None:
             return [first, *self._each(fields, depth)]
         if self._flatten(value)[0] or field_names(kind) is not None:
             raise Unlike
         return [first]
 
-    def _items(self, name: str, values: Sequence[Any], depth: int) -> list[str]:
+    def _row(self, name: str, values: Sequence[Any], depth: int) -> list[str]:
         try:
             return self._all(name, values, depth)
         except Unlike:
-            items = [(f"{name}[{place}]", value) for place, value in enumerate(values)]
-            return [f"if len({name}) != {len(items)}: {self._leave}", *self._each(items, depth)]
+            other = f"if len({name}) != {len(values)}: {self._leave}"
+            return [other, *self._each(_items(name, values), depth)]
 
     def _all(self, name: str, values: Sequence[Any], depth: int) -> list[str]:
         """The checks for any number of items that are alike."""
@@ -167,3 +166,15 @@ class Alike:
         for read, value in parts:
             lines += [f"{part} = {read}", *self.checks(part, value, depth + 1)]
         return lines
+
+
+def _items(name: str, values: Sequence[Any]) -> list[tuple[str, Any]]:
+    """How each item of a variable is read, and what it is."""
+    return [(f"{name}[{place}]", value) for place, value in enumerate(values)]
+
+
+def _fields(name: str, value: Any) -> list[tuple[str, Any]] | None:
+    """The same for the fields of a record; None for what has none, or has ways of its own."""
+    kind: type[Any] = value.__class__
+    names = field_names(kind) if tuple in kind.__mro__ else plain_fields(kind)
+    return None if names is None else [(f"{name}.{each}", getattr(value, each)) for each in names]

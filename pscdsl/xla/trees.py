@@ -148,12 +148,6 @@ def _to_dict(keys: tuple[Any, ...], items: Iterable[Any]) -> dict[Any, Any]:
     return dict(zip(keys, items, strict=True))
 
 
-def _register_dicts() -> None:
-    for each in _ALL:
-        each.register_node(dict, _of_dict, _to_dict)
-        _known[id(each)].add(dict)
-
-
 def _register_values() -> None:
     for whole in (bool, int):
         with_values.register_dataclass_node(whole, (), ("real",))  # C++ reads it without Python
@@ -167,5 +161,5 @@ def _register_values() -> None:
         _known[id(_in_results)].add(cls)
 
 
-_register_dicts()
+register_class(dict, _of_dict, _to_dict)
 _register_values()

@@ -27,9 +27,9 @@ class WrittenCall:
     """The text of a function for arguments like those of one call.
 
     `row` are the arguments, as they lie at `places`; an Unlike where there can be no function for
-    them (see `Alike`, which is given `flatten`), or for none.  `numbers` tells of
-    Python's numbers by their place among the leaves of the row; all other ones are static.
-    `donates` says whether calls take the memory of arguments.
+    them (see `Alike`, which is given `flatten`), or for none.  `numbers` tells of Python's
+    numbers by their place among the leaves of the row; all other ones are static.  `donates` says
+    whether calls take the memory of arguments.
     """
 
     def __init__(
