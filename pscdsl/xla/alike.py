@@ -10,7 +10,8 @@ import numpy as np
 from pscdsl.containers import field_names, plain_fields
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
-from pscdsl.xla.kept_numbers import NUMBERS, KeptNumbers, Number, limits
+from pscdsl.xla.python_numbers import NUMBERS, limits
+from pscdsl.xla.staging import Handed, Leaf, Stage, memory
 
 DEEPEST: Final = 8
 """How deep containers may lie in each other; Python has a limit for loops, 20."""
@@ -56,8 +57,10 @@ class Alike:
         *,
         device: bool,
     ) -> None:
-        self.kept: dict[str, KeptNumbers] = {}
-        """The numbers that are kept, by the names under which they are looked up."""
+        self.stage = Stage()
+        """The arrays that leaves are written into."""
+        self.writes: list[str] = []
+        """The statements that write them."""
         self._constant = constants.name
         self._parts = 0
         self._leave = leave
@@ -65,29 +68,33 @@ class Alike:
         self._device = device
 
     def read(
-        self, name: str, value: Any, numbers: Sequence[Number | None]
-    ) -> tuple[list[str], str]:
+        self, name: str, value: Any, changed: Sequence[Leaf | None]
+    ) -> tuple[list[str], Handed]:
         """Statements that leave unless a variable holds the like of a value, and what C++ is given.
 
-        That is the value, but for numbers: these are arrays then, and what holds them a tuple of
-        its parts.  `numbers` tells of each leaf of the value that is a number, and not static.
+        That is the value, but for leaves that are `changed`, which tells of each of its leaves:
+        these are arrays then, and what holds them a tuple of its parts.
         """
-        if all(number is None for number in numbers):
+        if all(leaf is None for leaf in changed):
             return self.checks(name, value), name
         if value.__class__ in NUMBERS:
-            assert numbers[0] is not None
-            return self._number(name, value, numbers[0])
+            assert changed[0] is not None
+            return self._number(name, value, changed[0])
+        if isinstance(value, np.ndarray | np.generic):
+            assert changed[0] is not None
+            return self._array(name, value, changed[0])
         first, parts = self._taken_apart(name, value)
-        lines, given, done = [first], "", 0
+        lines, done = [first], 0
+        handed: list[Handed] = []
         for read, part in parts:
             self._parts += 1
             variable = f"part_{self._parts}"
             count = len(trees.flatten(part)[0])
-            checks, expression = self.read(variable, part, numbers[done : done + count])
+            checks, given = self.read(variable, part, changed[done : done + count])
             lines += [f"{variable} = {read}", *checks]
-            given += f"{expression}, "
+            handed.append(given)
             done += count
-        return lines, f"({given})"
+        return lines, tuple(handed)
 
     def _taken_apart(self, name: str, value: Any) -> tuple[str, list[tuple[str, Any]]]:
         """What asks for a container of this kind, and how each of its parts is read."""
@@ -103,18 +110,29 @@ class Alike:
             parts = fields
         return f"if {other}: {self._leave}", parts
 
-    def _number(self, name: str, value: Any, number: Number) -> tuple[list[str], str]:
-        between = limits(value.__class__, number.dtype)
+    def _number(self, name: str, value: Any, number: Leaf) -> tuple[list[str], Handed]:
+        dtype = number.aval.dtype
+        between = limits(value.__class__, dtype)
         if between is None:
             raise Unlike
         low, high = between
-        kept = f"kept_{name}_{number.dtype.name}"
-        self.kept[kept] = KeptNumbers(number)
         other = f"{name}.__class__ is not {self._constant(value.__class__)}"
-        return (
-            [f"if {other} or not {low!r} <= {name} <= {high!r}: {self._leave}"],
-            f"{kept}[{name}]",
-        )
+        lines = [f"if {other} or not {low!r} <= {name} <= {high!r}: {self._leave}"]
+        if number.staged:
+            return lines, self._written(name, number)
+        return lines, f"{self._constant(np.array)}({name}, {self._constant(dtype)})"
+
+    def _array(self, name: str, value: Any, array: Leaf) -> tuple[list[str], Handed]:
+        other = f"{name}.__class__ is not {self._constant(value.__class__)}"
+        if value.__class__ is np.ndarray:
+            other += f" or {name}.dtype is not {self._constant(value.dtype)}"
+            other += f" or {name}.shape != {value.shape!r}"
+        return [f"if {other}: {self._leave}"], self._written(name, array)
+
+    def _written(self, name: str, leaf: Leaf) -> int:
+        place = self.stage.add(leaf.aval)
+        self.writes.append(f"{memory(place)}[()] = {name}")
+        return place
 
     def checks(self, name: str, value: Any, depth: int = 0) -> list[str]:
         """Statements that leave unless what a variable holds is like this value."""

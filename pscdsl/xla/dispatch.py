@@ -23,11 +23,12 @@ from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
-from pscdsl.xla.kept_numbers import NUMBERS
 from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
 from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, places_of
+from pscdsl.xla.python_numbers import NUMBERS
 from pscdsl.xla.readable import is_placed, readable
-from pscdsl.xla.written_calls import WrittenCall, numbers_among
+from pscdsl.xla.staging import Unclear, changed_leaves
+from pscdsl.xla.written_calls import WrittenCall
 
 Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 
@@ -53,6 +54,8 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 
 MOST_KINDS: Final = 8
 """So many functions look at arguments of a kernel, one after the other."""
+MOST_STAGED: Final = 4
+"""So many of them, the first, are for arrays of one shape each, which they stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class Dispatcher:
         self._direct: Any = None
         self._name = name
         self._looked_at: dict[Hashable, Any] = {}
+        self._entering = RLock()
         self._by_structure = inner_statics is not None or bool(static_argnums or static_argnames)
         self._structure_does = True
         self._registry: Any = trees.registry
@@ -193,7 +197,7 @@ class Dispatcher:
         They are `placed`.
         """
         row = (*args, *kwargs.values())
-        if not self._told_by_structure() or len(self._looked_at) == MOST_KINDS:
+        if not self._told_by_structure() or len(self._looked_at) >= MOST_KINDS:
             return False
         if not all(map(is_looked_at, self._leaves(row, {}))):
             return False
@@ -201,17 +205,18 @@ class Dispatcher:
             call = self._written(args, kwargs)
         except self._told as error:
             raise error.with_traceback(None) from None
-        except Unlike:
+        except (Unlike, Unclear):
             return False
-        if call.key in self._looked_at:
-            return False
-        miss = partial(self._miss_looked_at, call.places)
-        function, kept = in_cpp(self._name, miss, registry=self._registry)
-        self._kept.append(kept)
-        last = self.entry if self._looked_at else self._left
-        self._looked_at[call.key] = function
-        self._enter(call.written(function, last, self._failed))
-        return True
+        with self._entering:
+            if call.key in self._looked_at:
+                return False
+            miss = partial(self._miss_looked_at, call.places)
+            function, kept = in_cpp(self._name, miss, registry=self._registry)
+            self._kept.append(kept)
+            last = self.entry if self._looked_at else self._left
+            self._looked_at[call.key] = function
+            self._enter(call.written(function, last, self._failed))
+            return True
 
     def _written(self, args: Args, kwargs: Kwargs) -> WrittenCall:
         """A function that looks at such arguments, whose program is found."""
@@ -224,12 +229,14 @@ class Dispatcher:
             found = trees.flatten(value)[0]
             leaves += [ABSENT] * len(found) if static else found
         used = program.flatten(args, kwargs)
-        numbers = numbers_among(leaves, used, program.executable.inputs, self._given_away(program))
-        call = WrittenCall(row, places, self._registry.flatten, numbers, donates=self._donates)
-        if numbers:
+        types, given_away = program.executable.inputs, self._given_away(program)
+        stages = len(self._looked_at) < MOST_STAGED
+        changed = changed_leaves(leaves, used, types, given_away, arrays=stages)
+        call = WrittenCall(row, places, self._registry.flatten, changed, donates=self._donates)
+        if changed:
             leaves, structure = trees.flatten(row)
-            for place, number in numbers.items():
-                leaves[place] = np.array(leaves[place], number.dtype)
+            for place, leaf in changed.items():
+                leaves[place] = np.asarray(leaves[place], leaf.aval.dtype)
             key = self._key(*places.given(structure.unflatten(leaves)))
             if key is not None:
                 self._programs.setdefault(key, program)
@@ -335,7 +342,9 @@ class Dispatcher:
                 self._look_at(*known)
             return answer
         if not self._look_at(*known):
-            self._enter(self._assisted)
+            with self._entering:
+                if not self._looked_at:  # by another thread
+                    self._enter(self._assisted)
         return self.entry(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:

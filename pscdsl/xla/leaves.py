@@ -12,8 +12,8 @@ from pscdsl.numpy_dtypes import is_masked
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.client import view
-from pscdsl.xla.kept_numbers import NUMBERS
 from pscdsl.xla.places import Args, Kwargs
+from pscdsl.xla.python_numbers import NUMBERS
 from pscdsl.xla.readable import is_native, is_placed
 
 ARRAYS: Final = (ArrayImpl, np.ndarray)

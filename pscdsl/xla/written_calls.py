@@ -5,31 +5,33 @@ alone, whatever the byte order, and takes subclasses for the class, whatever the
 array is looked at, in less time than a general way through the arguments takes: for arguments like
 those of one call a function is written out, which asks for the class of each container and the
 dtype of each array, and leaves calls with other arguments to another function.  It hands over
-Python's numbers in their dtype, for which C++ would have to ask, and keywords in their places; and
-it tells jaxlib of arrays whose memory a call took, so that the next one that is given these asks
+Python's numbers in their dtype, for which C++ would have to ask, and keywords in their places; it
+writes numbers and small arrays into device arrays, which C++ takes in less time (`staging`); and it
+tells jaxlib of arrays whose memory a call took, so that the next one that is given these asks
 us, and says whose memory it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from pscdsl.xla import trees
 from pscdsl.xla.alike import Alike, Constants, Unlike
-from pscdsl.xla.boot import ArrayImpl, Aval
-from pscdsl.xla.kept_numbers import NUMBERS, Number
+from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.leaves import ARRAYS
 from pscdsl.xla.places import ABSENT, Args, Kwargs, Places
+from pscdsl.xla.python_numbers import NUMBERS
+from pscdsl.xla.staging import Leaf
 
 
 class WrittenCall:
     """The text of a function for arguments like those of one call.
 
     `row` are the arguments, as they lie at `places`; an Unlike where there can be no function for
-    them (see `Alike`, which is given `flatten`), or for none.  `numbers` tells of Python's
-    numbers by their place among the leaves of the row; all other ones are static.  `donates` says
-    whether calls take the memory of arguments.
+    them (see `Alike`, which is given `flatten`), or for none.  `changed` tells of the leaves of the
+    row that C++ is not given as they are, by their places.  `donates` says whether calls take the
+    memory of arguments.
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class WrittenCall:
         row: Sequence[Any],
         places: Places,
         flatten: Callable[[Any], tuple[Sequence[Any], Any]],
-        numbers: Mapping[int, Number],
+        changed: Mapping[int, Leaf],
         *,
         donates: bool = False,
     ) -> None:
@@ -45,31 +47,35 @@ class WrittenCall:
             raise Unlike
         names = [f"x{place}" for place in range(len(row))]
         self._constants = Constants()
-        self._leave = f"return leave(({', '.join(names)},), more, named)"
-        alike = Alike(self._constants, self._leave, flatten, device=bool(numbers))
+        leave = f"leave(({', '.join(names)},), more, named)"
+        otherwise = f"return {self._other(names, places)} else {leave}"
+        given_leaves = trees.flatten(tuple(row))[0]
+        numbers = any(given_leaves[place].__class__ in NUMBERS for place in changed)
+        alike = Alike(self._constants, otherwise, flatten, device=numbers)
         checks: list[str] = []
         handed: list[str] = []
         structures: dict[int, Any] = {}
         leaves = 0
         for place, (name, value) in enumerate(zip(names, row, strict=True)):
             parts, structure = trees.flatten(value)
-            inside = [numbers.get(leaves + part) for part in range(len(parts))]
-            lines, expression = alike.read(name, value, inside)
+            inside = [changed.get(leaves + part) for part in range(len(parts))]
+            lines, given = alike.read(name, value, inside)
             checks += lines
-            handed.append(expression)
-            if expression != name and value.__class__ not in NUMBERS:
+            handed.append(alike.stage.expression(given))
+            if isinstance(given, tuple):
                 structures[place] = structure
             leaves += len(parts)
-        self._kept = alike.kept
+        self._stage = alike.stage
         self.places = places._replace(structures=structures)
         """How what the function hands over lies in a row."""
         declared = "".join(f"{name}=ABSENT, " for name in names[: places.positional])
         lines = [
             f"def call({declared and f'{declared}/, '}*more, **named):",
             *self._keywords(names),
-            f"if more or named: {self._leave}",
+            f"if more or named: return {leave}",
             *self._defaults(names),
             *checks,
+            *self._staging(alike.writes),
             *self._calling(row, names, handed, donates=donates),
         ]
         self._text = "\n    ".join(lines)
@@ -98,14 +104,26 @@ class WrittenCall:
         made: dict[str, Any] = {
             "function": function,
             "leave": leave,
+            "other": other,
             "caught": caught,
             "leaves": trees.registry.flatten,
             "ABSENT": ABSENT,
-            **self._kept,
+            "free": [],
+            "stage": self._stage.made,
             **self._constants.names(),
         }
         exec(compile(self._text, "<pscdsl>", "exec"), made)
         return made["call"]
+
+    def _other(self, names: Sequence[str], places: Places) -> str:
+        """The call of another function where there are all arguments."""
+        first = places.positional
+        named = [
+            f"{each.name}={name}"
+            for name, each in zip(names[first:], places.parameters[first:], strict=True)
+        ]
+        there = " and ".join([f"{name} is not ABSENT" for name in names])
+        return f"other({', '.join([*names[:first], *named])}) if {there}"
 
     def _keywords(self, names: Sequence[str]) -> list[str]:
         """Statements that put keywords in their places."""
@@ -127,12 +145,26 @@ class WrittenCall:
             if each.default is not ABSENT
         ]
 
+    def _staging(self, writes: Sequence[str]) -> list[str]:
+        """Statements that write leaves into arrays that no other call has."""
+        if not writes:
+            return []
+        names = "".join([f"{name}, " for name in self._stage.names()])
+        return [
+            "try: staged = free.pop()",
+            "except IndexError: staged = stage()",
+            f"{names}= staged",
+            *writes,
+        ]
+
     def _calling(
         self, row: Sequence[Any], names: Sequence[str], handed: Sequence[str], *, donates: bool
-    ) -> Sequence[str]:
+    ) -> list[str]:
         """Statements that call the function, and tell jaxlib whose memory is gone."""
+        end = ["free.append(staged)"] if self._stage.names() else []
         if not donates:
-            return [f"return function({', '.join(handed)})"]
+            call = f"function({', '.join(handed)})"
+            return [f"result = {call}", *end, "return result"] if end else [f"return {call}"]
         array = self._constants.name(ArrayImpl)
         told: list[str] = []
         for name, value in zip(names, row, strict=True):
@@ -150,26 +182,6 @@ class WrittenCall:
             "try: result = function(*row)",
             "except Exception as error: result = caught(error, row)",
             *told,
+            *end,
             "return result",
         ]
-
-
-def numbers_among(
-    leaves: Sequence[Any], used: Sequence[Any], types: Sequence[Aval], donated: Collection[int]
-) -> dict[int, Number]:
-    """Python's numbers among leaves, by place, but for static ones.
-
-    `used` are the leaves that a program takes, in order, of these `types`; those at `donated`
-    places give their memory.  An Unlike where it cannot be told which of them is which: Python has
-    one object for some numbers.
-    """
-    numbers = [place for place, leaf in enumerate(used) if leaf.__class__ in NUMBERS]
-    if not numbers:
-        return {}
-    first = trees.places(used, leaves)
-    last = trees.places(used[::-1], leaves[::-1])
-    if first is None or last is None:
-        raise Unlike
-    if any(first[place] + last[~place] != len(leaves) - 1 for place in numbers):
-        raise Unlike
-    return {first[place]: Number(types[place].dtype, place not in donated) for place in numbers}
