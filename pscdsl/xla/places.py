@@ -46,22 +46,43 @@ def placed(parameters: Sequence[Parameter], args: Args, kwargs: Kwargs) -> tuple
     return tuple(late), {**ordered, **rest}
 
 
+class Apart(NamedTuple):
+    """How a container was taken apart: in its place is a tuple of its parts."""
+
+    structure: Any
+    parts: tuple[Apart | None, ...]
+    """The same for those parts that were taken apart themselves."""
+
+
+def taken_apart(value: Any, handed: object) -> Apart | None:
+    """How a value was taken apart, if there is a tuple of what is handed over in its place.
+
+    Of what is not taken apart nothing is kept, since at another call it may be of another shape.
+    """
+    if not isinstance(handed, tuple):
+        return None
+    parts, structure = trees.registry.flatten(value, lambda part: part is not value)
+    return Apart(structure, tuple(map(taken_apart, parts, handed)))
+
+
+def together(value: Any, apart: Apart | None) -> Any:
+    """What was taken apart, put together."""
+    if apart is None:
+        return value
+    return apart.structure.unflatten(list(map(together, value, apart.parts)))
+
+
 class Places(NamedTuple):
     """How arguments lie in one row: those given by position, then the others."""
 
     parameters: tuple[Parameter, ...]
     positional: int
-    structures: Mapping[int, Any] = {}
-    """Those of arguments that are taken apart, by place; in the row are tuples of their leaves."""
+    apart: Mapping[int, Apart] = {}
+    """Those that are taken apart, by place."""
 
     def given(self, row: Sequence[Any]) -> tuple[Args, Kwargs]:
         """The row as arguments of a call."""
-        values = [
-            self.structures[place].unflatten(trees.flatten(value)[0])
-            if place in self.structures
-            else value
-            for place, value in enumerate(row)
-        ]
+        values = [together(value, self.apart.get(place)) for place, value in enumerate(row)]
         names = [each.name for each in self.parameters[self.positional :]]
         rest = zip(names, values[self.positional :], strict=True)
         return tuple(values[: self.positional]), dict(rest)

@@ -20,7 +20,7 @@ from pscdsl.xla import trees
 from pscdsl.xla.alike import Alike, Constants, Unlike
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.leaves import ARRAYS
-from pscdsl.xla.places import ABSENT, Args, Kwargs, Places
+from pscdsl.xla.places import ABSENT, Apart, Args, Kwargs, Places, taken_apart
 from pscdsl.xla.python_numbers import NUMBERS
 from pscdsl.xla.staging import Leaf
 
@@ -54,19 +54,19 @@ class WrittenCall:
         alike = Alike(self._constants, otherwise, flatten, device=numbers)
         checks: list[str] = []
         handed: list[str] = []
-        structures: dict[int, Any] = {}
+        apart: dict[int, Apart] = {}
         leaves = 0
         for place, (name, value) in enumerate(zip(names, row, strict=True)):
-            parts, structure = trees.flatten(value)
+            parts = trees.flatten(value)[0]
             inside = [changed.get(leaves + part) for part in range(len(parts))]
             lines, given = alike.read(name, value, inside)
             checks += lines
             handed.append(alike.stage.expression(given))
-            if isinstance(given, tuple):
-                structures[place] = structure
+            if (known := taken_apart(value, given)) is not None:
+                apart[place] = known
             leaves += len(parts)
         self._stage = alike.stage
-        self.places = places._replace(structures=structures)
+        self.places = places._replace(apart=apart)
         """How what the function hands over lies in a row."""
         declared = "".join(f"{name}=ABSENT, " for name in names[: places.positional])
         lines = [
