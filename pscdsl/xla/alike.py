@@ -46,7 +46,8 @@ class Alike:
     Values are arrays, numbers and static values, in tuples, lists, NamedTuples and data classes; an
     Unlike for others.  `flatten` gives the leaves of a value; a static value has none.  Where a
     value is another one, `leave` is run.  `device` says whether the dtypes of device arrays are
-    asked for, too: C++ does that where nothing else hangs on them.
+    asked for, too: C++ does that where nothing else hangs on them.  `strict` says that NumPy's
+    arrays are not taken where there was one of the device: these are staged elsewhere.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Alike:
         flatten: Callable[[Any], tuple[Sequence[Any], Any]],
         *,
         device: bool,
+        strict: bool,
     ) -> None:
         self.stage = Stage()
         """The arrays that leaves are written into."""
@@ -66,6 +68,7 @@ class Alike:
         self._leave = leave
         self._flatten = flatten
         self._device = device
+        self._strict = strict
 
     def read(
         self, name: str, value: Any, changed: Sequence[Leaf | None]
@@ -145,6 +148,8 @@ class Alike:
             other = f"{name}.__class__ is not {device} or not {name}._committed"
             if self._device:
                 other += f" or {name}.aval.dtype is not {wanted}"
+            if self._strict and kind is ArrayImpl:
+                return [f"if {other}: {self._leave}"]
             return [
                 f"if {name}.dtype is not {wanted} if {name}.__class__ is {array} else {other}: "
                 f"{self._leave}"

@@ -28,6 +28,7 @@ from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, p
 from pscdsl.xla.python_numbers import NUMBERS
 from pscdsl.xla.readable import is_placed, readable
 from pscdsl.xla.staging import Unclear, changed_leaves
+from pscdsl.xla.waiting import calls_wait
 from pscdsl.xla.written_calls import WrittenCall
 
 Answer: TypeAlias = tuple[Any, FastPath | None, bool]
@@ -230,9 +231,10 @@ class Dispatcher:
             leaves += [ABSENT] * len(found) if static else found
         used = program.flatten(args, kwargs)
         types, given_away = program.executable.inputs, self._given_away(program)
-        stages = len(self._looked_at) < MOST_STAGED
+        stages = calls_wait() and len(self._looked_at) < MOST_STAGED
         changed = changed_leaves(leaves, used, types, given_away, arrays=stages)
-        call = WrittenCall(row, places, self._registry.flatten, changed, donates=self._donates)
+        flatten, donates = self._registry.flatten, self._donates
+        call = WrittenCall(row, places, flatten, changed, stages=stages, donates=donates)
         if changed:
             leaves, structure = trees.flatten(row)
             for place, leaf in changed.items():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from operator import is_not
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pscdsl.xla import trees
@@ -61,8 +63,9 @@ def taken_apart(value: Any, handed: object) -> Apart | None:
     """
     if not isinstance(handed, tuple):
         return None
-    parts, structure = trees.registry.flatten(value, lambda part: part is not value)
-    return Apart(structure, tuple(map(taken_apart, parts, handed)))
+    whole: tuple[list[Any], Any] = trees.registry.flatten(value, partial(is_not, value))
+    given: tuple[Any, ...] = handed
+    return Apart(whole[1], tuple(map(taken_apart, whole[0], given)))
 
 
 def together(value: Any, apart: Apart | None) -> Any:

@@ -57,7 +57,7 @@ def changed_leaves(
     told which number is which: Python has one object for some of them.
     """
     changed = _numbers(leaves, used, types, donated)
-    if arrays and calls_wait():
+    if arrays:
         known = {id(leaf) for leaf in used} - {id(used[place]) for place in donated}
         small = {
             place: Leaf(Aval(leaf.shape, leaf.dtype), staged=True)

@@ -30,8 +30,8 @@ class WrittenCall:
 
     `row` are the arguments, as they lie at `places`; an Unlike where there can be no function for
     them (see `Alike`, which is given `flatten`), or for none.  `changed` tells of the leaves of the
-    row that C++ is not given as they are, by their places.  `donates` says whether calls take the
-    memory of arguments.
+    row that C++ is not given as they are, by their places; `stages` says that they are NumPy's
+    small arrays as well.  `donates` says whether calls take the memory of arguments.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class WrittenCall:
         flatten: Callable[[Any], tuple[Sequence[Any], Any]],
         changed: Mapping[int, Leaf],
         *,
+        stages: bool = False,
         donates: bool = False,
     ) -> None:
         if not row:
@@ -51,7 +52,7 @@ class WrittenCall:
         otherwise = f"return {self._other(names, places)} else {leave}"
         given_leaves = trees.flatten(tuple(row))[0]
         numbers = any(given_leaves[place].__class__ in NUMBERS for place in changed)
-        alike = Alike(self._constants, otherwise, flatten, device=numbers)
+        alike = Alike(self._constants, otherwise, flatten, device=numbers, strict=stages)
         checks: list[str] = []
         handed: list[str] = []
         apart: dict[int, Apart] = {}
