@@ -64,7 +64,7 @@ def taken_apart(value: Any, handed: object) -> Apart | None:
     if not isinstance(handed, tuple):
         return None
     whole: tuple[list[Any], Any] = trees.registry.flatten(value, partial(is_not, value))
-    given: tuple[Any, ...] = handed
+    given: Any = handed
     return Apart(whole[1], tuple(map(taken_apart, whole[0], given)))
 
 
