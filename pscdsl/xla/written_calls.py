@@ -178,10 +178,10 @@ class WrittenCall:
                     f"for leaf in leaves({name})[0]:",
                     f"    if leaf.__class__ is {array} and leaf.is_deleted(): leaf.delete()",
                 ]
+        given = ", ".join(handed)
         return [
-            f"row = ({', '.join(handed)},)",
-            "try: result = function(*row)",
-            "except Exception as error: result = caught(error, row)",
+            f"try: result = function({given})",
+            f"except Exception as error: result = caught(error, ({given},))",
             *told,
             *end,
             "return result",
