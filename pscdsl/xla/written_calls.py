@@ -50,22 +50,23 @@ class WrittenCall:
         self._constants = Constants()
         leave = f"leave(({', '.join(names)},), more, named)"
         otherwise = f"return {self._other(names, places)} else {leave}"
-        given_leaves = trees.flatten(tuple(row))[0]
-        numbers = any(given_leaves[place].__class__ in NUMBERS for place in changed)
+        leaves = [trees.flatten(value)[0] for value in row]
+        flat = [leaf for each in leaves for leaf in each]
+        numbers = any(flat[place].__class__ in NUMBERS for place in changed)
         alike = Alike(self._constants, otherwise, flatten, device=numbers, strict=stages)
         checks: list[str] = []
         handed: list[str] = []
         apart: dict[int, Apart] = {}
-        leaves = 0
+        done = 0
         for place, (name, value) in enumerate(zip(names, row, strict=True)):
-            parts = trees.flatten(value)[0]
-            inside = [changed.get(leaves + part) for part in range(len(parts))]
+            count = len(leaves[place])
+            inside = [changed.get(done + part) for part in range(count)]
             lines, given = alike.read(name, value, inside)
             checks += lines
             handed.append(alike.stage.expression(given))
             if (known := taken_apart(value, given)) is not None:
                 apart[place] = known
-            leaves += len(parts)
+            done += count
         self._stage = alike.stage
         self.places = places._replace(apart=apart)
         """How what the function hands over lies in a row."""
@@ -119,12 +120,11 @@ class WrittenCall:
     def _other(self, names: Sequence[str], places: Places) -> str:
         """The call of another function where there are all arguments."""
         first = places.positional
-        named = [
-            f"{each.name}={name}"
-            for name, each in zip(names[first:], places.parameters[first:], strict=True)
-        ]
+        pairs = zip(names[first:], places.parameters[first:], strict=True)
+        named = ", ".join([f"{each.name!r}: {name}" for name, each in pairs])
+        given = ", ".join([*names[:first], *([f"**{{{named}}}"] if named else [])])
         there = " and ".join([f"{name} is not ABSENT" for name in names])
-        return f"other({', '.join([*names[:first], *named])}) if {there}"
+        return f"other({given}) if {there}"
 
     def _keywords(self, names: Sequence[str]) -> list[str]:
         """Statements that put keywords in their places."""
