@@ -67,10 +67,11 @@ def construct(cls: Record, values: Sequence[Any]) -> Any:
     names = cls.field_names()
     if cls.constructor is None:
         return dict(zip(names, values, strict=True))
-    return _put_together(cls, names, values)
+    return assemble(cls, names, values)
 
 
-def _put_together(cls: Record, names: Sequence[str], values: Sequence[Any]) -> Any:
+def assemble(cls: Record, names: Sequence[str], values: Sequence[Any]) -> Any:
+    """An instance of a real class that has the fields of these names."""
     real: Any = cls.constructor
     if cls.kind != "precord":
         return containers.construct(real, names, values)
@@ -108,6 +109,6 @@ def ways(cls: Record, statics: Collection[str] = ()) -> containers.Ways:
         known, still = rest
         moving, unmoved = iter(children), iter(still)
         values = [next(unmoved if name in statics else moving) for name in known]
-        return _put_together(cls, known, values)
+        return assemble(cls, known, values)
 
     return apart, together

@@ -14,7 +14,8 @@ from pscdsl.frontend.captures import is_mutable
 from pscdsl.frontend.frames import Frame, Scope, Session, session_of
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.source import FunctionNode, Source
-from pscdsl.frontend.values import Applicable, External, Poison
+from pscdsl.frontend.values import Applicable, External, Poison, RecordValue
+from pscdsl.instances import assemble
 from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Failure
@@ -43,6 +44,7 @@ class Closure:
     def signature(self) -> inspect.Signature:
         """The parameters as Python would have them."""
         spec, empty = self.node.args, inspect.Parameter.empty
+        defaults = {name: as_argument(value) for name, value in self.defaults.items()}
         kinds = (
             (inspect.Parameter.POSITIONAL_ONLY, spec.posonlyargs),
             (inspect.Parameter.POSITIONAL_OR_KEYWORD, spec.args),
@@ -52,7 +54,7 @@ class Closure:
         )
         return inspect.Signature(
             [
-                inspect.Parameter(each.arg, kind, default=self.defaults.get(each.arg, empty))
+                inspect.Parameter(each.arg, kind, default=defaults.get(each.arg, empty))
                 for kind, parameters in kinds
                 for each in parameters
             ]
@@ -184,3 +186,13 @@ def bind(
                 raise Failure(external_value(default))
             bound[parameter] = defaults[parameter]
     return bound
+
+
+def as_argument(value: Any) -> Any:
+    """What a caller gives for a value that is known, where its classes have been loaded."""
+    if isinstance(value, RecordValue) and value.cls.constructor is not None:
+        names = [name for name in value.cls.field_names() if name in value.fields]
+        return assemble(value.cls, names, [as_argument(value.fields[name]) for name in names])
+    if type(value) is tuple:
+        return tuple([as_argument(each) for each in value])
+    return value
