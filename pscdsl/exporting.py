@@ -129,7 +129,7 @@ def _module(lowered: Lowered, target: Target) -> Module:
 
 def _defaults(kernel: Kernel[..., Any]) -> Iterable[tuple[str, object]]:
     """The defaults that can be written down."""
-    given = kernel.definition.closure.defaults
+    given = kernel.definition.defaults
     for each in kernel.signature.parameters:
         if each.has_default and each.name in given:
             try:

@@ -172,7 +172,9 @@ class Kernel(Called[P, R]):
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
         except Excluded as excluded:
-            raise ArgumentError(f"{self.name}: {excluded.finding.message()}") from None
+            finding = excluded.finding
+            advice = f"; {finding.advice()}" if finding.advice() else ""
+            raise ArgumentError(f"{self.name}: {finding.message()}{advice}") from None
         except Poisoned:
             self.check()
             raise CheckError(()) from None
@@ -276,7 +278,7 @@ class Kernel(Called[P, R]):
         """The parameters as Python has them."""
         if self._function is not None:
             return _signature(self._function)
-        return self.definition.closure.signature
+        return self.definition.python_signature
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
         """What the front end knows of the class of an argument."""

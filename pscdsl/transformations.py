@@ -218,7 +218,8 @@ def vmap(
     """The function over a batch of arguments.
 
     `in_axes` is the batch's axis in all arguments, or a tuple with an axis, a tree of axes, or
-    None (the same for all rows) for each; `out_axes` where it stands in the results.
+    None (the same for all rows) for each; `out_axes` where it stands in the results.  A default is
+    the same for all rows.
     """
     return _derived(fun, "vmap", "mapping", in_axes, out_axes, axis_size)
 

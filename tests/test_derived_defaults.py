@@ -1,6 +1,7 @@
 """Kernels that are derived from others have their defaults, records among them."""
 
 # pyright: reportUnknownMemberType=false, reportCallIssue=false
+# ruff: noqa: B008
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class Data:
     first: f32
 
 
-class Map(pyrsistent.PRecord):
+class Map(pyrsistent.PRecord):  # type: ignore[type-arg]
     """One of pyrsistent's."""
 
     first: f32 = pyrsistent.field()
@@ -78,10 +79,76 @@ WANTED: dict[Any, Any] = {
 }
 
 
+@psc.kernel
+def scaled(x: f32["n"], by: f32 = 2.0, plus: f32["n"] | None = None, *, r: Rates = Rates()) -> f32:
+    y = x if plus is None else x + plus
+    return np.sum(y**r.power) * by * r.a
+
+
 @pytest.mark.parametrize("kernel", WANTED, ids=lambda kernel: kernel.name)
 def test_derivatives_have_the_defaults(kernel: Any) -> None:
     slope = psc.grad(kernel)
     for _ in range(3):
         np.testing.assert_allclose(slope(X), WANTED[kernel])
         np.testing.assert_allclose(psc.value_and_grad(kernel)(X)[1], WANTED[kernel])
-    np.testing.assert_allclose(psc.vmap(slope, in_axes=(0,))(np.stack([X, X]))[1], WANTED[kernel])
+
+
+@pytest.mark.parametrize("wrap", [np.copy, psc.from_dlpack])
+@pytest.mark.parametrize("in_axes", [0, (0,), (0, 0), (0, None), (0, None, 0)])
+@pytest.mark.parametrize("kernel", [*WANTED, scaled], ids=lambda kernel: kernel.name)
+def test_a_default_is_the_same_for_all_rows(kernel: Any, in_axes: Any, wrap: Any) -> None:
+    xs = np.stack([X, 2 * X, X - 1])
+    if kernel is not scaled and in_axes == (0, None, 0):
+        with pytest.raises(psc.CheckError, match="in_axes has 3 items"):
+            psc.vmap(kernel, in_axes=in_axes)(xs)
+        return
+    if kernel is data and in_axes not in (0, (0,)):
+        with pytest.raises(psc.CheckError, match="in_axes has 2 items"):
+            psc.vmap(kernel, in_axes=in_axes)(xs)
+        return
+    batched = psc.vmap(kernel, in_axes=in_axes)
+    rows = psc.vmap(psc.grad(kernel), in_axes=in_axes)
+    twice = psc.vmap(batched)
+    values = [float(kernel(x)) for x in xs]
+    for _ in range(3):
+        np.testing.assert_allclose(batched(wrap(xs)), values, rtol=1e-6)
+        np.testing.assert_allclose(rows(wrap(xs)), [psc.grad(kernel)(x) for x in xs], rtol=1e-6)
+        if in_axes == 0:
+            np.testing.assert_allclose(twice(wrap(np.stack([xs, xs])))[1], values, rtol=1e-6)
+
+
+def test_what_has_a_default_may_be_mapped() -> None:
+    xs, by = np.stack([X, X + 1]), np.array([1, 5], np.float32)
+    batched = psc.vmap(scaled)
+    assert str(batched.signature) == (
+        "vmap(scaled)(x: f32[batch n], by: f32[batch] | None, plus: f32[batch n] | None, "
+        "r: Rates(a: f32[batch], power: Static[int]) | None)"
+    )
+    batched.check()
+    rates = Rates(np.array([0.5, 2], np.float32))
+    for _ in range(3):
+        np.testing.assert_allclose(batched(xs, by), np.sum(xs * xs, 1) * by / 2)
+        np.testing.assert_allclose(batched(xs, by=by), np.sum(xs * xs, 1) * by / 2)
+        np.testing.assert_allclose(batched(xs, None, None), np.sum(xs * xs, 1))
+        np.testing.assert_allclose(batched(xs, r=rates), np.sum(xs * xs, 1) * 2 * rates.a)
+        np.testing.assert_allclose(batched(xs, by, xs), np.sum(4 * xs * xs, 1) * by / 2)
+    with pytest.raises(psc.ArgumentError, match="leaves out `by`, but gives `plus` after it"):
+        batched(xs, plus=xs)
+    with pytest.raises(psc.ArgumentError, match=r"`by` .* is f32, but f32\[batch\]"):
+        batched(xs, 2.0)
+
+
+def test_other_axes() -> None:
+    @psc.kernel
+    def product(x: f32["n"], y: f32["n"], by: f32 = 2.0) -> f32:
+        return np.sum(x * y) * by
+
+    xs, ys = np.ones((2, 3), np.float32), np.full((3, 2), 4, np.float32)
+    for in_axes in ((0, 1), (0, 1, 0), (0, 1, None)):
+        np.testing.assert_allclose(psc.vmap(product, in_axes=in_axes)(xs, ys), [24, 24])
+
+    @psc.kernel
+    def inside(x: f32["b n"], y: f32["n b"]) -> f32["b"]:
+        return psc.vmap(product, in_axes=(0, 1, None))(x, y)
+
+    np.testing.assert_allclose(inside(xs, ys), [24, 24])

@@ -11,8 +11,8 @@ from pscdsl.frontend.source import with_defaults
 from pscdsl.frontend.values import Poisoned
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.signatures import Signature, StaticSpec
-from pscdsl.typing.unify import match
+from pscdsl.typing.signatures import Parameter, Signature, StaticSpec
+from pscdsl.typing.unify import Match, match
 
 
 def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnostic]:
@@ -20,20 +20,26 @@ def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnos
 
     Sizes that several arguments share are for calls to compare: a default need not fit all others.
     """
-    here = Program(Assumptions()).current
     places = {each.arg: default for each, default in with_defaults(closure.node.args)}
     for parameter in signature.parameters:
         if not parameter.has_default:
             continue
-        value = closure.defaults[parameter.name]
         try:
-            if isinstance(parameter.spec, StaticSpec):
-                tree = static_type(here, value)
-            else:
-                tree = settle(here, parameter.spec, value, signature.name, {})[1]
-            match(Signature(signature.name, (parameter,), None), {parameter.name: tree}, here.facts)
+            default_fit(closure, signature, parameter)
         except Failure as failure:
             span = closure.source.span(places[parameter.name])
             yield from (each.at(span) for each in failure.diagnostics)
         except Poisoned:
             pass
+
+
+def default_fit(closure: Closure, signature: Signature, parameter: Parameter) -> Match:
+    """How a default fits its parameter; a Failure if it does not, Poisoned if it is unknown."""
+    here = Program(Assumptions()).current
+    value = closure.defaults[parameter.name]
+    if isinstance(parameter.spec, StaticSpec):
+        tree = static_type(here, value)
+    else:
+        tree = settle(here, parameter.spec, value, signature.name, {})[1]
+    alone = Signature(signature.name, (parameter,), None)
+    return match(alone, {parameter.name: tree}, here.facts)

@@ -6,7 +6,6 @@ import ast
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from pscdsl.builder import Builder
@@ -40,11 +39,10 @@ class Closure:
         """The parameters' values, as Python binds them."""
         return bind(self.name, self.node.args, self.defaults, args, kwargs)
 
-    @cached_property
-    def signature(self) -> inspect.Signature:
-        """The parameters as Python would have them."""
+    def signature(self, defaults: Mapping[str, Any]) -> inspect.Signature:
+        """The parameters as Python would have them, with these defaults."""
         spec, empty = self.node.args, inspect.Parameter.empty
-        defaults = {name: as_argument(value) for name, value in self.defaults.items()}
+        given = {name: as_argument(value) for name, value in defaults.items()}
         kinds = (
             (inspect.Parameter.POSITIONAL_ONLY, spec.posonlyargs),
             (inspect.Parameter.POSITIONAL_OR_KEYWORD, spec.args),
@@ -54,7 +52,7 @@ class Closure:
         )
         return inspect.Signature(
             [
-                inspect.Parameter(each.arg, kind, default=defaults.get(each.arg, empty))
+                inspect.Parameter(each.arg, kind, default=given.get(each.arg, empty))
                 for kind, parameters in kinds
                 for each in parameters
             ]
@@ -194,5 +192,6 @@ def as_argument(value: Any) -> Any:
         names = [name for name in value.cls.field_names() if name in value.fields]
         return assemble(value.cls, names, [as_argument(value.fields[name]) for name in names])
     if type(value) is tuple:
-        return tuple([as_argument(each) for each in value])
+        items: Any = value
+        return tuple(map(as_argument, items))
     return value

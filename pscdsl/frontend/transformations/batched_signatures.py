@@ -16,7 +16,9 @@ from pscdsl.typing.notation import Variadic
 from pscdsl.typing.signatures import (
     ArraySpec,
     MapSpec,
+    NoneSpec,
     OptionalSpec,
+    Parameter,
     RecordSpec,
     RepeatedSpec,
     Signature,
@@ -27,7 +29,11 @@ from pscdsl.typing.signatures import (
 
 
 def batched_signature(in_axes: Any, out_axes: Any, signature: Signature) -> Signature:
-    """The signature over a batch; its size gets a name that is not taken."""
+    """The signature over a batch; its size gets a name that is not taken.
+
+    A default is the same for all rows: of a parameter that has one, and is mapped, None says that
+    it is left out.
+    """
     taken = set(signature.size_names())
     called = "batch"
     while called in taken:
@@ -39,16 +45,21 @@ def batched_signature(in_axes: Any, out_axes: Any, signature: Signature) -> Sign
         why = f"`{signature.name}` has {len(positional)} positional parameters"
         raise Failure(AxisMismatch(given=f"in_axes has {len(axes)} items", why=why))
     by_name = dict(zip([p.name for p in positional], axes, strict=False))
-    parameters = tuple(
-        replace(p, spec=_batched(p.spec, by_name.get(p.name, 0), size, p.name))
-        for p in signature.parameters
-    )
+    parameters: list[Parameter] = []
+    for p in signature.parameters:
+        if p.has_default and p in positional[len(axes) :]:
+            parameters.append(replace(p, spec=NoneSpec()))
+            continue
+        spec = _batched(p.spec, by_name.get(p.name, 0), size, p.name)
+        if p.has_default and spec != p.spec and not isinstance(spec, OptionalSpec):
+            spec = OptionalSpec(spec)
+        parameters.append(replace(p, spec=spec))
     result = signature.result
     try:
         result = None if result is None else _batched(result, out_axes, size, "the result")
     except Failure:
         result = None  # whoever makes the results says what is wrong
-    return replace(signature, parameters=parameters, result=result)
+    return replace(signature, parameters=tuple(parameters), result=result)
 
 
 def _batched(spec: Spec, axes: Any, size: Dim, where: str) -> Spec:

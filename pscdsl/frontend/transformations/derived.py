@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 from pscdsl.builder import Builder
-from pscdsl.frontend.definitions import Definition
+from pscdsl.frontend.defaults import default_fit
+from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.frames import Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.results import result_problems
@@ -19,8 +20,9 @@ from pscdsl.frontend.transformations.traced import Transformed
 from pscdsl.frontend.values import Poisoned
 from pscdsl.ir import Function
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.signatures import Choice, Signature, Spec
+from pscdsl.typing.signatures import Choice, NoneSpec, OptionalSpec, Signature, Spec
 from pscdsl.typing.spans import Span
 
 
@@ -108,19 +110,66 @@ class DerivedDefinition(Definition):
         return found
 
     def _assumed(self, choice: Choice) -> Assumptions:
+        return self._root.instance(self._choice_of_root(choice)).facts
+
+    @property
+    def _root(self) -> Definition:
+        """The kernel that was written."""
         base = self.base
-        while isinstance(base, DerivedDefinition):
-            base = base.base
-        return base.instance(choice).facts
+        return base._root if isinstance(base, DerivedDefinition) else base
+
+    def _choice_of_root(self, choice: Choice) -> Choice:
+        """What a choice is for the kernel that was written: defaults say what is left out."""
+        if not self.left_out:
+            return choice
+        root, given = self._root, dict(choice.given)
+        parts = {each.name: dict(getattr(choice, each.name)) for each in fields(Choice)}
+        for parameter in root.signature.parameters:
+            if parameter.name not in self.left_out:
+                continue
+            if not isinstance(parameter.spec, OptionalSpec):
+                parts["given"].pop(parameter.name, None)
+            if not given.get(parameter.name):
+                default = default_fit(root.closure, root.signature, parameter).choice
+                for each, known in parts.items():
+                    known.update({**dict(getattr(default, each)), **known})
+        return Choice(**{each: tuple(known.items()) for each, known in parts.items()})
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """The parameters of which None says that they are left out; see `batched_signature`."""
+        root = self._root
+        absent = {
+            each.name
+            for each in root.signature.parameters
+            if not isinstance(each.spec, OptionalSpec | NoneSpec)
+            or root.defaults.get(each.name, "") is None
+        }
+        return frozenset(
+            each.name
+            for each in self.signature.parameters
+            if each.name in absent and isinstance(each.spec, OptionalSpec | NoneSpec)
+        )
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """What parameters are that are not given."""
+        return {**super().defaults, **dict.fromkeys(self.left_out)}
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
         assert session.program is not None
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
+        missing = ""
         for parameter in self.signature.parameters:
             value = arguments[parameter.name]
-            if parameter.keyword_only:
+            if value is None and parameter.name in self.left_out:
+                missing = missing or ("" if parameter.keyword_only else parameter.name)
+            elif parameter.keyword_only:
                 kwargs[parameter.name] = value
+            elif missing:
+                what = f"a call that leaves out `{missing}`, but gives `{parameter.name}` after it"
+                raise Excluded(NotSupported(what=what, instead=f"give `{missing}` for each row"))
             else:
                 args.append(value)
         says = "" if self.made is None else "is made here"

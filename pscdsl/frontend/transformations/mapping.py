@@ -50,7 +50,7 @@ def _run(
     # Arguments given by keyword are batched along their first axis.
     values = [*args, *named.values()]
     axes: dict[int, list[int | None]] = {}
-    given = _argument_axes(in_axes, count) + [0] * len(named)
+    given = _argument_axes(in_axes, count, function) + [0] * len(named)
 
     def rows(at: int, argument: Argument) -> list[ArrayType]:
         axes[at] = axes_of(f"in_axes of argument {at}", given[at], argument.tree)
@@ -104,18 +104,29 @@ class _Named:
         return self.function.apply(here, args[: self.count], named)
 
 
-def _argument_axes(in_axes: Any, count: int) -> list[Any]:
+def _argument_axes(in_axes: Any, count: int, function: Applicable) -> list[Any]:
     """One axis, or tree of axes, for each positional argument."""
     if is_sequence(in_axes):
         items: list[Any] = list(in_axes)
-        if len(items) != count:
+        if len(items) != count and not _have_defaults(function, count, len(items)):
             given = f"in_axes has {_counted(len(items), 'item')}"
             why = f"{_counted(count, 'argument')} given by position"
             raise Failure(
                 AxisMismatch(given=given, why=f"there {'is' if count == 1 else 'are'} {why}")
             )
-        return items
+        return items[:count]
     return [in_axes] * count
+
+
+def _have_defaults(function: Applicable, start: int, stop: int) -> bool:
+    """Whether there are such parameters, and none of them need be given."""
+    from pscdsl.frontend.transformations.derived import signed
+
+    definition = signed(function)
+    if definition is None or stop < start:
+        return False
+    positional = [p for p in definition.signature.parameters if not p.keyword_only]
+    return stop <= len(positional) and all(p.has_default for p in positional[start:stop])
 
 
 def _counted(count: int, what: str) -> str:
