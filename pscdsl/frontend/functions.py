@@ -15,6 +15,7 @@ from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.values import Applicable, External, Poison, RecordValue
 from pscdsl.instances import assemble
+from pscdsl.narrowing import is_tuple
 from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Failure
@@ -191,7 +192,6 @@ def as_argument(value: Any) -> Any:
     if isinstance(value, RecordValue) and value.cls.constructor is not None:
         names = [name for name in value.cls.field_names() if name in value.fields]
         return assemble(value.cls, names, [as_argument(value.fields[name]) for name in names])
-    if type(value) is tuple:
-        items: Any = value
-        return tuple(map(as_argument, items))
+    if is_tuple(value):
+        return tuple(map(as_argument, value))
     return value

@@ -7,6 +7,7 @@ from functools import partial
 from operator import is_not
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from pscdsl.narrowing import is_tuple
 from pscdsl.xla import trees
 
 Args: TypeAlias = tuple[Any, ...]
@@ -61,11 +62,10 @@ def taken_apart(value: Any, handed: object) -> Apart | None:
 
     Of what is not taken apart nothing is kept, since at another call it may be of another shape.
     """
-    if not isinstance(handed, tuple):
+    if not is_tuple(handed):
         return None
     whole: tuple[list[Any], Any] = trees.registry.flatten(value, partial(is_not, value))
-    given: Any = handed
-    return Apart(whole[1], tuple(map(taken_apart, whole[0], given)))
+    return Apart(whole[1], tuple(map(taken_apart, whole[0], handed)))
 
 
 def together(value: Any, apart: Apart | None) -> Any:
