@@ -278,7 +278,13 @@ class Kernel(Called[P, R]):
         """The parameters as Python has them."""
         if self._function is not None:
             return _signature(self._function)
-        return self.definition.python_signature
+        return self._signature_of_definition
+
+    @functools.cached_property
+    def _signature_of_definition(self) -> inspect.Signature:
+        from pscdsl.default_arguments import signature
+
+        return signature(self.definition)
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
         """What the front end knows of the class of an argument."""

@@ -93,6 +93,7 @@ ALLOWED: dict[str, set[str]] = {
     "discover": MIDDLE,
     "interchange": TYPED_PROGRAM | {"xla"},
     "boundary": TYPED_PROGRAM | {"instances", "interchange"},
+    "default_arguments": MIDDLE | {"instances"},
     "direct": set(),
     "called": MIDDLE | {"boundary", "direct", "errors"},
     "checking": MIDDLE | {"pscdsl"},
@@ -124,7 +125,7 @@ ALLOWED: dict[str, set[str]] = {
     "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
-    | {"lowered", "origins", "starts", "to_jax"},
+    | {"default_arguments", "lowered", "origins", "starts", "to_jax"},
     "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,

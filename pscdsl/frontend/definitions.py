@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Self
 
 from pscdsl.builder import Builder, Program, Value, Weak
@@ -96,11 +94,6 @@ class Definition:
     def defaults(self) -> Mapping[str, Any]:
         """What parameters are that are not given, as far as they have a default."""
         return self.closure.defaults
-
-    @cached_property
-    def python_signature(self) -> inspect.Signature:
-        """The parameters as Python would have them."""
-        return self.closure.signature(self.defaults)
 
     @property
     def source(self) -> Source:

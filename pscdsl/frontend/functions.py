@@ -13,9 +13,7 @@ from pscdsl.frontend.captures import is_mutable
 from pscdsl.frontend.frames import Frame, Scope, Session, session_of
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.source import FunctionNode, Source
-from pscdsl.frontend.values import Applicable, External, Poison, RecordValue
-from pscdsl.instances import assemble
-from pscdsl.narrowing import is_tuple
+from pscdsl.frontend.values import Applicable, External, Poison
 from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Failure
@@ -43,7 +41,6 @@ class Closure:
     def signature(self, defaults: Mapping[str, Any]) -> inspect.Signature:
         """The parameters as Python would have them, with these defaults."""
         spec, empty = self.node.args, inspect.Parameter.empty
-        given = {name: as_argument(value) for name, value in defaults.items()}
         kinds = (
             (inspect.Parameter.POSITIONAL_ONLY, spec.posonlyargs),
             (inspect.Parameter.POSITIONAL_OR_KEYWORD, spec.args),
@@ -53,7 +50,7 @@ class Closure:
         )
         return inspect.Signature(
             [
-                inspect.Parameter(each.arg, kind, default=given.get(each.arg, empty))
+                inspect.Parameter(each.arg, kind, default=defaults.get(each.arg, empty))
                 for kind, parameters in kinds
                 for each in parameters
             ]
@@ -185,13 +182,3 @@ def bind(
                 raise Failure(external_value(default))
             bound[parameter] = defaults[parameter]
     return bound
-
-
-def as_argument(value: Any) -> Any:
-    """What a caller gives for a value that is known, where its classes have been loaded."""
-    if isinstance(value, RecordValue) and value.cls.constructor is not None:
-        names = [name for name in value.cls.field_names() if name in value.fields]
-        return assemble(value.cls, names, [as_argument(value.fields[name]) for name in names])
-    if is_tuple(value):
-        return tuple(map(as_argument, value))
-    return value

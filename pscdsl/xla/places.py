@@ -7,8 +7,8 @@ from functools import partial
 from operator import is_not
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from pscdsl.narrowing import is_tuple
 from pscdsl.xla import trees
+from pscdsl.xla.staging import Handed
 
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
@@ -57,12 +57,12 @@ class Apart(NamedTuple):
     """The same for those parts that were taken apart themselves."""
 
 
-def taken_apart(value: Any, handed: object) -> Apart | None:
+def taken_apart(value: Any, handed: Handed) -> Apart | None:
     """How a value was taken apart, if there is a tuple of what is handed over in its place.
 
     Of what is not taken apart nothing is kept, since at another call it may be of another shape.
     """
-    if not is_tuple(handed):
+    if not isinstance(handed, tuple):
         return None
     whole: tuple[list[Any], Any] = trees.registry.flatten(value, partial(is_not, value))
     return Apart(whole[1], tuple(map(taken_apart, whole[0], handed)))
