@@ -239,7 +239,7 @@ def test_numbers_are_transferred_by_no_python(wrap: Any, moved: Any) -> None:
         moved(wrap(np.ones(3)), 0.5, 1000, True)
     new = wrap(np.ones(3))
     for other in (x, new):
-        assert set(frames(partial(moved, other, 0.25, 2000, True))) == {"call"}
+        assert set(frames(partial(moved, other, 0.25, 2000, True))) <= {"call", "leave"}
         assert set(frames(partial(moved, other, turns=2000, by=0.25, back=True))) <= {
             *("call", "leave", "partly")
         }

@@ -139,5 +139,14 @@ def writable(aval: Aval) -> tuple[Any, Any]:
     """A device array, and its memory as an array of NumPy's, which does not keep it alive."""
     array = copied(np.zeros(aval.shape, aval.dtype), aval)
     size = aval.dtype.itemsize * int(np.prod(aval.shape, dtype=np.int64))
-    there: Any = (ctypes.c_char * size).from_address(array.unsafe_buffer_pointer())
+    there: Any = (ctypes.c_char * size).from_address(_address(array))
     return array, np.ndarray(aval.shape, aval.dtype, there)
+
+
+def _address(array: Any) -> int:
+    """Where its memory is."""
+    try:
+        found: int = np.asarray(memoryview(array)).ctypes.data
+    except BufferError:  # bf16
+        found = array.unsafe_buffer_pointer()  # takes long: it looks for a jax, and finds none
+    return found

@@ -48,12 +48,11 @@ class WrittenCall:
             raise Unlike
         names = [f"x{place}" for place in range(len(row))]
         self._constants = Constants()
-        leave = f"leave(({', '.join(names)},), more, named)"
-        otherwise = f"return {self._other(names, places)} else {leave}"
+        given_up = f"return leave({', '.join(names)})"
         leaves = [trees.flatten(value)[0] for value in row]
         flat = [leaf for each in leaves for leaf in each]
         numbers = any(flat[place].__class__ in NUMBERS for place in changed)
-        alike = Alike(self._constants, otherwise, flatten, device=numbers, strict=stages)
+        alike = Alike(self._constants, given_up, flatten, device=numbers, strict=stages)
         checks: list[str] = []
         handed: list[str] = []
         apart: dict[int, Apart] = {}
@@ -71,16 +70,17 @@ class WrittenCall:
         self.places = places._replace(apart=apart)
         """How what the function hands over lies in a row."""
         declared = "".join(f"{name}=ABSENT, " for name in names[: places.positional])
-        lines = [
+        call = [
             f"def call({declared and f'{declared}/, '}*more, **named):",
             *self._keywords(names),
-            f"if more or named: return {leave}",
+            f"if more or named: return partly(({', '.join(names)},), more, named)",
             *self._defaults(names),
             *checks,
             *self._staging(alike.writes),
             *self._calling(row, names, handed, donates=donates),
         ]
-        self._text = "\n    ".join(lines)
+        functions = (self._leaving(names, places), call)
+        self._text = "\n".join(["\n    ".join(lines) for lines in functions])
         self.key: Hashable = (self._text, self._constants.key())
         """The same for all arguments that a function takes."""
 
@@ -95,7 +95,7 @@ class WrittenCall:
         Where arguments are donated, errors are handed to `failed`, with the arguments.
         """
 
-        def leave(row: Sequence[Any], more: Args, named: Kwargs) -> Any:
+        def partly(row: Sequence[Any], more: Args, named: Kwargs) -> Any:
             args, kwargs = self.places.partly(row)
             return other(*args, *more, **kwargs, **named)
 
@@ -105,7 +105,7 @@ class WrittenCall:
 
         made: dict[str, Any] = {
             "function": function,
-            "leave": leave,
+            "partly": partly,
             "other": other,
             "caught": caught,
             "leaves": trees.registry.flatten,
@@ -117,14 +117,18 @@ class WrittenCall:
         exec(compile(self._text, "<pscdsl>", "exec"), made)
         return made["call"]
 
-    def _other(self, names: Sequence[str], places: Places) -> str:
-        """The call of another function where there are all arguments."""
+    def _leaving(self, names: Sequence[str], places: Places) -> list[str]:
+        """A function that calls another one, as it was called."""
         first = places.positional
         pairs = zip(names[first:], places.parameters[first:], strict=True)
         named = ", ".join([f"{each.name!r}: {name}" for name, each in pairs])
         given = ", ".join([*names[:first], *([f"**{{{named}}}"] if named else [])])
+        row = ", ".join(names)
         there = " and ".join([f"{name} is not ABSENT" for name in names])
-        return f"other({given}) if {there}"
+        return [
+            f"def leave({row}):",
+            f"return other({given}) if {there} else partly(({row},), (), {{}})",
+        ]
 
     def _keywords(self, names: Sequence[str]) -> list[str]:
         """Statements that put keywords in their places."""
