@@ -7,6 +7,18 @@ from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dtypes import KEY
 
 
+def _number(declared: str) -> str:
+    """Which numbers a declared dtype takes up, in words; none for keys and complex numbers."""
+    for start, words in (
+        (("bool", "Bool"), "`True` or `False`"),
+        (("i", "u", "Int"), "a whole number"),
+        (("f", "bf", "Float"), "a real number"),
+    ):
+        if declared.startswith(start):
+            return words
+    return ""
+
+
 class ArgumentDtype(Diagnostic, code="PSC404"):
     """An argument's dtype does not fit the signature of the kernel that is called.
 
@@ -66,6 +78,9 @@ class ArgumentDtype(Diagnostic, code="PSC404"):
             return "keys come from `psc.random.key(seed)` and `psc.random.split(key)`"
         if self.given.dtype is KEY:
             return "draw numbers from the key, for instance by `psc.random.uniform(key)`"
+        number = "" if self.given.shape else _number(self.declared)
+        if number and number != _number(self.given.dtype.name):
+            return f"give {number}; an array is cast with `.astype(...)`, never silently"
         return "cast it with `.astype(...)`; arrays are never converted silently"
 
 
