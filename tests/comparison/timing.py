@@ -1,8 +1,8 @@
 """A program's runs in both languages, side by side, in one process.
 
 `python -m tests.comparison.timing NAME FOLDER` is that process.  The folder has both
-texts, and what the example gave to its kernels.  Both languages share a client of XLA, are given
-the same arrays, must give the same results, and are then timed in turn.
+texts, and what the example gave to its kernels.  Each language has its own client of XLA; both are
+given the same arrays, must give the same results, and are then timed in turn.
 """
 
 from __future__ import annotations
