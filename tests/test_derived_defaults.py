@@ -1,6 +1,7 @@
 """Kernels that are derived from others have their defaults, records among them."""
 
 # pyright: reportUnknownMemberType=false, reportCallIssue=false
+# pyright: reportUnknownVariableType=false, reportUntypedBaseClass=false
 # ruff: noqa: B008
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pscdsl as psc
 from pscdsl import f32
 
 X = np.arange(3, dtype=np.float32)
+WEIGHTS = np.array([1, 2, 3], np.float32)
 
 
 class Rates(psc.Record):
@@ -132,7 +134,7 @@ def test_what_has_a_default_may_be_mapped() -> None:
         np.testing.assert_allclose(batched(xs, None, None), np.sum(xs * xs, 1))
         np.testing.assert_allclose(batched(xs, r=rates), np.sum(xs * xs, 1) * 2 * rates.a)
         np.testing.assert_allclose(batched(xs, by, xs), np.sum(4 * xs * xs, 1) * by / 2)
-    with pytest.raises(psc.ArgumentError, match="leaves out `by`, but gives `plus` after it"):
+    with pytest.raises(psc.ArgumentError, match="leaves out `by`, but gives `plus`"):
         batched(xs, plus=xs)
     with pytest.raises(psc.ArgumentError, match=r"`by` .* is f32, but f32\[batch\]"):
         batched(xs, 2.0)
@@ -152,3 +154,30 @@ def test_other_axes() -> None:
         return psc.vmap(product, in_axes=(0, 1, None))(x, y)
 
     np.testing.assert_allclose(inside(xs, ys), [24, 24])
+
+
+def test_none_that_is_a_value_is_given() -> None:
+    @psc.kernel
+    def made(x: f32["n"], y: f32["n"] | None = None, by: f32 = 2.0) -> f32:
+        return np.sum(x * x if y is None else x * y) * by
+
+    call: Any = psc.grad(made)
+    rows: Any = psc.vmap(made, in_axes=(0, None, 0))
+    for _ in range(3):
+        np.testing.assert_allclose(call(X, None, 3.0), 6 * X)
+        np.testing.assert_allclose(call(X, by=3.0), 6 * X)
+        np.testing.assert_allclose(call(X, X, 3.0), 3 * X)
+        xs, by = np.stack([X, X]), np.array([1, 2], np.float32)
+        np.testing.assert_allclose(rows(xs, None, by), np.sum(X * X) * by)
+        np.testing.assert_allclose(rows(xs, by=by), np.sum(X * X) * by)
+
+
+def test_defaults_that_are_arrays() -> None:
+    @psc.kernel
+    def made(x: f32["n"], w: f32["3"] = WEIGHTS) -> f32:
+        return np.sum(x) * np.sum(w)
+
+    for in_axes in (0, (0,), (0, None), (0, 0)):
+        rows = psc.vmap(made, in_axes=in_axes)
+        for _ in range(3):
+            np.testing.assert_allclose(rows(np.stack([X, X])), [18, 18])

@@ -1,9 +1,9 @@
 """Device arrays that calls write into: Python's numbers, and small arrays of NumPy's, go there.
 
-C++ takes a device array in a fifth of the time in which it makes one.  Where a program has run when
-its call returns (see `waiting`), the same device arrays serve one call after another: each writes
-into their memory what it was given.  No result lies in that memory, as no call gives it away, and
-no two calls have it at once.
+A device array costs C++ 0.4 us, one that it makes of an array of NumPy's or a number 1 to 1.3 us.
+Where a program has run when its call returns (see `waiting`), the same device arrays serve one call
+after another: each writes into their memory what it was given, in less than 0.1 us.  No result lies
+in that memory, as no call gives it away, and no two calls have it at once.
 """
 
 from __future__ import annotations

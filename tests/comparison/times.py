@@ -35,12 +35,13 @@ SWITCHES = {"JAXTYPING_DISABLE": "1", "PSCDSL_CACHE": "off", "TF_CPP_MIN_LOG_LEV
 HEAD = """\
 The calls of these kernels that the examples make, or the largest of them, with the examples' own
 data. Both languages get the same arrays, each on its own client of XLA; what a call gives is the
-first arguments of the next one where the example does so, too. Results are compared before anything is
-timed, all of them unless a note below the table says what; "apart" is how far they were, and how
-far they may be, as a part of the greatest number. Calls alternate. The ratio, of our time to that
-of jax.jit, is the median of those of neighbours, in the middle one of {processes} processes, with
-the lowest and the highest quartile of any of them. The first call, in that process, has all that
-comes before it: checking or tracing, and compiling, with nothing kept from before.
+first arguments of the next one where the example does so, too. Results are compared before
+anything is timed, all of them unless a note below the table says what; "apart" is how far they
+were, and how far they may be, as a part of the greatest number. Calls alternate. The ratio, of our
+time to that of jax.jit, is the median of those of neighbours, in the middle one of {processes}
+processes, with the lowest and the highest quartile of any of them. The first call, in that
+process, has all that comes before it: checking or tracing, and compiling, with nothing kept from
+before.
 
 `python -m tests.comparison.times --write --python PYTHON` measures, and writes this section.
 {machines}

@@ -22,7 +22,7 @@ from pscdsl.ir import Function
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.signatures import Choice, NoneSpec, OptionalSpec, Signature, Spec
+from pscdsl.typing.signatures import Choice, NoneSpec, OptionalSpec, Parameter, Signature, Spec
 from pscdsl.typing.spans import Span
 
 
@@ -127,7 +127,7 @@ class DerivedDefinition(Definition):
         for parameter in root.signature.parameters:
             if parameter.name not in self.left_out:
                 continue
-            if not isinstance(parameter.spec, OptionalSpec):
+            if not _takes_none(parameter):
                 parts["given"].pop(parameter.name, None)
             if not given.get(parameter.name):
                 default = default_fit(root.closure, root.signature, parameter).choice
@@ -135,20 +135,21 @@ class DerivedDefinition(Definition):
                     known.update({**dict(getattr(default, each)), **known})
         return Choice(**{each: tuple(known.items()) for each, known in parts.items()})
 
+    @property
+    def _taking_none(self) -> set[str]:
+        """The parameters of the kernel that was written that may be None."""
+        return {each.name for each in self._root.signature.parameters if _takes_none(each)}
+
     @cached_property
     def left_out(self) -> frozenset[str]:
         """The parameters of which None says that they are left out; see `batched_signature`."""
         root = self._root
-        absent = {
-            each.name
-            for each in root.signature.parameters
-            if not isinstance(each.spec, OptionalSpec | NoneSpec)
-            or root.defaults.get(each.name, "") is None
-        }
+        plain = {each.name for each in root.signature.parameters} - self._taking_none
+        none = {name for name, value in root.defaults.items() if value is None}
         return frozenset(
             each.name
             for each in self.signature.parameters
-            if each.name in absent and isinstance(each.spec, OptionalSpec | NoneSpec)
+            if _takes_none(each) and each.name in plain | none
         )
 
     @property
@@ -158,26 +159,31 @@ class DerivedDefinition(Definition):
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
         assert session.program is not None
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        missing = ""
-        for parameter in self.signature.parameters:
-            value = arguments[parameter.name]
-            if value is None and parameter.name in self.left_out:
-                missing = missing or ("" if parameter.keyword_only else parameter.name)
-            elif parameter.keyword_only:
-                kwargs[parameter.name] = value
-            elif missing:
-                what = f"a call that leaves out `{missing}`, but gives `{parameter.name}` after it"
-                raise Excluded(NotSupported(what=what, instead=f"give `{missing}` for each row"))
-            else:
-                args.append(value)
+        given = list(self.signature.parameters)
+        absent = [each for each in given if arguments[each.name] is None]
+        kwargs = {
+            each.name: arguments[each.name]
+            for each in given
+            if each.keyword_only and (each not in absent or each.name not in self.left_out)
+        }
+        positional = [each for each in given if not each.keyword_only]
+        while positional and positional[-1] in absent and positional[-1].name in self.left_out:
+            positional.pop()
+        for each in positional:
+            if each in absent and each.name in self.left_out - self._taking_none:
+                what = f"a call that leaves out `{each.name}`, but gives `{positional[-1].name}`"
+                raise Excluded(NotSupported(what=what, instead=f"give `{each.name}` for each row"))
+        args = [arguments[each.name] for each in positional]
         says = "" if self.made is None else "is made here"
         return self.transformed.applied(session.program.current, args, kwargs, says)
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """In a kernel, the transformation at the place of the call."""
         return self.transformed.apply(here, args, kwargs)
+
+
+def _takes_none(parameter: Parameter) -> bool:
+    return isinstance(parameter.spec, OptionalSpec | NoneSpec)
 
 
 def _fits(result: Spec | None, signature: Signature, choice: Choice, made: Function) -> bool:
