@@ -156,6 +156,12 @@ def test_other_axes() -> None:
     np.testing.assert_allclose(inside(xs, ys), [24, 24])
 
 
+def test_in_axes_that_end_before_a_default() -> None:
+    rows: Any = psc.vmap(scaled, in_axes=(0,))
+    with pytest.raises(psc.ArgumentError, match=r"leave it out; .* `in_axes` have no item for it"):
+        rows(np.stack([X, X]), X[:2])
+
+
 def test_none_that_is_a_value_is_given() -> None:
     @psc.kernel
     def made(x: f32["n"], y: f32["n"] | None = None, by: f32 = 2.0) -> f32:

@@ -58,6 +58,12 @@ class ArgumentTree(Diagnostic, code="PSC501"):
             f"but {self.declared} is declared"
         )
 
+    def help(self) -> str | None:
+        """What to do where nothing may be given."""
+        if self.declared != "None":
+            return None
+        return "leave it out; if `psc.vmap` made the kernel, its `in_axes` have no item for it"
+
 
 class ReturnTree(Diagnostic, code="PSC502"):
     """What a kernel returns is another kind of thing than it declares.
