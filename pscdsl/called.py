@@ -11,7 +11,7 @@ from pscdsl.errors import ArgumentError, CheckError
 
 if TYPE_CHECKING:
     import inspect
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from pscdsl import boundary
     from pscdsl.typing.assumptions import Assumptions
@@ -39,8 +39,10 @@ class Passing(NamedTuple):
     """Whether static values are declared inside of the others."""
     tree_statics: bool
     """Whether there may be some inside of arguments of any structure."""
-    donates: bool
-    """Whether results may take the memory of arguments."""
+    donated: tuple[str, ...]
+    """Those whose memory results may take."""
+    leading: tuple[str, ...]
+    """Those whose arrays programs take first, in this order."""
     plain: bool
     """Whether each must be given, and may be by name."""
 
@@ -75,6 +77,10 @@ class Called(Generic[P, R]):
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
         """What is known of the class of an argument, given where `spec` is declared."""
         raise NotImplementedError
+
+    def _leading(self) -> Sequence[str]:
+        """The parameters that programs take first; none of them is donated."""
+        return ()
 
     def _gives(self) -> Sequence[str]:
         """The parameters whose memory results may take."""
@@ -159,12 +165,15 @@ class Called(Generic[P, R]):
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Finds the compiled program for a call's arguments."""
-        made = self.dispatcher_for(self._specialise, donates=self._passing().donates)
+        made = self.dispatcher_for(self._specialise, self._passing().donated)
         made.enter(functools.partial(call_directly, self))
         return made
 
-    def dispatcher_for(self, specialise: Specialise, *, donates: bool) -> Any:
-        """What calls programs with arguments as this one's are passed."""
+    def dispatcher_for(self, specialise: Specialise, donated: Collection[str]) -> Any:
+        """What calls programs with arguments as this one's are passed.
+
+        Results may take the memory of the parameters that are `donated`.
+        """
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
 
@@ -176,15 +185,15 @@ class Called(Generic[P, R]):
             [index for index, name in enumerate(positional) if name in passing.static],
             passing.static,
             name=passing.name,
-            parameters=self._parameters(passing),
+            parameters=self._parameters(passing, donated),
             inner_statics=self._inner_statics if passing.inner_statics else None,
             tree_statics=self._inner_statics if passing.tree_statics else None,
             explain=self.explain,
             told=(CheckError, ArgumentError),
-            donates=donates,
+            donated=donated,
         )
 
-    def _parameters(self, passing: Passing) -> Sequence[Parameter]:
+    def _parameters(self, passing: Passing, donated: Collection[str]) -> Sequence[Parameter]:
         """How each argument is given."""
         from pscdsl.xla.places import ABSENT, Parameter
 
@@ -199,6 +208,7 @@ class Called(Generic[P, R]):
                 ABSENT if each.default is each.empty else each.default,
                 positional=each.kind is not each.KEYWORD_ONLY,
                 named=each.kind is not each.POSITIONAL_ONLY,
+                leading=each.name in passing.leading and each.name not in donated,
             )
             for each in self.python_signature.parameters.values()
         ]
@@ -215,7 +225,8 @@ class Called(Generic[P, R]):
             tuple([p.name for p in parameters if isinstance(p.spec, StaticSpec)]),
             self._has_inside(StaticSpec),
             self._has_inside(TreeSpec),
-            bool(self._gives()),
+            tuple(self._gives()),
+            tuple(self._leading()),
             all(
                 each.default is each.empty and each.kind is not each.POSITIONAL_ONLY
                 for each in self.python_signature.parameters.values()

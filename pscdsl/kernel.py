@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pscdsl.frontend.definitions import Definition
     from pscdsl.ir import Function
     from pscdsl.lowered import Compiled, Lowered
+    from pscdsl.operands import Operands
     from pscdsl.starts import Start
     from pscdsl.typing.diagnostics import Diagnostic
     from pscdsl.typing.signatures import Choice, Signature, Spec
@@ -54,6 +55,7 @@ class Kernel(Called[P, R]):
         self._definition = definition
         self._executables = Executables()
         self._simplified: dict[Choice, Function] = {}
+        self._operands: dict[Choice, Operands] = {}
         self.read_from: bytes | None = None
         """The kernel's origin when it was read."""
         if function is not None:
@@ -115,7 +117,7 @@ class Kernel(Called[P, R]):
             made.__dict__.pop(each, None)
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
-        made._executables, made._simplified = Executables(), {}
+        made._executables, made._simplified, made._operands = Executables(), {}, {}
         try:
             made._definition = self.definition.with_options(donate, budget)
             made.read_from = attempt(made) if self.read_from == attempt(self) else b""
@@ -189,6 +191,15 @@ class Kernel(Called[P, R]):
             found = self._simplified[choice] = with_largest(simplify(self._instance(choice)))
         return found
 
+    def operands(self, choice: Choice) -> Operands:
+        """The typed program with its parameters as the compiled one takes them."""
+        found = self._operands.get(choice)
+        if found is None:
+            from pscdsl.operands import operands
+
+            found = self._operands[choice] = operands(self.optimised(choice), self._leading())
+        return found
+
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
         """The StableHLO at these sizes; keywords name sizes, and choices where there are any.
 
@@ -255,7 +266,8 @@ class Kernel(Called[P, R]):
     ) -> Executable:
         """The compiled program for a choice and sizes, made once, or found on disk."""
         places = self.donated(choice) if donate is None else donate
-        return self._executables.get(self.optimised(choice), choice, sizes, places)
+        known = self.operands(choice)
+        return self._executables.get(known.program, choice, sizes, known.places(places))
 
     def cache_info(self) -> CacheInfo:
         """How often this kernel was compiled, or found on disk, and what that took."""
@@ -292,6 +304,11 @@ class Kernel(Called[P, R]):
 
         return record_class(cls)
 
+    def _leading(self) -> Sequence[str]:
+        from pscdsl.operands import leading
+
+        return leading(self.signature, self.python_signature, self._gives())
+
     def _gives(self) -> Sequence[str]:
         from pscdsl.donation import donated
         from pscdsl.typing.diagnostics import Failure
@@ -318,11 +335,15 @@ class Kernel(Called[P, R]):
         program, tree = lowered.program, lowered.program.result
         assert tree is not None
         boundary.register_result(tree, register_class)
+        operands = lowered.operands
+        donate = operands.places(lowered.donate)
+        closed = lowered.choice == type(lowered.choice)()
         made = Specialised(
             self.executable(lowered.choice, lowered.sizes, lowered.donate),
-            lambda args, kwargs: self.arguments(args, kwargs)[0],
+            lambda args, kwargs: operands.of(self.arguments(args, kwargs)[0]),
             lambda arrays: boundary.result(tree, iter(arrays)),
-            lowered.donate,
+            donate,
+            closed,
         )
         if start is not None:
             start.keep(
@@ -332,8 +353,8 @@ class Kernel(Called[P, R]):
                 made,
                 tree,
                 sizes=tuple([(name, lowered.sizes[name]) for name in program.dims]),
-                donate=tuple(lowered.donate),
-                closed=lowered.choice == type(lowered.choice)(),
+                donate=donate,
+                closed=closed,
             )
         return made
 

@@ -13,9 +13,11 @@ from pscdsl.errors import ArgumentError
 from pscdsl.executables import emitted
 from pscdsl.ir import Function
 from pscdsl.typing.signatures import Choice
+from pscdsl.typing.trees import leaves
 
 if TYPE_CHECKING:
     from pscdsl.kernel import Kernel
+    from pscdsl.operands import Operands
     from pscdsl.xla.dispatch import Specialised
     from pscdsl.xla.executable import Executable
 
@@ -31,11 +33,23 @@ class Lowered:
     donate: tuple[int, ...] = ()
     """The arrays, by their place in the program, that give their memory to results."""
 
+    @property
+    def donated(self) -> set[str]:
+        """The parameters of these arrays."""
+        owners = [name for name, tree in self.program.parameters for _ in leaves(tree)]
+        return {owners[place] for place in self.donate}
+
+    @property
+    def operands(self) -> Operands:
+        """The program as it is compiled: numbers with a default come first."""
+        return self.kernel.operands(self.choice)
+
     def text(self) -> str:
-        """The module as text."""
+        """The module as text; numbers with a default are the first parameters of its `main`."""
         from pscdsl.xla.emit import module_text
 
-        return module_text(emitted(self.program, self.sizes, self.donate))
+        known = self.operands
+        return module_text(emitted(known.program, self.sizes, known.places(self.donate)))
 
     def compile(self) -> Compiled:
         """The compiled kernel."""
@@ -56,8 +70,7 @@ class Compiled:
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Calls this program, and no other."""
-        kernel, donates = self.lowered.kernel, bool(self.lowered.donate)
-        made = kernel.dispatcher_for(self._specialise, donates=donates)
+        made = self.lowered.kernel.dispatcher_for(self._specialise, self.lowered.donated)
         made.enter(functools.partial(call_directly, self))
         return made
 
@@ -76,16 +89,18 @@ class Compiled:
                 f"it is called with {fit.choice.at(sizes)}"
             )
         boundary.register_result(tree, register_class)
+        operands = self.lowered.operands
         return Specialised(
             self.executable,
-            lambda args, kwargs: kernel.arguments(args, kwargs)[0],
+            lambda args, kwargs: operands.of(kernel.arguments(args, kwargs)[0]),
             lambda arrays: boundary.result(tree, iter(arrays)),
-            self.lowered.donate,
+            operands.places(self.lowered.donate),
+            closed=True,
         )
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
-        """Run on the arrays alone, in the order of the program's parameters."""
-        return self.executable.run(leaves)
+        """Run on the arrays alone, in the order of the typed program's parameters."""
+        return self.executable.run(self.lowered.operands.of(leaves))
 
     def text(self) -> str:
         """The HLO that XLA optimised the program to."""

@@ -133,7 +133,9 @@ class Start:
                 return kernel.arguments(args, kwargs)[0]  # what is wrong is told there
             return leaves
 
-        return Specialised(executable, flatten, lambda arrays: build(iter(arrays)), donated)
+        return Specialised(
+            executable, flatten, lambda arrays: build(iter(arrays)), donated, kind.closed
+        )
 
     def keep(
         self,
@@ -179,7 +181,7 @@ class Start:
         else:
             values = kernel.bound(args, kwargs)
         walk = Walk()
-        for name in names:
+        for name in [*passing.leading, *[n for n in names if n not in passing.leading]]:
             if name in passing.static:
                 walk.static(values[name])
             else:
@@ -242,7 +244,7 @@ def _passing(store: Store, key: str) -> Passing | None:
     found = _read(store, key, Passing)
     if found is None or not isinstance(found.name, str) or not isinstance(found.positional, int):
         return None
-    texts = (found.parameters, found.static)
+    texts = (found.parameters, found.static, found.donated, found.leading)
     return (
         found if all(type(t) is tuple and all(type(n) is str for n in t) for t in texts) else None
     )

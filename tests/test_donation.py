@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl import f32
+from pscdsl import Float, f32
 from pscdsl.frontend.check import check_source
 from pscdsl.kernel import Kernel
 from pscdsl.xla.arrays import to_numpy
@@ -198,7 +198,7 @@ def test_kernels_of_kernels() -> None:
 
 SOURCE = """
 import pscdsl as psc
-from pscdsl import f32
+from pscdsl import Float, f32
 
 @psc.kernel(donate={donate})
 def f(x: f32["n"], y: f32["m"], k: psc.Static[int]) -> f32["n"]:
@@ -235,3 +235,29 @@ def test_what_a_call_says() -> None:
         f(vector(1))
     with pytest.raises(psc.CheckError, match="has no parameter `q`"):
         plain.lower(n=3, donate="q")
+
+
+def test_what_gives_no_memory_is_left_alone() -> None:
+    @psc.kernel(donate="x")
+    def rounded(x: Float["n"], y: f32["n"]) -> f32["n"]:
+        return y + x.astype("float32")
+
+    wide: Any = put(np.full(64, 2.0))
+    for _ in range(3):
+        single, y = vector(1), vector(3)
+        assert to_numpy(rounded(single, y))[0] == 4
+        assert single.is_deleted()
+        assert to_numpy(rounded(wide, y))[0] == 5
+        assert not wide.is_deleted()
+        assert not y.is_deleted()
+
+
+def test_what_gives_no_memory_within_a_tree_is_left_alone() -> None:
+    @psc.kernel(donate="state")
+    def moved(state: State, force: f32["n"]) -> f32["n"]:
+        return state.x + state.v + force * state.scale
+
+    for _ in range(3):
+        state: Any = State(vector(1), vector(2), put(np.float32(1)))
+        assert to_numpy(moved(state, vector(3)))[0] == 6
+        assert [each.is_deleted() for each in (state.x, state.v, state.scale)] == [1, 0, 0]

@@ -92,6 +92,7 @@ ALLOWED: dict[str, set[str]] = {
     "frontend": MIDDLE | {"beside", "records"},
     "discover": MIDDLE,
     "interchange": TYPED_PROGRAM | {"xla"},
+    "operands": TYPED_PROGRAM | {"xla"},
     "boundary": TYPED_PROGRAM | {"instances", "interchange"},
     "default_arguments": MIDDLE | {"instances"},
     "direct": set(),
@@ -125,7 +126,7 @@ ALLOWED: dict[str, set[str]] = {
     "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
-    | {"default_arguments", "lowered", "origins", "starts", "to_jax"},
+    | {"default_arguments", "lowered", "operands", "origins", "starts", "to_jax"},
     "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,

@@ -96,7 +96,8 @@ def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> No
     from pscdsl.executables import obtained
 
     lowered = kernel.lower(**sizes)
-    answer = obtained(lowered.program, lowered.sizes)
+    known = lowered.operands
+    answer = obtained(known.program, lowered.sizes, known.places(lowered.donate))
     if answer.unkept:
         raise Unusable(answer.unkept)
     told = f"{kernel.name}{_told(lowered)}"

@@ -24,7 +24,7 @@ from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
 from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
-from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, places_of
+from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, left_out, placed, places_of
 from pscdsl.xla.python_numbers import NUMBERS
 from pscdsl.xla.readable import is_placed, readable
 from pscdsl.xla.staging import Unclear, changed_leaves
@@ -71,7 +71,9 @@ class Specialised:
     flatten: Callable[[Args, Kwargs], Sequence[Any]]
     unflatten: Callable[[list[Any]], Any]
     donated: Collection[int] | None = None
-    """The places of the leaves whose memory results may take; None if it may be any of them."""
+    """The places of the leaves whose memory results take; None if it may be any of them."""
+    closed: bool = False
+    """Whether they are the same for all arguments that its kernel may be called with."""
 
     def call(self, args: Args, kwargs: Kwargs) -> Any:
         """The result, by way of Python."""
@@ -88,8 +90,8 @@ class Dispatcher:
     `inner_statics` gives the static values inside of the arguments, if there can be any, and
     `tree_statics` where any tree is taken and few have any: see Note [Static values].
     `explain` may raise a better error for one that a call failed with; errors `told` to the caller
-    are those that need none, nor our frames.  `donates` says whether results may take the memory of
-    arguments.
+    are those that need none, nor our frames.  Results may take the memory of parameters that
+    are `donated`.
     """
 
     def __init__(
@@ -104,17 +106,18 @@ class Dispatcher:
         tree_statics: Callable[[Args, Kwargs], Hashable] | None = None,
         explain: Callable[[Exception, Args, Kwargs], None] | None = None,
         told: tuple[type[Exception], ...] = (),
-        donates: bool = False,
+        donated: Collection[str] = (),
     ) -> None:
         self._specialise = specialise
         self._static_argnums = frozenset(static_argnums)
         self._static_argnames = frozenset(static_argnames)
         self._parameters = tuple(parameters)
+        self._leading = any(each.leading for each in parameters)
         self._inner_statics = inner_statics
         self._tree_statics = tree_statics
         self._explain = explain
         self._told = told
-        self._donates = donates
+        self._donated = frozenset(donated)
         self._programs: dict[Hashable, Specialised] = {}
         self._locks: dict[Hashable, RLock] = {}
         self._kept: list[Any] = []
@@ -145,7 +148,7 @@ class Dispatcher:
                 return
         self._assisting, kept = in_cpp(self._name, self._miss_assisted, **how)
         self._kept.append(kept)
-        if not self._donates:
+        if not self._donated:
             self._direct, kept = in_cpp(self._name, self._miss_directly, **how)
             self._kept.append(kept)
 
@@ -164,6 +167,10 @@ class Dispatcher:
         self.entry = entry
         for entered in self._entered:
             entered(entry)
+
+    def _placed(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+        """The same arguments in their places, without those that C++ adds by itself."""
+        return placed(self._parameters, args, kwargs, left_out(self._parameters, args, kwargs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program for these arguments."""
@@ -188,15 +195,13 @@ class Dispatcher:
             raise error.with_traceback(None) from None
         except (ValueError, RuntimeError) as error:  # Stale is one
             result = self._after(error, args, kwargs)
-        if self._donates:
+        if self._donated:
             forget_donated((args, kwargs))
         return result
 
     def _look_at(self, args: Args, kwargs: Kwargs) -> bool:
-        """Enter a function that looks at arguments like these, if there can be one.
-
-        They are `placed`.
-        """
+        """Enter a function that looks at arguments like these, if there can be one."""
+        args, kwargs = self._placed(args, kwargs)
         row = (*args, *kwargs.values())
         if not self._told_by_structure() or len(self._looked_at) >= MOST_KINDS:
             return False
@@ -221,38 +226,63 @@ class Dispatcher:
 
     def _written(self, args: Args, kwargs: Kwargs) -> WrittenCall:
         """A function that looks at such arguments, whose program is found."""
-        program = self.find(args, kwargs)  # this registers the classes of records, too
+        full = placed(self._parameters, args, kwargs)
+        program = self.find(*full)  # this registers the classes of records, too
         row = (*args, *kwargs.values())
         places = places_of(self._parameters, len(args), kwargs)
         leaves: list[Any] = []
-        for place, (each, value) in enumerate(zip(places.parameters, row, strict=True)):
-            static = place in self._static_argnums or each.name in self._static_argnames
-            found = trees.flatten(value)[0]
+        for place in places.order:
+            name = places.parameters[place].name
+            static = place in self._static_argnums or name in self._static_argnames
+            found = trees.flatten(row[place])[0]
             leaves += [ABSENT] * len(found) if static else found
-        used = program.flatten(args, kwargs)
-        types, given_away = program.executable.inputs, self._given_away(program)
+        first = len(left_out(self._parameters, args, kwargs))
+        used = tuple(program.flatten(*full)[first:])
+        types = program.executable.inputs[first:]
+        given_away = [place - first for place in self._given_away(program) if place >= first]
         stages = calls_wait() and len(self._looked_at) < MOST_STAGED
         changed = changed_leaves(leaves, used, types, given_away, arrays=stages)
-        flatten, donates = self._registry.flatten, self._donates
-        call = WrittenCall(row, places, flatten, changed, stages=stages, donates=donates)
+        flatten, gone = self._registry.flatten, self._gone(program, places, row, used, leaves)
+        call = WrittenCall(row, places, flatten, changed, stages=stages, gone=gone)
         if changed:
-            leaves, structure = trees.flatten(row)
+            leaves, structure = trees.flatten([row[place] for place in places.order])
             for place, leaf in changed.items():
                 leaves[place] = np.asarray(leaves[place], leaf.aval.dtype)
-            key = self._key(*places.given(structure.unflatten(leaves)))
+            known = places.given(structure.unflatten(leaves))
+            key = self._key(*placed(self._parameters, *known))
             if key is not None:
                 self._programs.setdefault(key, program)
         return call
 
+    def _gone(
+        self, program: Specialised, places: Places, row: Args, used: Args, leaves: Sequence[Any]
+    ) -> dict[int, bool]:
+        """The places in a row whose memory calls take, and whether all of it for certain.
+
+        `used` are what a program takes of the `leaves` of the row, in the same order.
+        """
+        first = len(program.executable.inputs) - len(used)
+        known = trees.places(used, leaves) if program.closed else None
+        taken = None if known is None else {known[p - first] for p in self._given_away(program)}
+        found: dict[int, bool] = {}
+        done = 0
+        for place in places.order:
+            inside = range(done, done := done + len(trees.flatten(row[place])[0]))
+            if places.parameters[place].name not in self._donated:
+                continue
+            if taken is None or not taken.isdisjoint(inside):
+                found[place] = taken is not None and taken.issuperset(inside)
+        return found
+
     def _given_away(self, program: Specialised) -> Collection[int]:
         """The places of the leaves whose memory a call may take."""
-        if not self._donates:
+        if not self._donated:
             return ()
         return range(len(program.executable.inputs)) if program.donated is None else program.donated
 
     def _left(self, *args: Any, **kwargs: Any) -> Any:
         """The result of a call that none of the functions takes that look at arguments."""
-        if self._look_at(*placed(self._parameters, args, kwargs)):
+        if self._look_at(args, kwargs):
             return self.entry(*args, **kwargs)
         return self._assisted(*args, **kwargs)
 
@@ -337,27 +367,28 @@ class Dispatcher:
     def _miss_directly(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which was called without help, and has no program for this call."""
         leaves = self._leaves(args, kwargs)
-        known = placed(self._parameters, args, kwargs)
-        if all(map(needs_no_help, leaves)) and not self._numbers(*known):
-            answer = self._told_answer(*known, leaves, by_name=bool(kwargs))
-            if kwargs and answer[1] is None:
-                self._look_at(*known)
+        if all(map(needs_no_help, leaves)) and not self._numbers(args, kwargs):
+            answer = self._told_answer(args, kwargs, leaves, by_name=bool(kwargs))
+            if answer[1] is None and (kwargs or self._leading):
+                self._look_at(args, kwargs)
             return answer
-        if not self._look_at(*known):
+        if not self._look_at(args, kwargs):
             with self._entering:
                 if not self._looked_at:  # by another thread
                     self._enter(self._assisted)
         return self.entry(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
-        """Whether Python's numbers are among arguments, and not static."""
+        """Whether Python's numbers are among arguments, and neither static nor left out."""
+        first = len(left_out(self._parameters, args, kwargs))
+        args, kwargs = placed(self._parameters, args, kwargs)
         if not any(x.__class__ in NUMBERS for x in trees.flatten(self._dynamic(args, kwargs))[0]):
             return False
         try:
             used = self.find(args, kwargs).flatten(args, kwargs)
         except self._told as error:
             raise error.with_traceback(None) from None
-        return any(x.__class__ in NUMBERS for x in used)
+        return any(x.__class__ in NUMBERS for x in used[first:])
 
     def _miss_looked_at(self, places: Places, *row: Any) -> Answer:
         """Answer C++ where it may read all that it was called with, which lies at `places`."""
@@ -388,10 +419,13 @@ class Dispatcher:
 
         `leaves` are what it sees; `by_name` says that it orders arguments by their names.
         """
+        constants = left_out(self._parameters, args, kwargs)
+        args, kwargs = placed(self._parameters, args, kwargs)
         program = self.find(args, kwargs)
-        used = program.flatten(args, kwargs)
-        outputs = program.executable.run(used)
+        whole = program.flatten(args, kwargs)
+        outputs = program.executable.run(whole)
         result = program.unflatten(outputs)
+        used = whole[len(constants) :]
         if not self._tells(leaves, used, args, kwargs):
             return result, None, True
         if program.executable.reuse is not None:
@@ -411,7 +445,7 @@ class Dispatcher:
             for place in places:
                 kept[place] = True
             fast = fast_path(
-                program.executable, used, kept, outputs, result, self._given_away(program)
+                program.executable, whole, kept, outputs, result, self._given_away(program)
             )
         return result, fast, False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from operator import is_not
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -26,21 +27,35 @@ class Parameter(NamedTuple):
     """Whether it may be given by position."""
     named: bool = True
     """Whether it may be given by name."""
+    leading: bool = False
+    """Whether programs take it first, the last such one ahead; its default is a number."""
 
 
-def placed(parameters: Sequence[Parameter], args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+def left_out(parameters: Sequence[Parameter], args: Args, kwargs: Kwargs) -> list[Parameter]:
+    """The parameters that C++ may hand a program by itself: the leading ones up to one given."""
+    given = {each.name for each in parameters[: len(args)]}.union(kwargs)
+    leading = [each for each in reversed(parameters) if each.leading]
+    return list(takewhile(lambda each: each.name not in given, leading))
+
+
+def placed(
+    parameters: Sequence[Parameter], args: Args, kwargs: Kwargs, without: Sequence[Parameter] = ()
+) -> tuple[Args, Kwargs]:
     """The same arguments: by position as many as can be, the others in order, with defaults.
 
-    Arguments that are wrong stay so.  Without parameters all arguments stay as they are.
+    Those `without` which it is to be done stay away.  Arguments that are wrong stay so.  Without
+    parameters all arguments stay as they are.
     """
     if len(args) == len(parameters) and not kwargs:
         return args, kwargs
+    away = {each.name for each in without}
     rest = dict(kwargs)
     late = list(args)
     ordered: Kwargs = {}
     gap = False
     for each in parameters[len(args) :]:
-        found = rest.pop(each.name, each.default) if each.named else each.default
+        default = ABSENT if each.name in away else each.default
+        found = rest.pop(each.name, default) if each.named else default
         if each.positional and not gap and found is not ABSENT:
             late.append(found)
         elif found is not ABSENT:
@@ -83,15 +98,23 @@ class Places(NamedTuple):
     apart: Mapping[int, Apart] = {}
     """Those that are taken apart, by place."""
 
-    def given(self, row: Sequence[Any]) -> tuple[Args, Kwargs]:
-        """The row as arguments of a call."""
-        values = [together(value, self.apart.get(place)) for place, value in enumerate(row)]
+    @property
+    def order(self) -> Sequence[int]:
+        """The places in the order in which programs take what lies there."""
+        first = [place for place, each in enumerate(self.parameters) if each.leading]
+        rest = [place for place, each in enumerate(self.parameters) if not each.leading]
+        return [*reversed(first), *rest]
+
+    def given(self, handed: Sequence[Any]) -> tuple[Args, Kwargs]:
+        """The row as arguments of a call, from what is handed over in `order`."""
+        row = dict(zip(self.order, handed, strict=True))
+        values = [together(row[place], self.apart.get(place)) for place in range(len(row))]
         names = [each.name for each in self.parameters[self.positional :]]
         rest = zip(names, values[self.positional :], strict=True)
         return tuple(values[: self.positional]), dict(rest)
 
     def partly(self, row: Sequence[Any]) -> tuple[list[Any], Kwargs]:
-        """The same where some are ABSENT; after the first of these all are given by name."""
+        """The row as arguments where some are ABSENT; after the first of these all are named."""
         args: list[Any] = []
         kwargs: Kwargs = {}
         for place, (each, value) in enumerate(zip(self.parameters, row, strict=True)):

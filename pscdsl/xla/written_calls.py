@@ -29,9 +29,10 @@ class WrittenCall:
     """The text of a function for arguments like those of one call.
 
     `row` are the arguments, as they lie at `places`; an Unlike where there can be no function for
-    them (see `Alike`, which is given `flatten`), or for none.  `changed` tells of the leaves of the
-    row that C++ is not given as they are, by their places; `stages` says that they are NumPy's
-    small arrays as well.  `donates` says whether calls take the memory of arguments.
+    them (see `Alike`, which is given `flatten`), or for none.  `changed` tells of the leaves that
+    C++ is not given as they are, by their places in the order in which programs take them; `stages`
+    says that they are NumPy's small arrays as well.  `gone` are the places in the row whose
+    memory a call takes: with True all of it, with False what of it has to be asked.
     """
 
     def __init__(
@@ -42,33 +43,39 @@ class WrittenCall:
         changed: Mapping[int, Leaf],
         *,
         stages: bool = False,
-        donates: bool = False,
+        gone: Mapping[int, bool] = {},
     ) -> None:
         if not row:
             raise Unlike
         names = [f"x{place}" for place in range(len(row))]
+        order = places.order
         self._constants = Constants()
         given_up = f"return leave({', '.join(names)})"
-        leaves = [trees.flatten(value)[0] for value in row]
-        flat = [leaf for each in leaves for leaf in each]
+        leaves = {place: trees.flatten(row[place])[0] for place in order}
+        flat = [leaf for place in order for leaf in leaves[place]]
         numbers = any(flat[place].__class__ in NUMBERS for place in changed)
         alike = Alike(self._constants, given_up, flatten, device=numbers, strict=stages)
         checks: list[str] = []
         handed: list[str] = []
         apart: dict[int, Apart] = {}
         done = 0
-        for place, (name, value) in enumerate(zip(names, row, strict=True)):
+        for place in order:
             count = len(leaves[place])
             inside = [changed.get(done + part) for part in range(count)]
-            lines, given = alike.read(name, value, inside)
+            lines, given = alike.read(names[place], row[place], inside)
             checks += lines
             handed.append(alike.stage.expression(given))
-            if (known := taken_apart(value, given)) is not None:
+            if (known := taken_apart(row[place], given)) is not None:
                 apart[place] = known
             done += count
         self._stage = alike.stage
         self.places = places._replace(apart=apart)
         """How what the function hands over lies in a row."""
+        told = [
+            line
+            for place, certain in gone.items()
+            for line in self._telling(names[place], row[place], certain=certain, strict=stages)
+        ]
         declared = "".join(f"{name}=ABSENT, " for name in names[: places.positional])
         call = [
             f"def call({declared and f'{declared}/, '}*more, **named):",
@@ -77,7 +84,7 @@ class WrittenCall:
             *self._defaults(names),
             *checks,
             *self._staging(alike.writes),
-            *self._calling(row, names, handed, donates=donates),
+            *self._calling(handed, told, donates=bool(gone)),
         ]
         functions = (self._leaving(names, places), call)
         self._text = "\n".join(["\n    ".join(lines) for lines in functions])
@@ -143,11 +150,12 @@ class WrittenCall:
         return [*lines, *(["if named:", *late] if late else [])]
 
     def _defaults(self, names: Sequence[str]) -> list[str]:
-        """Statements that put in place what is not given."""
+        """Statements that put in place what is not given, but for what makes a call another one."""
+        leading = next((each for each in self.places.parameters[::-1] if each.leading), None)
         return [
             f"if {name} is ABSENT: {name} = {self._constants.name(each.default)}"
             for name, each in zip(names, self.places.parameters, strict=True)
-            if each.default is not ABSENT
+            if each.default is not ABSENT and each is not leading
         ]
 
     def _staging(self, writes: Sequence[str]) -> list[str]:
@@ -162,27 +170,13 @@ class WrittenCall:
             *writes,
         ]
 
-    def _calling(
-        self, row: Sequence[Any], names: Sequence[str], handed: Sequence[str], *, donates: bool
-    ) -> list[str]:
-        """Statements that call the function, and tell jaxlib whose memory is gone."""
+    def _calling(self, handed: Sequence[str], told: Sequence[str], *, donates: bool) -> list[str]:
+        """Statements that call the function; what is `told` to jaxlib when that is done."""
         end = ["free.append(staged)"] if self._stage.names() else []
-        if not donates:
-            call = f"function({', '.join(handed)})"
-            return [f"result = {call}", *end, "return result"] if end else [f"return {call}"]
-        array = self._constants.name(ArrayImpl)
-        told: list[str] = []
-        for name, value in zip(names, row, strict=True):
-            if type(value) in ARRAYS:
-                told.append(
-                    f"if {name}.__class__ is {array} and {name}.is_deleted(): {name}.delete()"
-                )
-            elif any(type(leaf) in ARRAYS for leaf in trees.flatten(value)[0]):
-                told += [
-                    f"for leaf in leaves({name})[0]:",
-                    f"    if leaf.__class__ is {array} and leaf.is_deleted(): leaf.delete()",
-                ]
         given = ", ".join(handed)
+        if not donates:
+            call = f"function({given})"
+            return [f"result = {call}", *end, "return result"] if end else [f"return {call}"]
         return [
             f"try: result = function({given})",
             f"except Exception as error: result = caught(error, ({given},))",
@@ -190,3 +184,24 @@ class WrittenCall:
             *end,
             "return result",
         ]
+
+    def _telling(self, name: str, value: Any, *, certain: bool, strict: bool) -> list[str]:
+        """Statements that tell jaxlib of device arrays whose memory is gone.
+
+        That is `certain`, or asked of each; `strict` says that there are device arrays where there
+        were some.
+        """
+        classes: set[type[Any]] = {type(leaf) for leaf in trees.flatten(value)[0]}
+        if classes.isdisjoint(ARRAYS):
+            return []
+        leaf = name if type(value) in ARRAYS else "leaf"
+        asked: list[str] = []
+        if not strict or classes != {ArrayImpl}:
+            asked.append(f"{leaf}.__class__ is {self._constants.name(ArrayImpl)}")
+        if not certain:
+            asked.append(f"{leaf}.is_deleted()")
+        condition = f"if {' and '.join(asked)}: " if asked else ""
+        line = f"{condition}{leaf}.delete()"
+        if leaf is name:
+            return [line]
+        return [f"for leaf in leaves({name})[0]:", f"    {line}"]

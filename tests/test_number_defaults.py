@@ -1,0 +1,266 @@
+"""Numbers that a call leaves to their defaults: C++ hands them over, and results stay the same."""
+
+# pyright: reportCallIssue=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import Float, f32, f64, i32
+from pscdsl.cli import main
+from pscdsl.xla.arrays import to_numpy
+from pscdsl.xla.client import put
+from pscdsl.xla.fast_path import fast_path_works
+from tests.test_direct_calls import frames
+
+X = np.arange(1, 4, dtype=np.float32)
+IN_CPP = pytest.mark.skipif(not fast_path_works(), reason="this jaxlib is called from Python")
+
+
+class Pair(psc.Record):
+    """Two arrays."""
+
+    a: f32["n"]
+    b: f32["n"]
+
+
+def made() -> Any:
+    """A kernel, never called, whose numbers must not change places."""
+
+    @psc.kernel
+    def mixed(x: f32["n"], a: f32 = 2.0, b: f32 = 3.0, *, c: f32 = 5.0) -> f32["n"]:
+        return ((x + a) * b - c) / (a + 10 * b)
+
+    return mixed
+
+
+def meaning(x: Any, a: float = 2, b: float = 3, c: float = 5) -> Any:
+    """What it computes."""
+    return ((x + a) * b - c) / (a + 10 * b)
+
+
+def from_device(value: float) -> Any:
+    """A number in a device array."""
+    return put(np.float32(value))
+
+
+WAYS: dict[str, Callable[[float], Any]] = {
+    "device": from_device,
+    "number": float,
+    "whole number": int,
+    "NumPy": np.float32,
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("compiled", [False, True])
+def test_each_number_may_be_given_or_left_out(seed: int, compiled: bool) -> None:
+    calls = list(itertools.product(range(8), WAYS, [False, True], [False, True]))
+    random.Random(seed).shuffle(calls)
+    kernel = made().compile(n=3) if compiled else made()
+    for given, way, by_name, device in calls:
+        values = {name: 7.0 + place for place, name in enumerate("abc") if given >> place & 1}
+        wrapped = {name: WAYS[way](value) for name, value in values.items()}
+        args: list[Any] = [put(X) if device else X]
+        if not by_name:
+            args += [wrapped.pop(name) for name in "ab"[: {0: 0, 1: 1, 3: 2}.get(given & 3, 0)]]
+        for _ in range(2):
+            found = to_numpy(kernel(*args, **wrapped))
+            np.testing.assert_allclose(found, meaning(X, **values), rtol=1e-6)
+    if not compiled:
+        assert kernel.cache_info().misses + kernel.cache_info().disk_hits == 1
+
+
+@IN_CPP
+def test_calls_without_them_run_no_python() -> None:
+    kernel, x = made(), put(X)
+    for _ in range(2):
+        kernel(x)
+        kernel(x=x)
+    assert frames(lambda: kernel(x)) == ["<lambda>"]
+    assert frames(lambda: kernel(x=x)) == ["<lambda>"]
+
+
+@IN_CPP
+def test_what_is_given_is_looked_at_once() -> None:
+    kernel, x, number = made(), put(X), put(np.float32(7))
+    calls: list[Callable[[], Any]] = [
+        lambda: kernel(x, number),
+        lambda: kernel(x, number, c=number),
+        lambda: kernel(x, b=2.5),
+        lambda: kernel(X, c=number),
+    ]
+    for call in calls:
+        for _ in range(2):
+            call()
+        assert set(frames(call)) <= {"<lambda>", "call", "leave", "partly", "other"}
+
+
+def test_the_program_takes_them_first_and_arrays_in_the_typed_order() -> None:
+    lowered = made().lower(n=3)
+    main_of = lowered.text().split("@main(")[1].split(")")[0]
+    assert main_of.index("tensor<f32>") < main_of.index("tensor<3xf32>")
+    assert [str(each) for each in lowered.program.body.in_types] == ["f32[n]", "f32", "f32", "f32"]
+    leaves = [X, *map(np.float32, (2, 3, 5))]
+    np.testing.assert_allclose(lowered.compile().run(leaves)[0], meaning(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("f4"), np.dtype("f8")])
+def test_they_have_the_dtype_of_what_they_are_beside(dtype: np.dtype[Any]) -> None:
+    @psc.kernel
+    def scaled(x: Float["n"], by: Float = 0.1, turns: i32 = 3) -> tuple[Float["n"], i32]:
+        return x * by, turns
+
+    x = np.arange(3, dtype=dtype)
+    for value in (x, put(x), x, put(x)):
+        found, turns = scaled(value)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, x * dtype.type(0.1))
+        assert int(turns) == 3
+
+
+def test_beside_static_values_and_what_may_be_none() -> None:
+    @psc.kernel
+    def chosen(
+        x: f32["n"],
+        times: psc.Static[int] = 2,
+        by: f32 | None = 0.5,
+        plus: f32 | None = None,
+        less: f32 = 1.0,
+    ) -> f32["n"]:
+        found = x * times if by is None else x * times * by
+        return (found if plus is None else found + plus) - less
+
+    for _ in range(3):
+        for x in (X, put(X)):
+            np.testing.assert_allclose(chosen(x), X - 1)
+            np.testing.assert_allclose(chosen(x, 4), X * 2 - 1)
+            np.testing.assert_allclose(chosen(x, by=None), X * 2 - 1)
+            np.testing.assert_allclose(chosen(x, 2, 2.0, 3.0), X * 4 + 2)
+            np.testing.assert_allclose(chosen(x, plus=3.0), X + 2)
+            np.testing.assert_allclose(chosen(x, less=0.0), X)
+
+
+def test_a_number_that_is_donated_is_no_constant() -> None:
+    @psc.kernel(donate="count")
+    def counted(x: f32["n"], by: f32 = 2.0, count: i32 = 0) -> tuple[f32["n"], i32]:
+        return x * by, count + 1
+
+    for compiled in (counted, counted.compile(n=3), made_donating("count")):
+        for x in (X, put(X)):
+            for _ in range(4):
+                found, count = compiled(x)
+                np.testing.assert_array_equal(found, X * 2)
+                assert int(count) == 1
+                _, count = compiled(x, 3.0, count)
+                assert int(count) == 2
+
+
+def made_donating(name: str) -> Any:
+    """The same by another way: what is donated is said when it is compiled."""
+
+    @psc.kernel
+    def counted(x: f32["n"], by: f32 = 2.0, count: i32 = 0) -> tuple[f32["n"], i32]:
+        return x * by, count + 1
+
+    return counted.compile(n=3, donate=name)
+
+
+def test_beside_donated_arrays() -> None:
+    @psc.kernel(donate="state")
+    def step(state: Pair, x: f32["n"], rate: f32 = 0.5) -> Pair:
+        return Pair(state.a - rate * x, state.b + x)
+
+    for rates in ((), (0.25,), (put(np.float32(0.25)),)):
+        state: Any = Pair(put(X), put(X))
+        for turn in range(1, 5):
+            before, state = state, step(state, put(X), *rates)
+            assert before.a.is_deleted()
+            assert before.b.is_deleted()
+            np.testing.assert_allclose(state.a, X * (1 - turn * (0.25 if rates else 0.5)))
+            np.testing.assert_allclose(state.b, X * (1 + turn))
+
+
+def test_what_is_derived_or_exported_has_them() -> None:
+    @psc.kernel
+    def loss(x: f32["n"], a: f32 = 2.0, b: f32 = 3.0) -> f32:
+        return np.sum(a * x**2 - b * x)
+
+    slope, rows = psc.grad(loss), psc.vmap(loss)
+    loaded = psc.load(loss.export(n=3))
+    value = np.sum(2 * X**2 - 3 * X)
+    for _ in range(3):
+        for x in (X, put(X)):
+            np.testing.assert_allclose(slope(x), 4 * X - 3)
+            np.testing.assert_allclose(slope(x, 1.0), 2 * X - 3)
+            np.testing.assert_allclose(slope(x, b=1.0), 4 * X - 1)
+            np.testing.assert_allclose(loaded(x), value)
+            np.testing.assert_allclose(loaded(x, b=0.0), np.sum(2 * X**2))
+        np.testing.assert_allclose(rows(np.stack([X, X])), [value, value])
+
+
+PROGRAM = """\
+import sys
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+@psc.kernel(donate="old")
+def difference(
+    old: f32["n"], x: f32["n"], a: f32 = 2.0, b: f32 = 5.0
+) -> f32["n"]:
+    return old + x * a - b
+
+x = np.ones(3, np.float32)
+found = [difference(x * 0, x), difference(x * 0, x, 3.0), difference(x * 0, x, b=1.0)]
+print([float(each[0]) for each in found], difference.cache_info()[1])
+print("pscdsl.frontend" in sys.modules)
+"""
+
+
+def ran(path: Path, folder: Path) -> str:
+    """What the program prints."""
+    environment = {**os.environ, "PSCDSL_CACHE": str(folder)}
+    done = subprocess.run(
+        [sys.executable, path], capture_output=True, text=True, check=True, env=environment
+    )
+    return done.stdout
+
+
+def test_a_second_process_finds_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM, encoding="utf-8")
+    assert ran(path, tmp_path / "cache") == "[-3.0, -2.0, 1.0] 1\nTrue\n"
+    assert ran(path, tmp_path / "cache") == "[-3.0, -2.0, 1.0] 0\nFalse\n"
+
+
+def test_calls_find_what_was_compiled_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM, encoding="utf-8")
+    monkeypatch.setenv("PSCDSL_CACHE", str(tmp_path / "cache"))
+    assert main(["compile", str(path), "--dims", "n=3"]) == 0
+    assert ran(path, tmp_path / "cache").startswith("[-3.0, -2.0, 1.0] 0\n")
+
+
+def test_large_results_are_pooled_beside_them() -> None:
+    @psc.kernel
+    def scaled(x: f64["n"], by: f64 = 2.0) -> f64["n"]:
+        return x * by
+
+    x = np.ones(1 << 22)
+    for _ in range(4):
+        assert float(scaled(x)[-1]) == 2
+        assert float(scaled(x, 3.0)[-1]) == 3
