@@ -79,7 +79,7 @@ class Called(Generic[P, R]):
         raise NotImplementedError
 
     def _leading(self) -> Sequence[str]:
-        """The parameters that programs take first; none of them is donated."""
+        """The parameters that programs take first."""
         return ()
 
     def _gives(self) -> Sequence[str]:
@@ -208,7 +208,8 @@ class Called(Generic[P, R]):
                 ABSENT if each.default is each.empty else each.default,
                 positional=each.kind is not each.KEYWORD_ONLY,
                 named=each.kind is not each.POSITIONAL_ONLY,
-                leading=each.name in passing.leading and each.name not in donated,
+                leading=each.name in passing.leading,
+                donated=each.name in donated,
             )
             for each in self.python_signature.parameters.values()
         ]

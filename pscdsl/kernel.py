@@ -307,7 +307,7 @@ class Kernel(Called[P, R]):
     def _leading(self) -> Sequence[str]:
         from pscdsl.operands import leading
 
-        return leading(self.signature, self.python_signature, self._gives())
+        return leading(self.signature, self.python_signature)
 
     def _gives(self) -> Sequence[str]:
         from pscdsl.donation import donated

@@ -7,7 +7,7 @@ has a number for a default comes first, and what is left out lies at the start.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from inspect import Signature as PythonSignature
 from typing import Any, NamedTuple
@@ -35,19 +35,13 @@ class Operands(NamedTuple):
         return tuple([self.order.index(place) for place in places])
 
 
-def leading(
-    signature: Signature, python: PythonSignature, donated: Collection[str]
-) -> tuple[str, ...]:
-    """The parameters whose default is a number that programs take, the last first.
-
-    A constant cannot be given away: those that are donated are not among them.
-    """
+def leading(signature: Signature, python: PythonSignature) -> tuple[str, ...]:
+    """The parameters whose default is a number that programs take, the last first."""
     found = [
         each.name
         for each in signature.parameters
         if python.parameters[each.name].default.__class__ in NUMBERS
         and isinstance(_given(each.spec), ArraySpec)
-        and each.name not in donated
     ]
     return tuple(found[::-1])
 

@@ -239,7 +239,7 @@ class Dispatcher:
         first = len(left_out(self._parameters, args, kwargs))
         used = tuple(program.flatten(*full)[first:])
         types = program.executable.inputs[first:]
-        given_away = [place - first for place in self._given_away(program) if place >= first]
+        given_away = [place - first for place in self._given_away(program)]
         stages = calls_wait() and len(self._looked_at) < MOST_STAGED
         changed = changed_leaves(leaves, used, types, given_away, arrays=stages)
         flatten, gone = self._registry.flatten, self._gone(program, places, row, used, leaves)

@@ -29,13 +29,15 @@ class Parameter(NamedTuple):
     """Whether it may be given by name."""
     leading: bool = False
     """Whether programs take it first, the last such one ahead; its default is a number."""
+    donated: bool = False
+    """Whether results may take its memory, so that C++ has no constant for it."""
 
 
 def left_out(parameters: Sequence[Parameter], args: Args, kwargs: Kwargs) -> list[Parameter]:
     """The parameters that C++ may hand a program by itself: the leading ones up to one given."""
     given = {each.name for each in parameters[: len(args)]}.union(kwargs)
     leading = [each for each in reversed(parameters) if each.leading]
-    return list(takewhile(lambda each: each.name not in given, leading))
+    return list(takewhile(lambda each: each.name not in given and not each.donated, leading))
 
 
 def placed(

@@ -150,12 +150,11 @@ class WrittenCall:
         return [*lines, *(["if named:", *late] if late else [])]
 
     def _defaults(self, names: Sequence[str]) -> list[str]:
-        """Statements that put in place what is not given, but for what makes a call another one."""
-        leading = next((each for each in self.places.parameters[::-1] if each.leading), None)
+        """Statements that put in place what is not given."""
         return [
             f"if {name} is ABSENT: {name} = {self._constants.name(each.default)}"
             for name, each in zip(names, self.places.parameters, strict=True)
-            if each.default is not ABSENT and each is not leading
+            if each.default is not ABSENT
         ]
 
     def _staging(self, writes: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -129,6 +129,33 @@ def shifted(x: f32["8"], y: f32["8"], by: f32 = 0.5) -> f32["8"]:
     return x + y * by
 
 
+@psc.kernel
+def many_defaults(x: f32["8"], a: f32 = 0.5, b: f32 = 1.5, c: f32 = 2.5, d: f32 = 3.5) -> f32["8"]:
+    """An array, and numbers that need not be given."""
+    return (x * a - b) * c - d
+
+
+Ten: TypeAlias = tuple[
+    f32["8"],
+    f32["8"],
+    f32["8"],
+    f32["8"],
+    f32["8"],
+    f32["8"],
+    f32["8"],
+    f32["8"],
+    f32["8"],
+    f32["8"],
+]
+
+
+@psc.kernel(donate="xs")
+def all_moved(xs: Ten, y: f32["8"]) -> Ten:
+    """Ten arrays, in their own memory."""
+    a, b, c, d, e, f, g, h, i, j = xs
+    return (a + y, b + y, c + y, d + y, e + y, f + y, g + y, h + y, i + y, j + y)
+
+
 @psc.kernel(donate="x")
 def moved(x: f32["8"], y: f32["8"]) -> f32["8"]:
     """One array, in its own memory."""
@@ -157,6 +184,16 @@ def _their_product(s: Any) -> Any:
 
 def _their_shifted(x: Any, y: Any, by: Any = 0.5) -> Any:
     return x + y * by
+
+
+def _their_many_defaults(
+    x: Any, a: float = 0.5, b: float = 1.5, c: float = 2.5, d: float = 3.5
+) -> Any:
+    return (x * a - b) * c - d
+
+
+def _their_all_moved(xs: Any, y: Any) -> Any:
+    return tuple([x + y for x in xs])
 
 
 def _their_moved(x: Any, y: Any) -> Any:
@@ -209,6 +246,8 @@ def dispatch(jax: Any) -> list[Row]:
             partial(named, x=ys[0], y=ys[1]),
             2,
         )
+        name = f"four defaults, {where}"
+        row(name, *_calls(many_defaults, xs[0], jax.jit(_their_many_defaults), ys[0]), 1)
         p, q = Layer(xs[0], xs[1], 3), OtherLayer(ys[0], ys[1], 3)
         row(
             f"a record with a static field, {where}", *_calls(layer, p, jax.jit(_their_layer), q), 2
@@ -228,6 +267,11 @@ def dispatch(jax: Any) -> list[Row]:
     ours = _stepping(moved, put(host), put(host))
     theirs = _stepping(giving, jax.numpy.array(host), jax.numpy.array(host))
     row("a donated array, device", ours, theirs, 2)
+    giving = jax.jit(_their_all_moved, donate_argnums=0)
+    ours = _stepping(all_moved, tuple([put(host) for _ in range(10)]), put(host))
+    arrays_of_jax = tuple([jax.numpy.array(host) for _ in range(10)])
+    theirs = _stepping(giving, arrays_of_jax, jax.numpy.array(host))
+    row("ten donated arrays, device", ours, theirs, 11)
     return rows
 
 
