@@ -191,6 +191,15 @@ class Alike:
         return lines
 
 
+def reads(name: str, value: Any) -> list[str]:
+    """How each array within a variable is read, in containers as of `Alike`."""
+    kind: type[Any] = value.__class__
+    if kind is np.ndarray or kind is ArrayImpl:
+        return [name]
+    parts = _items(name, value) if kind is tuple or kind is list else _fields(name, value)
+    return [read for part, inside in parts or () for read in reads(part, inside)]
+
+
 def _items(name: str, values: Sequence[Any]) -> list[tuple[str, Any]]:
     """How each item of a variable is read, and what it is."""
     return [(f"{name}[{place}]", value) for place, value in enumerate(values)]

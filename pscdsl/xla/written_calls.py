@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from pscdsl.xla import trees
-from pscdsl.xla.alike import Alike, Constants, Unlike
+from pscdsl.xla.alike import Alike, Constants, Unlike, reads
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.leaves import ARRAYS
 from pscdsl.xla.places import ABSENT, Apart, Args, Kwargs, Places, taken_apart
@@ -193,14 +193,8 @@ class WrittenCall:
         classes: set[type[Any]] = {type(leaf) for leaf in trees.flatten(value)[0]}
         if classes.isdisjoint(ARRAYS):
             return []
-        leaf = name if type(value) in ARRAYS else "leaf"
-        asked: list[str] = []
-        if not strict or classes != {ArrayImpl}:
-            asked.append(f"{leaf}.__class__ is {self._constants.name(ArrayImpl)}")
-        if not certain:
-            asked.append(f"{leaf}.is_deleted()")
-        condition = f"if {' and '.join(asked)}: " if asked else ""
-        line = f"{condition}{leaf}.delete()"
-        if leaf is name:
-            return [line]
-        return [f"for leaf in leaves({name})[0]:", f"    {line}"]
+        if certain and strict and classes == {ArrayImpl}:
+            return [f"{read}.delete()" for read in reads(name, value)]
+        lost = f"leaf.__class__ is {self._constants.name(ArrayImpl)} and leaf.is_deleted()"
+        each = f"({name},)" if type(value) in ARRAYS else f"leaves({name})[0]"
+        return [f"for leaf in {each}:", f"    if {lost}: leaf.delete()"]
