@@ -14,11 +14,12 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, Int, f32
 from pscdsl.xla import trees
-from pscdsl.xla.alike import Unlike
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.client import put
 from pscdsl.xla.fast_path import fast_path_works
 from pscdsl.xla.places import places_of
+from pscdsl.xla.rows import Row
+from pscdsl.xla.staging import Unlike
 from pscdsl.xla.written_calls import WrittenCall
 from tests.test_direct_calls import frames
 
@@ -300,7 +301,7 @@ def made(*args: Any) -> list[Any]:
     """What the function for such arguments is called with, by tens of calls."""
     calls: list[Any] = []
     places = places_of((), len(args), ())
-    call = WrittenCall(args, places, trees.flatten, {}).written(
+    call = WrittenCall(Row(places, args), trees.flatten, {}).written(
         lambda *given: calls.append(given), lambda *_: calls.append(None)
     )
     return [call, calls]
@@ -336,4 +337,4 @@ def test_a_function_takes_what_is_like_its_arguments(value: Any, other: Any) -> 
 @pytest.mark.parametrize("value", [object(), {"a": X}, (X, object())])
 def test_there_is_none_for_other_values(value: Any) -> None:
     with pytest.raises(Unlike):
-        WrittenCall([value], places_of((), 1, ()), trees.flatten, {})
+        WrittenCall(Row(places_of((), 1, ()), (value,)), trees.flatten, {})

@@ -11,14 +11,10 @@ from pscdsl.containers import field_names, plain_fields
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.python_numbers import NUMBERS, limits
-from pscdsl.xla.staging import Handed, Leaf, Stage, memory
+from pscdsl.xla.staging import Handed, Leaf, Stage, Unlike, memory
 
 DEEPEST: Final = 8
 """How deep containers may lie in each other; Python has a limit for loops, 20."""
-
-
-class Unlike(ValueError):
-    """No function can be written for such values."""
 
 
 class Constants:

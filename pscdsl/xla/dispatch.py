@@ -18,16 +18,16 @@ import numpy as np
 
 from pscdsl.typing.exact import equality_tells, exact
 from pscdsl.xla import trees
-from pscdsl.xla.alike import Unlike
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
 from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
-from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, left_out, placed, places_of
+from pscdsl.xla.places import Args, Kwargs, Parameter, Places, beside, left_out, placed, places_of
 from pscdsl.xla.python_numbers import NUMBERS
 from pscdsl.xla.readable import is_placed, readable
-from pscdsl.xla.staging import Unclear, changed_leaves
+from pscdsl.xla.rows import Row, taken_from
+from pscdsl.xla.staging import Unlike, changed_leaves
 from pscdsl.xla.waiting import calls_wait
 from pscdsl.xla.written_calls import WrittenCall
 
@@ -168,10 +168,6 @@ class Dispatcher:
         for entered in self._entered:
             entered(entry)
 
-    def _placed(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-        """The same arguments in their places, without those that C++ adds by itself."""
-        return placed(self._parameters, args, kwargs, left_out(self._parameters, args, kwargs))
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program for these arguments."""
         return self.entry(*args, **kwargs)
@@ -201,17 +197,18 @@ class Dispatcher:
 
     def _look_at(self, args: Args, kwargs: Kwargs) -> bool:
         """Enter a function that looks at arguments like these, if there can be one."""
-        args, kwargs = self._placed(args, kwargs)
-        row = (*args, *kwargs.values())
+        without = left_out(self._parameters, args, kwargs)
+        args, kwargs = placed(self._parameters, args, kwargs, without)
+        row = Row(places_of(self._parameters, len(args), kwargs), (*args, *kwargs.values()))
         if not self._told_by_structure() or len(self._looked_at) >= MOST_KINDS:
             return False
-        if not all(map(is_looked_at, self._leaves(row, {}))):
+        if not all(map(is_looked_at, self._leaves(row.values, {}))):
             return False
         try:
-            call = self._written(args, kwargs)
+            call = self._written(row)
         except self._told as error:
             raise error.with_traceback(None) from None
-        except (Unlike, Unclear):
+        except Unlike:
             return False
         with self._entering:
             if call.key in self._looked_at:
@@ -224,55 +221,34 @@ class Dispatcher:
             self._enter(call.written(function, last, self._failed))
             return True
 
-    def _written(self, args: Args, kwargs: Kwargs) -> WrittenCall:
+    def _written(self, row: Row) -> WrittenCall:
         """A function that looks at such arguments, whose program is found."""
-        full = placed(self._parameters, args, kwargs)
+        given = row.arguments({})
+        full = placed(self._parameters, *given)
         program = self.find(*full)  # this registers the classes of records, too
-        row = (*args, *kwargs.values())
-        places = places_of(self._parameters, len(args), kwargs)
-        leaves: list[Any] = []
-        for place in places.order:
-            name = places.parameters[place].name
-            static = place in self._static_argnums or name in self._static_argnames
-            found = trees.flatten(row[place])[0]
-            leaves += [ABSENT] * len(found) if static else found
-        first = len(left_out(self._parameters, args, kwargs))
-        used = tuple(program.flatten(*full)[first:])
+        constants = left_out(self._parameters, *given)
+        used, first = beside(constants, program.flatten(*full)), len(constants)
+        if used is None:
+            raise Unlike
+        leaves = row.leaves(self._is_static)
         types = program.executable.inputs[first:]
         given_away = [place - first for place in self._given_away(program)]
         stages = calls_wait() and len(self._looked_at) < MOST_STAGED
         changed = changed_leaves(leaves, used, types, given_away, arrays=stages)
-        flatten, gone = self._registry.flatten, self._gone(program, places, row, used, leaves)
-        call = WrittenCall(row, places, flatten, changed, stages=stages, gone=gone)
+        lost = row.lost(
+            self._donated, taken_from(used, leaves, given_away) if program.closed else None
+        )
+        call = WrittenCall(row, self._registry.flatten, changed, stages=stages, lost=lost)
         if changed:
-            leaves, structure = trees.flatten([row[place] for place in places.order])
-            for place, leaf in changed.items():
-                leaves[place] = np.asarray(leaves[place], leaf.aval.dtype)
-            known = places.given(structure.unflatten(leaves))
-            key = self._key(*placed(self._parameters, *known))
+            others = {at: np.asarray(leaves[at], each.aval.dtype) for at, each in changed.items()}
+            key = self._key(*placed(self._parameters, *row.arguments(others)))
             if key is not None:
                 self._programs.setdefault(key, program)
         return call
 
-    def _gone(
-        self, program: Specialised, places: Places, row: Args, used: Args, leaves: Sequence[Any]
-    ) -> dict[int, bool]:
-        """The places in a row whose memory calls take, and whether all of it for certain.
-
-        `used` are what a program takes of the `leaves` of the row, in the same order.
-        """
-        first = len(program.executable.inputs) - len(used)
-        known = trees.places(used, leaves) if program.closed else None
-        taken = None if known is None else {known[p - first] for p in self._given_away(program)}
-        found: dict[int, bool] = {}
-        done = 0
-        for place in places.order:
-            inside = range(done, done := done + len(trees.flatten(row[place])[0]))
-            if places.parameters[place].name not in self._donated:
-                continue
-            if taken is None or not taken.isdisjoint(inside):
-                found[place] = taken is not None and taken.issuperset(inside)
-        return found
+    def _is_static(self, place: int, name: str) -> bool:
+        """Whether an argument is static, by its place in a row or its name."""
+        return place in self._static_argnums or name in self._static_argnames
 
     def _given_away(self, program: Specialised) -> Collection[int]:
         """The places of the leaves whose memory a call may take."""
@@ -425,8 +401,8 @@ class Dispatcher:
         whole = program.flatten(args, kwargs)
         outputs = program.executable.run(whole)
         result = program.unflatten(outputs)
-        used = whole[len(constants) :]
-        if not self._tells(leaves, used, args, kwargs):
+        used = beside(constants, whole)
+        if used is None or not self._tells(leaves, used, args, kwargs):
             return result, None, True
         if program.executable.reuse is not None:
             return result, None, True  # C++ has no arguments but those that it is given

@@ -66,6 +66,13 @@ def placed(
     return tuple(late), {**ordered, **rest}
 
 
+def beside(constants: Sequence[Parameter], used: Sequence[Any]) -> Sequence[Any] | None:
+    """What a program takes after those that are left out; None if it does not take these first."""
+    if any(each.default is not leaf for each, leaf in zip(constants, used, strict=False)):
+        return None
+    return used[len(constants) :]
+
+
 class Apart(NamedTuple):
     """How a container was taken apart: in its place is a tuple of its parts."""
 

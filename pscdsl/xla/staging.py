@@ -38,8 +38,8 @@ class Leaf(NamedTuple):
     """Whether it is written into a device array; a number may be made an array instead."""
 
 
-class Unclear(ValueError):
-    """Which leaf is which cannot be told."""
+class Unlike(ValueError):
+    """No function can be written for such values."""
 
 
 def changed_leaves(
@@ -53,7 +53,7 @@ def changed_leaves(
     """The leaves that C++ is not given as they are: numbers, and small `arrays` of NumPy's.
 
     By their place among the leaves.  `used` are those that a program takes, in order, of these
-    `types`; it may take the memory of those at `donated` places.  An Unclear where it cannot be
+    `types`; it may take the memory of those at `donated` places.  An Unlike where it cannot be
     told which number is which: Python has one object for some of them.
     """
     changed = _numbers(leaves, used, types, donated)
@@ -78,9 +78,9 @@ def _numbers(
     first = trees.places(used, leaves)
     last = trees.places(used[::-1], leaves[::-1])
     if first is None or last is None:
-        raise Unclear
+        raise Unlike
     if any(first[place] + last[~place] != len(leaves) - 1 for place in numbers):
-        raise Unclear
+        raise Unlike
     waits = calls_wait()
     return {first[place]: Leaf(types[place], waits and place not in donated) for place in numbers}
 

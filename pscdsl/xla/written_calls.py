@@ -17,41 +17,42 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from pscdsl.xla import trees
-from pscdsl.xla.alike import Alike, Constants, Unlike, reads
+from pscdsl.xla.alike import Alike, Constants, reads
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.leaves import ARRAYS
 from pscdsl.xla.places import ABSENT, Apart, Args, Kwargs, Places, taken_apart
 from pscdsl.xla.python_numbers import NUMBERS
-from pscdsl.xla.staging import Leaf
+from pscdsl.xla.rows import Row
+from pscdsl.xla.staging import Leaf, Unlike
 
 
 class WrittenCall:
     """The text of a function for arguments like those of one call.
 
-    `row` are the arguments, as they lie at `places`; an Unlike where there can be no function for
-    them (see `Alike`, which is given `flatten`), or for none.  `changed` tells of the leaves that
-    C++ is not given as they are, by their places in the order in which programs take them; `stages`
-    says that they are NumPy's small arrays as well.  `gone` are the places in the row whose
-    memory a call takes: with True all of it, with False what of it has to be asked.
+    An Unlike where there can be none for its `row` (see `Alike`, which is given `flatten`), or that
+    is empty.  `changed` tells of the leaves that C++ is not given as they are, by their places in the
+    order in which programs take them; `stages` says that they are NumPy's small arrays as well.
+    `lost` are the places in the row whose memory calls take: with True all of it, with False what
+    has to be asked of each leaf.
     """
 
     def __init__(
         self,
-        row: Sequence[Any],
-        places: Places,
+        row: Row,
         flatten: Callable[[Any], tuple[Sequence[Any], Any]],
         changed: Mapping[int, Leaf],
         *,
         stages: bool = False,
-        gone: Mapping[int, bool] = {},
+        lost: Mapping[int, bool] = {},
     ) -> None:
-        if not row:
+        places, values = row
+        if not values:
             raise Unlike
-        names = [f"x{place}" for place in range(len(row))]
+        names = [f"x{place}" for place in range(len(values))]
         order = places.order
         self._constants = Constants()
         given_up = f"return leave({', '.join(names)})"
-        leaves = {place: trees.flatten(row[place])[0] for place in order}
+        leaves = {place: trees.flatten(values[place])[0] for place in order}
         flat = [leaf for place in order for leaf in leaves[place]]
         numbers = any(flat[place].__class__ in NUMBERS for place in changed)
         alike = Alike(self._constants, given_up, flatten, device=numbers, strict=stages)
@@ -62,10 +63,10 @@ class WrittenCall:
         for place in order:
             count = len(leaves[place])
             inside = [changed.get(done + part) for part in range(count)]
-            lines, given = alike.read(names[place], row[place], inside)
+            lines, given = alike.read(names[place], values[place], inside)
             checks += lines
             handed.append(alike.stage.expression(given))
-            if (known := taken_apart(row[place], given)) is not None:
+            if (known := taken_apart(values[place], given)) is not None:
                 apart[place] = known
             done += count
         self._stage = alike.stage
@@ -73,8 +74,8 @@ class WrittenCall:
         """How what the function hands over lies in a row."""
         told = [
             line
-            for place, certain in gone.items()
-            for line in self._telling(names[place], row[place], certain=certain, strict=stages)
+            for place, certain in lost.items()
+            for line in self._telling(names[place], values[place], certain=certain, strict=stages)
         ]
         declared = "".join(f"{name}=ABSENT, " for name in names[: places.positional])
         call = [
@@ -84,7 +85,7 @@ class WrittenCall:
             *self._defaults(names),
             *checks,
             *self._staging(alike.writes),
-            *self._calling(handed, told, donates=bool(gone)),
+            *self._calling(handed, told, donates=bool(lost)),
         ]
         functions = (self._leaving(names, places), call)
         self._text = "\n".join(["\n    ".join(lines) for lines in functions])
