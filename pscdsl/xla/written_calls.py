@@ -30,8 +30,8 @@ class WrittenCall:
     """The text of a function for arguments like those of one call.
 
     An Unlike where there can be none for its `row` (see `Alike`, which is given `flatten`), or that
-    is empty.  `changed` tells of the leaves that C++ is not given as they are, by their places in the
-    order in which programs take them; `stages` says that they are NumPy's small arrays as well.
+    is empty.  `changed` tells of the leaves that C++ is not given as they are, by their places in
+    the order in which programs take them; `stages` says that they are NumPy's small arrays as well.
     `lost` are the places in the row whose memory calls take: with True all of it, with False what
     has to be asked of each leaf.
     """
