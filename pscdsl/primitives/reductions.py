@@ -28,7 +28,7 @@ from pscdsl.primitives.elementwise import (
     not_equal,
 )
 from pscdsl.primitives.float_order import SIGNED, from_ordered, ordered
-from pscdsl.primitives.folding import folded
+from pscdsl.primitives.folding import counted, folded
 from pscdsl.primitives.prefixes import PREFIX_LOOP, Prefixes, fits, wide_total
 from pscdsl.primitives.recurrences import LinearRecurrence, before
 from pscdsl.primitives.shaping import (
@@ -160,10 +160,13 @@ class Reduce(Primitive, name="reduce"):
         wide = hlo.convert(x, given.with_dtype(dtype))
         partial = output.with_dtype(dtype)
         given = given.with_dtype(dtype)
+        axes = self.axes
+        if self.kind == "sum":
+            wide, axes, given = counted(hlo, wide, axes, given)
         if dtype.is_float and (self.kind == "maximum" or self.kind == "minimum"):
-            result = _extreme(hlo, self.kind, wide, self.axes, given, partial)
+            result = _extreme(hlo, self.kind, wide, axes, given, partial)
         else:
-            result = combined(hlo, self.kind, wide, self.axes, given, partial)
+            result = combined(hlo, self.kind, wide, axes, given, partial)
         return (hlo.convert(result, output),)
 
     def jvp(
