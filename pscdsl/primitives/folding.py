@@ -22,7 +22,7 @@ FOLDED_REDUCTIONS = form(
 FOLDED_ROWS = form(
     "folded_rows",
     "Outside of loops, whether some or all neighbours hold, and extremes of integers, are taken of "
-    "slices first, and so are counts, in bytes: 0.15 to 0.5 of the time for a million elements.",
+    "slices first, and so are counts, in bytes: 0.2 to 0.6 of the time for a million elements.",
 )
 WIDTH: Final = 256
 """Bits of the elements that are left in loops: as wide as vectors are."""
@@ -31,12 +31,15 @@ MOST_ROWS: Final = 16
 MOST_ELEMENTS: Final = 1 << 14
 """Loops with larger arrays are not native, and reductions in them not slow."""
 MOST_SLICES: Final = 8
-"""So many at once."""
+"""So many at once; ..."""
+FEWER_SLICES: Final = 4
+"""... outside of loops so many: by more, XLA reads what is computed at powers of 2 apart, which
+took 3 to 5 times as long as one element after another."""
 LEFT: Final = 16
 """So many elements are left outside of loops."""
 LONG_ROW: Final = 64
 """From so many neighbours on it pays, ..."""
-MANY: Final = 1 << 13
+MANY: Final = 1 << 14
 """... in an array of so many elements; ..."""
 MANY_COUNTED: Final = 1 << 15
 """... and that for counts."""
@@ -66,12 +69,11 @@ def folded(
     rows, count = _rows(hlo, axes, given)
     dtype = given.dtype
     if is_folded(hlo, count, dtype) and 0 < rows <= MOST_ROWS and rows * count <= MOST_ELEMENTS:
-        left = WIDTH // dtype.bits
+        folds = _Folds(hlo, operation, neutral, rows, WIDTH // dtype.bits, MOST_SLICES)
     elif _is_long(hlo, rows, count, MANY) and operation in _IDEMPOTENT and _is_exact(dtype):
-        left = LEFT
+        folds = _Folds(hlo, operation, neutral, rows, LEFT, FEWER_SLICES)
     else:
         return x, tuple(axes), given
-    folds = _Folds(hlo, operation, neutral, rows, left)
     return folds.of(x, given, len(axes), count)
 
 
@@ -84,7 +86,7 @@ def counted(hlo: Hlo, x: H, axes: Sequence[int], given: ArrayType) -> tuple[H, A
     if low < 0 or not 0 < high <= _BYTE // 2:
         return x, tuple(axes), given
     small = given.with_dtype(U8)
-    folds = _Folds(hlo, "add", 0, rows, LEFT, most=_BYTE // int(high))
+    folds = _Folds(hlo, "add", 0, rows, LEFT, FEWER_SLICES, most=_BYTE // int(high))
     found, axes, small = folds.of(hlo.convert(x, small), small, len(axes), count)
     given = small.with_dtype(given.dtype)
     return hlo.convert(found, given), axes, given
@@ -114,16 +116,24 @@ def _is_exact(dtype: DType) -> bool:
 
 
 class _Folds:
-    """Slices of rows combined, until few elements are left, or `most` are in one."""
+    """So many slices of rows combined at once, until few elements are left; `most` are in each."""
 
     def __init__(
-        self, hlo: Hlo, operation: str, neutral: object, rows: int, left: int, most: int = 1 << 62
+        self,
+        hlo: Hlo,
+        operation: str,
+        neutral: object,
+        rows: int,
+        left: int,
+        slices: int,
+        most: int = 1 << 62,
     ) -> None:
         self._hlo = hlo
         self._operation = operation
         self._neutral = neutral
         self._rows = () if rows == 1 else (rows,)
         self._left = left
+        self._most_slices = slices
         self._most = most
 
     def of(self, x: H, given: ArrayType, axes: int, count: int) -> tuple[H, Axes, ArrayType]:
@@ -140,7 +150,7 @@ class _Folds:
     def _slices(self, count: int, inside: int) -> int:
         """How many are combined next."""
         most = min(count // self._left, self._most // inside)
-        return min(MOST_SLICES, 1 << max(most.bit_length() - 1, 0))
+        return min(self._most_slices, 1 << max(most.bit_length() - 1, 0))
 
     def _fold(self, x: H, given: ArrayType, count: int, whole: int) -> tuple[H, int]:
         """The slices of each row combined, and how many elements they have."""

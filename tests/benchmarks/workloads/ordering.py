@@ -140,6 +140,26 @@ def some(x: bool_["*b n"]) -> bool_["*b"]:
     return np.max(x, axis=-1)
 
 
+@psc.kernel
+def finite(x: f32["*b"]) -> bool_:
+    """Whether all elements are finite."""
+    return np.all(np.isfinite(x))
+
+
+@psc.kernel
+def largest_integers(x: i32["*b n"]) -> i32["*b"]:
+    """The largest of each row."""
+    return np.max(x, axis=-1)
+
+
+def _finite(jax: Any) -> Callable[..., Any]:
+    return lambda x: jax.numpy.all(jax.numpy.isfinite(x))
+
+
+def _integers(n: int) -> tuple[Any, ...]:
+    return ((1000 * normal(n, n)).astype(np.int32),)
+
+
 def _stencil(jax: Any) -> Callable[..., Any]:
     def step(u: Any) -> Any:
         inner = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
@@ -298,4 +318,13 @@ WORKLOADS = (
     ),
     Workload("count of rows", count, _truths, 1024, _method("sum", axis=1), goal=1.0),
     Workload("maximum of truths", some, _truths, 1024, _method("max", axis=1), goal=1.0),
+    Workload("all finite", finite, _square, 1024, _finite, goal=1.0),
+    Workload(
+        "integers, maximum of rows",
+        largest_integers,
+        _integers,
+        1024,
+        _method("max", axis=1),
+        goal=1.0,
+    ),
 )
