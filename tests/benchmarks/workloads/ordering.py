@@ -153,10 +153,13 @@ def largest_integers(x: i32["*b n"]) -> i32["*b"]:
 
 
 def _finite(jax: Any) -> Callable[..., Any]:
-    return lambda x: jax.numpy.all(jax.numpy.isfinite(x))
+    def all_finite(x: Any) -> Any:
+        return jax.numpy.all(jax.numpy.isfinite(x))
+
+    return all_finite
 
 
-def _integers(n: int) -> tuple[Any, ...]:
+def _whole_numbers(n: int) -> tuple[Any, ...]:
     return ((1000 * normal(n, n)).astype(np.int32),)
 
 
@@ -322,7 +325,7 @@ WORKLOADS = (
     Workload(
         "integers, maximum of rows",
         largest_integers,
-        _integers,
+        _whole_numbers,
         1024,
         _method("max", axis=1),
         goal=1.0,
