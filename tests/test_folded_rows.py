@@ -53,7 +53,7 @@ def over_two(x: bool_["a b c"]) -> tuple[i32["a"], bool_["a"], bool_["c"], i32["
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.uint64])
 def test_extremes(dtype: Any, shape: tuple[int, ...]) -> None:
     info = np.iinfo(dtype)
     rng = np.random.default_rng(sum(shape))
@@ -64,7 +64,7 @@ def test_extremes(dtype: Any, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999, 1.0])
+@pytest.mark.parametrize("share", [0.001, 0.999, 1.0])
 def test_truths(shape: tuple[int, ...], share: float) -> None:
     x = np.random.default_rng(sum(shape)).random(shape) < share
     wanted = (x.any(-1), x.all(-1), x.any(), x.all(), x.max(-1))

@@ -34,13 +34,14 @@ from pscdsl.xla.written_calls import WrittenCall
 Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 
 # Note [Entries]
-# Calls are made in one of three ways.  As long as all arguments are device arrays or static values,
-# and none is donated, the entry is jaxlib's function itself, and no Python runs.  The first other
-# call makes the entry a function that looks at arguments like these, and then calls one of jaxlib's
-# that is its own (`written_calls`); so does the first call of each other kind, and the function
-# before takes what this one leaves.  What all of them leave, and calls for which there can be no
-# such function, are assisted: arrays that C++ would misread are replaced, and what C++ cannot do is
-# done in Python.
+# Calls are made in one of three ways.  As long as all arguments are device arrays, static values or
+# numbers that are left to their defaults, and none is donated, the entry is jaxlib's function
+# itself, which has those numbers as constants, and no Python runs.  The first other call makes the
+# entry a function that looks at arguments like these, and then calls one of jaxlib's that is its
+# own (`written_calls`); so does the first call of each other kind, and the function before takes
+# what this one leaves.  What all of them leave, and calls for which there can be no such function,
+# are assisted: arrays that C++ would misread are replaced, and what C++ cannot do is done in
+# Python.
 
 # Note [Static values]
 # C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So static
