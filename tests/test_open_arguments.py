@@ -115,3 +115,16 @@ def test_masks_are_not_dropped() -> None:
 def test_byte_order_does_not_matter() -> None:
     for x in (X.astype(">f4"), X, X.astype(">f4")):
         np.testing.assert_array_equal(shift(x, 5.0, 1), [1, 5])
+
+
+@psc.kernel
+def sums(x: f32["*b n m"]) -> f32["*b"]:
+    return np.sum(x, axis=(-2, -1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"), [((), "0 axes, not at least 2"), ((3,), "1 axis, not at least 2")]
+)
+def test_how_many_axes_there_may_be(shape: tuple[int, ...], said: str) -> None:
+    with pytest.raises(psc.ArgumentError, match=rf"\(it has {said}\)"):
+        sums(np.zeros(shape, np.float32))

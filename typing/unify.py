@@ -11,6 +11,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control_trees import ArgumentTree
 from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype
 from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.codes.shapes_manipulation import axes
 from pscdsl.typing.codes.shapes_signatures import ArgumentShape, SizeNotDetermined
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, as_terms, names, substitute, variable
@@ -177,7 +178,7 @@ class _Matching:
         for path, leaf in found:
             self.dtype(_leaf(spec), leaf, where + path, spec)
             if leaf.rank < len(spec.batch):
-                why = f"it has {leaf.rank} axes, at least {len(spec.batch)} are of the batch"
+                why = f"it has {axes(leaf.rank)}, at least {len(spec.batch)} are of the batch"
                 raise self.wrong_shape(where + path, _leaf(spec), leaf, why)
             for dim, size in zip(spec.batch, leaf.shape, strict=False):
                 self.demands.append(_Demand(dim, size, where + path, _leaf(spec), leaf))
@@ -229,16 +230,18 @@ class _Matching:
         """The declared dimensions beside the given sizes, groups spread out."""
         dims = spec.dims
         groups = [index for index, dim in enumerate(dims) if isinstance(dim, Variadic)]
-        surplus = given.rank - (len(dims) - len(groups))
+        least = len(dims) - len(groups)
+        surplus = given.rank - least
         if surplus < 0 or (surplus > 0 and not groups) or len(groups) > 1:
-            raise self.wrong_shape(where, spec, given, f"it has {given.rank} axes, not {len(dims)}")
+            wanted = f"at least {least}" if groups else f"{least}"
+            raise self.wrong_shape(where, spec, given, f"it has {axes(given.rank)}, not {wanted}")
         axis = 0
         for dim in dims:
             if isinstance(dim, Variadic):
                 group = group_name(dim)
                 if self.ranks.setdefault(group, surplus) != surplus:
                     raise self.wrong_shape(
-                        where, spec, given, f"{dim} has {self.ranks[group]} axes elsewhere"
+                        where, spec, given, f"{dim} has {axes(self.ranks[group])} elsewhere"
                     )
                 for each in group_dims(group, surplus):
                     yield each, given.shape[axis]

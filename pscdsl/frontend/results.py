@@ -7,6 +7,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control_trees import ReturnTree
 from pscdsl.typing.codes.dtypes_signatures import ReturnDtype
 from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.codes.shapes_manipulation import axes
 from pscdsl.typing.codes.shapes_signatures import ReturnShape
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Dim
@@ -51,7 +52,7 @@ def result_problems(
 def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | None:
     """Why the shape that was found is not the declared one, or None; `_1` fits everything."""
     if found.rank != declared.rank:
-        return f"[{show_shape(found.shape)}] has {found.rank} axes, not {declared.rank}"
+        return f"[{show_shape(found.shape)}] has {axes(found.rank)}, not {declared.rank}"
     for mine, wanted in zip(found.shape, declared.shape, strict=True):
         if isinstance(wanted, Dim) and str(wanted).startswith("_"):
             continue

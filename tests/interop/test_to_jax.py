@@ -185,7 +185,7 @@ def test_arrays_of_either_side() -> None:
 
 def test_mistakes_are_told() -> None:
     p, xs, ys = arguments()
-    with pytest.raises(psc.ArgumentError, match="it has 1 axes, not 2"):
+    with pytest.raises(psc.ArgumentError, match="it has 1 axis, not 2"):
         jax.jit(loss.to_jax())(p, ys, ys)
     with pytest.raises(psc.ArgumentError, match=r"to_jax\(\)"):
         jax.jit(lambda xs: loss(p, xs, ys))(xs)
