@@ -15,13 +15,14 @@ from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.dynamic_slicing import DynamicSlice
 from pscdsl.primitives.elementwise import add, minimum, multiply
+from pscdsl.primitives.folding import is_long
 from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.linear import WithoutTangents
 from pscdsl.primitives.reductions import (
     Extreme,
     Reduce,
     combinable,
-    combiner,
+    combined,
     identity,
     reducible,
 )
@@ -45,10 +46,12 @@ EXTREME_BLOCK_FIRST = form(
     "Of a long vector the extremes of its blocks, then the place in the first block that has the "
     "extreme of all, instead of a second pass over everything: 0.4 of the time for a million.",
 )
-SHORT_ROW = 32
+SHORT_ROW = 31
 """Places in rows of no more elements XLA finds fast."""
 LEAST_TWICE = 1024
 """So many elements are passed over twice."""
+LONG_INTEGERS = 64
+"""So many integers of 32 bits and more in a row are, if slices of rows are combined."""
 BLOCK = 1024
 """So many elements of a vector are a block, ..."""
 LEAST_ROW = 512
@@ -129,12 +132,16 @@ class ArgReduce(WithoutTangents, name="arg_reduce"):
         return (place,)
 
     def _gains(self, hlo: Hlo, given: ArrayType) -> bool:
-        """Whether two passes are the faster way; XLA is fast with integers in rows."""
+        """Whether two passes are the faster way; XLA is fast with integers in short rows."""
         shape = hlo.shape(given.shape)
-        if shape[self.axis] <= SHORT_ROW or prod(shape) < LEAST_TWICE:
+        length, count = shape[self.axis], prod(shape)
+        if length <= SHORT_ROW or count < LEAST_TWICE:
             return False
-        in_rows = self.axis == len(shape) - 1
-        return hlo.in_loop or not (in_rows and given.dtype.is_integer and given.dtype.bits >= 32)
+        if hlo.in_loop or self.axis < len(shape) - 1:
+            return True
+        if given.dtype.is_integer and given.dtype.bits >= 32:
+            return length >= LONG_INTEGERS and is_long(hlo, count // length, length)
+        return True
 
     def _gains_by_blocks(self, hlo: Hlo, given: ArrayType) -> bool:
         """Whether these are long rows, with places that their dtype can hold."""
@@ -157,10 +164,9 @@ class ArgReduce(WithoutTangents, name="arg_reduce"):
         if given.dtype.is_float:
             chosen = hlo.binary("or", chosen, hlo.compare("NE", x, x))
         none = hlo.size(given.shape[self.axis]) - 1
-        counts = hlo.select(chosen, counts, hlo.full(none, given.with_dtype(self.dtype)))
-        init = hlo.full(none, ArrayType(self.dtype))
-        first = combiner(hlo, "minimum")
-        return hlo.reduce((counts,), (init,), (self.axis,), (output,), first)[0]
+        counted = given.with_dtype(self.dtype)
+        counts = hlo.select(chosen, counts, hlo.full(none, counted))
+        return combined(hlo, "minimum", counts, (self.axis,), counted, output)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size

@@ -21,8 +21,9 @@ FOLDED_REDUCTIONS = form(
 )
 FOLDED_ROWS = form(
     "folded_rows",
-    "Outside of loops, whether some or all neighbours hold, and extremes of integers, are taken of "
-    "slices first, and so are counts, in bytes: 0.2 to 0.6 of the time for a million elements.",
+    "Outside of loops, whether some or all neighbours hold, extremes of integers, of floats in "
+    "rows of 33 to 64, and places are taken of slices first, and so are counts, in bytes: 0.2 to "
+    "0.6 of the time for a million elements.",
 )
 WIDTH: Final = 256
 """Bits of the elements that are left in loops: as wide as vectors are."""
@@ -37,12 +38,10 @@ FEWER_SLICES: Final = 4
 took 3 to 5 times as long as one element after another."""
 LEFT: Final = 16
 """So many elements are left outside of loops."""
-LONG_ROW: Final = 64
+LONG_ROW: Final = 33
 """From so many neighbours on it pays, ..."""
-MANY: Final = 1 << 14
-"""... in an array of so many elements; ..."""
-MANY_COUNTED: Final = 1 << 15
-"""... and that for counts."""
+MANY: Final = 48 << 10
+"""... in an array of so many elements."""
 _BYTE: Final = 255
 _IDEMPOTENT: Final = frozenset(("and", "or", "maximum", "minimum"))
 """Operations by which an element may be combined twice."""
@@ -70,7 +69,7 @@ def folded(
     dtype = given.dtype
     if is_folded(hlo, count, dtype) and 0 < rows <= MOST_ROWS and rows * count <= MOST_ELEMENTS:
         folds = _Folds(hlo, operation, neutral, rows, WIDTH // dtype.bits, MOST_SLICES)
-    elif _is_long(hlo, rows, count, MANY) and operation in _IDEMPOTENT and _is_exact(dtype):
+    elif is_long(hlo, rows, count) and operation in _IDEMPOTENT and _is_exact(dtype):
         folds = _Folds(hlo, operation, neutral, rows, LEFT, FEWER_SLICES)
     else:
         return x, tuple(axes), given
@@ -80,7 +79,7 @@ def folded(
 def counted(hlo: Hlo, x: H, axes: Sequence[int], given: ArrayType) -> tuple[H, Axes, ArrayType]:
     """The same for a sum of small numbers that are not negative, as truths are."""
     rows, count = _rows(hlo, axes, given)
-    if not given.dtype.is_integer or not _is_long(hlo, rows, count, MANY_COUNTED):
+    if given.dtype.bits < 32 or not given.dtype.is_integer or not is_long(hlo, rows, count):
         return x, tuple(axes), given
     low, high = hlo.bounds(x)
     if low < 0 or not 0 < high <= _BYTE // 2:
@@ -100,13 +99,14 @@ def _rows(hlo: Hlo, axes: Sequence[int], given: ArrayType) -> tuple[int, int]:
     return prod(shape[:first]), prod(shape[first:])
 
 
-def _is_long(hlo: Hlo, rows: int, count: int, many: int) -> bool:
+def is_long(hlo: Hlo, rows: int, count: int) -> bool:
+    """Whether rows of so many neighbours are combined by slices, outside of loops."""
     return (
         not hlo.in_loop
         and not hlo.nested
         and hlo.uses(FOLDED_ROWS)
         and count >= LONG_ROW
-        and rows * count >= many
+        and rows * count >= MANY
     )
 
 
