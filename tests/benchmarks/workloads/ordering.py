@@ -217,7 +217,7 @@ def _picked(n: int) -> tuple[Any, ...]:
     return normal(n, n), np.random.default_rng(n).integers(0, n, n).astype(np.int32)
 
 
-def _short(n: int) -> tuple[Any, ...]:
+def _short_rows(n: int) -> tuple[Any, ...]:
     return (normal(20_000, n),)
 
 
@@ -277,8 +277,8 @@ WORKLOADS = (
     Workload("top 10 of 1M", top_10, _long, MANY, _top, goal=0.3),
     Workload("argmax 1M", argmax, _row, MANY, _method("argmax"), goal=0.3),
     Workload("argmax rows", argmax, _square, 1024, _method("argmax", axis=1), goal=0.3),
-    Workload("argmax, rows of 32", argmax, _short, 32, _method("argmax", axis=1), goal=0.3),
-    Workload("argmax, rows of 48", argmax, _short, 48, _method("argmax", axis=1), goal=0.3),
+    Workload("argmax, rows of 32", argmax, _short_rows, 32, _method("argmax", axis=1), goal=0.3),
+    Workload("argmax, rows of 48", argmax, _short_rows, 48, _method("argmax", axis=1), goal=0.3),
     Workload("argmax columns", argmax_columns, _square, 1024, _method("argmax", axis=0), goal=0.5),
     Workload("cumsum 1M", cumsum, _row, MANY, _method("cumsum"), goal=0.35, tolerance=1e-3),
     Workload("cumsum rows", cumsum, _square, 1024, _method("cumsum", axis=1), goal=0.35),
