@@ -327,24 +327,12 @@ class Kernel(Called[P, R]):
             made, kind = known
             self._executables.started(kind, made.executable)
             return made
-        from pscdsl import boundary
-        from pscdsl.xla.dispatch import Specialised
-        from pscdsl.xla.trees import register_class
-
         lowered = self.lower_for(*args, **kwargs)
         program, tree = lowered.program, lowered.program.result
         assert tree is not None
-        boundary.register_result(tree, register_class)
-        operands = lowered.operands
-        donate = operands.places(lowered.donate)
+        executable = self.executable(lowered.choice, lowered.sizes, lowered.donate)
         closed = lowered.choice == type(lowered.choice)()
-        made = Specialised(
-            self.executable(lowered.choice, lowered.sizes, lowered.donate),
-            lambda args, kwargs: operands.of(self.arguments(args, kwargs)[0]),
-            lambda arrays: boundary.result(tree, iter(arrays)),
-            donate,
-            closed,
-        )
+        made = lowered.specialised(executable, closed=closed)
         if start is not None:
             start.keep(
                 self,
@@ -353,7 +341,7 @@ class Kernel(Called[P, R]):
                 made,
                 tree,
                 sizes=tuple([(name, lowered.sizes[name]) for name in program.dims]),
-                donate=donate,
+                donate=lowered.operands.places(lowered.donate),
                 closed=closed,
             )
         return made

@@ -51,6 +51,22 @@ class Lowered:
         known = self.operands
         return module_text(emitted(known.program, self.sizes, known.places(self.donate)))
 
+    def specialised(self, executable: Executable, *, closed: bool) -> Specialised:
+        """The compiled program as calls take it; see `Specialised` for what is `closed`."""
+        from pscdsl.xla.dispatch import Specialised
+        from pscdsl.xla.trees import register_class
+
+        kernel, tree, operands = self.kernel, self.program.result, self.operands
+        assert tree is not None
+        boundary.register_result(tree, register_class)
+        return Specialised(
+            executable,
+            lambda args, kwargs: operands.of(kernel.arguments(args, kwargs)[0]),
+            lambda arrays: boundary.result(tree, iter(arrays)),
+            operands.places(self.donate),
+            closed,
+        )
+
     def compile(self) -> Compiled:
         """The compiled kernel."""
         return Compiled(self, self.kernel.executable(self.choice, self.sizes, self.donate))
@@ -76,11 +92,7 @@ class Compiled:
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
         """This program, if it is one for such arguments."""
-        from pscdsl.xla.dispatch import Specialised
-        from pscdsl.xla.trees import register_class
-
-        kernel, tree = self.lowered.kernel, self.lowered.program.result
-        assert tree is not None
+        kernel = self.lowered.kernel
         _, types = kernel.arguments(args, kwargs)
         fit, sizes = kernel.matched(types)
         if fit.choice != self.lowered.choice or sizes != self.lowered.sizes:
@@ -88,15 +100,7 @@ class Compiled:
                 f"{kernel.name} was compiled for {self.lowered.choice.at(self.lowered.sizes)}; "
                 f"it is called with {fit.choice.at(sizes)}"
             )
-        boundary.register_result(tree, register_class)
-        operands = self.lowered.operands
-        return Specialised(
-            self.executable,
-            lambda args, kwargs: operands.of(kernel.arguments(args, kwargs)[0]),
-            lambda arrays: boundary.result(tree, iter(arrays)),
-            operands.places(self.lowered.donate),
-            closed=True,
-        )
+        return self.lowered.specialised(self.executable, closed=True)
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         """Run on the arrays alone, in the order of the typed program's parameters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias
 
@@ -115,60 +116,52 @@ def _is_exact(dtype: DType) -> bool:
     return dtype is BOOL or (dtype.is_integer and dtype.bits >= 32)
 
 
+@dataclass(frozen=True)
 class _Folds:
     """So many slices of rows combined at once, until few elements are left; `most` are in each."""
 
-    def __init__(
-        self,
-        hlo: Hlo,
-        operation: str,
-        neutral: object,
-        rows: int,
-        left: int,
-        slices: int,
-        most: int = 1 << 62,
-    ) -> None:
-        self._hlo = hlo
-        self._operation = operation
-        self._neutral = neutral
-        self._rows = () if rows == 1 else (rows,)
-        self._left = left
-        self._most_slices = slices
-        self._most = most
+    hlo: Hlo
+    operation: str
+    neutral: object
+    rows: int
+    left: int
+    slices: int
+    most: int = 1 << 62
 
     def of(self, x: H, given: ArrayType, axes: int, count: int) -> tuple[H, Axes, ArrayType]:
         """The array with fewer elements along its last axes, the last axis, and its type."""
         kept = given.shape[: given.rank - axes]
-        x = self._hlo.reshape(x, given.with_shape((*self._rows, count)))
+        rows = () if self.rows == 1 else (self.rows,)
+        x = self.hlo.reshape(x, given.with_shape((*rows, count)))
         inside = 1
-        while (whole := self._slices(count, inside)) > 1:
-            x, count = self._fold(x, given, count, whole)
+        while (whole := self._next(count, inside)) > 1:
+            x, count = self._fold(x, given, rows, count, whole)
             inside *= whole
         left = given.with_shape((*kept, count))
-        return self._hlo.reshape(x, left), (len(kept),), left
+        return self.hlo.reshape(x, left), (len(kept),), left
 
-    def _slices(self, count: int, inside: int) -> int:
-        """How many are combined next."""
-        most = min(count // self._left, self._most // inside)
-        return min(self._most_slices, 1 << max(most.bit_length() - 1, 0))
+    def _next(self, count: int, inside: int) -> int:
+        """How many slices are combined next."""
+        most = min(count // self.left, self.most // inside)
+        return min(self.slices, 1 << max(most.bit_length() - 1, 0))
 
-    def _fold(self, x: H, given: ArrayType, count: int, whole: int) -> tuple[H, int]:
+    def _fold(
+        self, x: H, given: ArrayType, rows: tuple[int, ...], count: int, whole: int
+    ) -> tuple[H, int]:
         """The slices of each row combined, and how many elements they have."""
-        hlo, rows = self._hlo, self._rows
-        none = [0] * len(rows)
+        hlo, none = self.hlo, [0] * len(rows)
         width = -(-count // whole)
-        parts: list[H] = []
-        for start in range(0, count, width):
-            missing = max(start + width - count, 0)
-            if missing and self._operation in _IDEMPOTENT:
-                start, missing = count - width, 0  # some elements once more
-            part = hlo.slice(x, (*none, start), (*rows, start + width - missing))
-            if missing:
-                fill = hlo.full(self._neutral, ArrayType(given.dtype))
-                part = hlo.pad(part, fill, (*none, 0), (*none, missing))
-            parts.append(part)
+        starts = list(range(0, count, width))
+        if self.operation in _IDEMPOTENT:
+            starts[-1] = count - width  # some elements may be there once more
+        parts: list[H] = [
+            hlo.slice(x, (*none, start), (*rows, min(start + width, count))) for start in starts
+        ]
+        if missing := starts[-1] + width - count:
+            fill = hlo.full(self.neutral, ArrayType(given.dtype))
+            parts[-1] = hlo.pad(parts[-1], fill, (*none, 0), (*none, missing))
         while len(parts) > 1:  # two by two: it is more accurate, and they need not wait
             pairs = zip(parts[::2], parts[1::2], strict=False)
             odd = parts[-1:] if len(parts) % 2 else []
-            parts = [*(hlo.binary(self._operation, a, b) for a, b in pairs), *odd]
+            parts = [*(hlo.binary(self.operation, a, b) for a, b in pairs), *odd]
         return parts[0], width

@@ -224,14 +224,10 @@ class Dispatcher:
 
     def _written(self, row: Row) -> WrittenCall:
         """A function that looks at such arguments, whose program is found."""
-        given = row.arguments({})
-        full = placed(self._parameters, *given)
-        program = self.find(*full)  # this registers the classes of records, too
-        constants = left_out(self._parameters, *given)
-        used, first = beside(constants, program.flatten(*full)), len(constants)
+        program, whole, used = self._taken(*row.given())
         if used is None:
             raise Unlike
-        leaves = row.leaves(self._is_static)
+        leaves, first = row.leaves(self._is_static), len(whole) - len(used)
         types = program.executable.inputs[first:]
         given_away = [place - first for place in self._given_away(program)]
         stages = calls_wait() and len(self._looked_at) < MOST_STAGED
@@ -242,10 +238,23 @@ class Dispatcher:
         call = WrittenCall(row, self._registry.flatten, changed, stages=stages, lost=lost)
         if changed:
             others = {at: np.asarray(leaves[at], each.aval.dtype) for at, each in changed.items()}
-            key = self._key(*placed(self._parameters, *row.arguments(others)))
+            key = self._key(*placed(self._parameters, *row.changed(others)))
             if key is not None:
                 self._programs.setdefault(key, program)
         return call
+
+    def _taken(
+        self, args: Args, kwargs: Kwargs
+    ) -> tuple[Specialised, Sequence[Any], Sequence[Any] | None]:
+        """The program for a call, what it takes, and what of that C++ does not add by itself.
+
+        That is the end of it; None if the program takes it otherwise.
+        """
+        constants = left_out(self._parameters, args, kwargs)
+        args, kwargs = placed(self._parameters, args, kwargs)
+        program = self.find(args, kwargs)  # this registers the classes of records, too
+        whole = program.flatten(args, kwargs)
+        return program, whole, beside(constants, whole)
 
     def _is_static(self, place: int, name: str) -> bool:
         """Whether an argument is static, by its place in a row or its name."""
@@ -357,15 +366,14 @@ class Dispatcher:
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
         """Whether Python's numbers are among arguments, and neither static nor left out."""
-        first = len(left_out(self._parameters, args, kwargs))
-        args, kwargs = placed(self._parameters, args, kwargs)
-        if not any(x.__class__ in NUMBERS for x in trees.flatten(self._dynamic(args, kwargs))[0]):
+        dynamic = self._dynamic(*placed(self._parameters, args, kwargs))
+        if not any(x.__class__ in NUMBERS for x in trees.flatten(dynamic)[0]):
             return False
         try:
-            used = self.find(args, kwargs).flatten(args, kwargs)
+            _, whole, used = self._taken(args, kwargs)
         except self._told as error:
             raise error.with_traceback(None) from None
-        return any(x.__class__ in NUMBERS for x in used[first:])
+        return any(x.__class__ in NUMBERS for x in (whole if used is None else used))
 
     def _miss_looked_at(self, places: Places, *row: Any) -> Answer:
         """Answer C++ where it may read all that it was called with, which lies at `places`."""
@@ -396,13 +404,10 @@ class Dispatcher:
 
         `leaves` are what it sees; `by_name` says that it orders arguments by their names.
         """
-        constants = left_out(self._parameters, args, kwargs)
+        program, whole, used = self._taken(args, kwargs)
         args, kwargs = placed(self._parameters, args, kwargs)
-        program = self.find(args, kwargs)
-        whole = program.flatten(args, kwargs)
         outputs = program.executable.run(whole)
         result = program.unflatten(outputs)
-        used = beside(constants, whole)
         if used is None or not self._tells(leaves, used, args, kwargs):
             return result, None, True
         if program.executable.reuse is not None:

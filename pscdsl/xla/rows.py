@@ -28,8 +28,12 @@ class Row(NamedTuple):
             found += [ABSENT] * len(inside) if static else inside
         return found
 
-    def arguments(self, others: Mapping[int, Any]) -> tuple[Args, Kwargs]:
-        """The arguments of the call, with `others` in the places of some leaves."""
+    def given(self) -> tuple[Args, Kwargs]:
+        """The arguments of the call."""
+        return self.places.given(self.handed())
+
+    def changed(self, others: Mapping[int, Any]) -> tuple[Args, Kwargs]:
+        """The same with `others` in the places of some leaves."""
         leaves, structure = trees.flatten(self.handed())
         for place, leaf in others.items():
             leaves[place] = leaf
