@@ -51,15 +51,19 @@ _WEIGHTS: Final = {
 _OF_CHLO: Final = 32
 
 
+def weight(name: str) -> int | None:
+    """About how many an operation of a name is; None if it does not go element by element."""
+    return _OF_CHLO if name.startswith("chlo.") else _WEIGHTS.get(name)
+
+
 def effort(x: Any, enough: int) -> int:
     """About how many operations an element takes; no more are looked for than `enough`."""
     found, due, seen = 0, [x], {x}
     while due and found < enough:
         made = due.pop().owner
-        name = getattr(made, "name", "")  # a parameter of a block has none
-        weight = _OF_CHLO if name.startswith("chlo.") else _WEIGHTS.get(name)
-        if weight is not None:
-            found += weight
+        known = weight(getattr(made, "name", ""))  # a parameter of a block has none
+        if known is not None:
+            found += known
             operands = [each for each in made.operands if each not in seen]
             seen.update(operands)
             due += operands

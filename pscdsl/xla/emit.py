@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 from pscdsl.forms import Form, switched_off
@@ -22,6 +23,7 @@ from pscdsl.xla import context as c
 from pscdsl.xla import wide as wide  # a form that may be switched off by name
 from pscdsl.xla.operations import Operations
 from pscdsl.xla.processors import processors
+from pscdsl.xla.stages import FEWEST, STAGES, in_stages
 
 H: TypeAlias = Any
 Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]
@@ -71,6 +73,7 @@ class ModuleEmitter:
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
+        self._large = False
         self._due: list[tuple[Function, Emitter, Any]] = []
         self._end = c.mlir.InsertionPoint(self.module.body)
 
@@ -80,6 +83,9 @@ class ModuleEmitter:
         while self._due:
             callee, emitter, entry = self._due.pop()
             emitter.fill(callee, entry)
+            self._large = self._large or emitter.has_large()
+        if self._large and not self.portable and STAGES.name not in self.without:
+            in_stages(self.module, self._names)
         return self.module
 
     def place(self, span: Span) -> Any:
@@ -187,6 +193,10 @@ class Emitter(Operations):
             found = (type, c.tensor(type.dtype.name, self.shape(type.shape)))
             self._types[id(type)] = found
         return found[1]
+
+    def has_large(self) -> bool:
+        """Whether there are arrays so large that computations of them may be in stages."""
+        return any(prod(c.facts(each).shape) >= FEWEST for _, each in self._types.values())
 
     def fill(self, function: Function, entry: Any) -> None:
         """Emit the body of the function."""

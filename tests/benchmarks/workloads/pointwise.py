@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import pscdsl as psc
-from pscdsl import Float, f32, f64
+from pscdsl import Float, f32, f64, i32
 from pscdsl.stdlib import activations
 from tests.benchmarks.workload import Workload, normal
 
@@ -72,6 +72,26 @@ def pendulum(angle: f32["n"], speed: f32["n"]) -> f32["n"]:
         return angle + 0.01 * speed, speed
 
     return psc.fori_loop(0, 1000, step, (angle, speed))[0]
+
+
+@psc.kernel
+def growth(x: f32["n"], rate: f32["n"]) -> f32["n"]:
+    """Populations after 60 years, each of which needs the one before."""
+    for _ in range(60):
+        x = rate * x * (1.0 - x)
+    return x
+
+
+@psc.kernel
+def settling(x: f32["n"]) -> f32["n"]:
+    """A map that is applied 5 times in each step of a loop."""
+
+    def step(_: i32, x: f32["n"]) -> f32["n"]:
+        for _ in range(5):
+            x = np.tanh(np.sin(x) * 1.5 + x)
+        return x
+
+    return psc.fori_loop(0, 4, step, x)
 
 
 @psc.kernel
@@ -248,6 +268,27 @@ def _pendulum(jax: Any) -> Callable[..., Any]:
     return run
 
 
+def _growth(jax: Any) -> Callable[..., Any]:
+    def run(x: Any, rate: Any) -> Any:
+        for _ in range(60):
+            x = rate * x * (1.0 - x)
+        return x
+
+    return run
+
+
+def _settling(jax: Any) -> Callable[..., Any]:
+    def run(x: Any) -> Any:
+        def step(_: Any, x: Any) -> Any:
+            for _ in range(5):
+                x = jax.numpy.tanh(jax.numpy.sin(x) * 1.5 + x)
+            return x
+
+        return jax.lax.fori_loop(0, 4, step, x)
+
+    return run
+
+
 def _erf(jax: Any) -> Callable[..., Any]:
     found: Callable[..., Any] = jax.lax.erf
     return found
@@ -286,6 +327,12 @@ def _raised_arguments(n: int) -> tuple[Any, ...]:
     return *_positive(n), normal(n + 1, scale=3.0)[:n]
 
 
+def _populations(n: int) -> tuple[Any, ...]:
+    chance = np.random.default_rng(n)
+    given = chance.uniform(0.1, 0.9, n), chance.uniform(1.5, 2.9, n)
+    return tuple([each.astype(np.float32) for each in given])
+
+
 def _two(n: int) -> tuple[Any, ...]:
     return normal(n, scale=1.0), normal(n + 1)[:n]
 
@@ -305,6 +352,8 @@ WORKLOADS = (
     Workload("slopes of a wave, gradient", steepest, _row, MANY, _steepest, goal=0.3),
     Workload("pendulum", pendulum, _two, 1, _pendulum, goal=1.05),
     Workload("pendulums", pendulum, _two, 1000, _pendulum, goal=0.3),
+    Workload("growth", growth, _populations, MANY, _growth, goal=0.8, tolerance=1e-4),
+    Workload("settling", settling, _row, MANY, _settling, goal=0.2, tolerance=2e-3),
     Workload("power 1M", powers, _raised_arguments, MANY, _function("power"), goal=0.5),
     Workload("power 1k", powers, _raised_arguments, 1000, _function("power"), goal=1.05),
     Workload("x**1.7", power_1_7, _positive, MANY, _raised(1.7), goal=0.4),

@@ -1,0 +1,295 @@
+"""Long computations of elements in stages, with what goes from one to the next in memory.
+
+XLA on CPUs fuses all that is computed element by element into one loop.  Where each operation waits
+for the one before, a processor has to work on several elements at a time; but it looks only some
+hundred operations ahead, and in a long loop these are all for the same elements.  In a loop of few
+operations they are for several, and to write and read memory takes less time than the waiting.
+
+A computation is cut where one value is all that is left of what was computed before.  Parts that
+compute the same are calls of one function, which XLA compiles in less time than one large loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from math import prod
+from typing import Any, Final, TypeAlias
+
+from pscdsl.forms import form
+from pscdsl.xla import context as c
+from pscdsl.xla.effort import weight
+
+STAGES = form(
+    "stages",
+    "Long chains of elementwise operations of f32, of which each needs the one before, in stages "
+    "of 40 to 80 instead of in one loop: 0.4 to 0.8 of the time.",
+)
+OPERATIONS: Final = 4
+"""For a byte that a stage reads or writes; with fewer it waits for the memory."""
+LEAST: Final = 160
+"""Fewer operations are left in one loop."""
+WORK: Final = 1 << 26
+"""The same of those for all elements: several loops are mostly compiled in more time than one."""
+WAITING: Final = 0.6
+"""The part of the operations that wait for one another; with fewer, one element keeps a processor
+busy."""
+FEWEST: Final = 1 << 16
+"""Elements; with fewer, to start a loop takes as much."""
+WIDEST: Final = 4
+"""Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
+_FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
+"""What each stage makes for itself."""
+_APART: Final = {"inlineable": "false"}
+"""XLA's word for calls that it is to leave as they are."""
+_OUTSIDE: Final = 1 << 30
+
+
+class _Step:
+    """An operation of a run."""
+
+    __slots__ = ("depth", "effort", "end", "name", "operands", "operation", "result")
+
+    def __init__(self, operation: Any, effort: int) -> None:
+        self.operation = operation
+        self.name: str = operation.name
+        self.operands = list(operation.operands)
+        self.result = operation.result
+        self.effort = effort
+        self.depth = effort
+        """The effort of all that it waits for, and its own."""
+        self.end = 0
+        """The place in the run of the last one that uses the result."""
+
+
+Run: TypeAlias = list[_Step]
+"""Operations on arrays of one shape: nothing else depends on one of them, and one of them on it."""
+
+
+def in_stages(module: Any, names: set[str]) -> None:
+    """Divide the long computations of a module, by functions that get other names than these."""
+    found = [
+        stage
+        for function in module.body.operations
+        for block in function.regions[0].blocks
+        for run in _Runs().of(block)
+        for stage in _stages(run)
+    ]
+    made: dict[Hashable, str] = {}
+    for stage in found:  # from here on, steps of others may have other operands
+        _outline(module, stage, names, made)
+
+
+class _Runs:
+    """What is computed element by element, in a block and in those of its operations."""
+
+    def __init__(self) -> None:
+        self._steps: dict[Any, tuple[_Step, Run]] = {}
+        self._growing: dict[tuple[int, ...], Run] = {}
+        self._found: list[Run] = []
+
+    def of(self, block: Any) -> list[Run]:
+        """The runs, which are complete when all has been seen that may use their results."""
+        self._visit(block)
+        return self._found
+
+    def _visit(self, block: Any) -> None:
+        self._growing = {}
+        for operation in block.operations:
+            effort = weight(operation.name)
+            run = None if effort is None else self._run(operation.result)
+            if run is not None and effort is not None:
+                step = _Step(operation, effort)
+                self._use(step.operands, run, step)
+                run.append(step)
+                self._steps[step.result] = step, run
+                continue
+            self._use(operation.operands)
+            for region in operation.regions:
+                for inner in region.blocks:
+                    self._visit(inner)
+                    self._growing = {}  # what follows may depend on all that is used there
+
+    def _run(self, result: Any) -> Run | None:
+        """The run that operations with such a result belong to."""
+        shape = c.facts(result.type).shape
+        run = self._growing.get(shape)
+        if run is None and prod(shape) >= FEWEST:
+            run = self._growing[shape] = []
+            self._found.append(run)
+        return run
+
+    def _use(
+        self, operands: Iterable[Any], run: Run | None = None, step: _Step | None = None
+    ) -> None:
+        """Note what an operation uses: if it is no step of its run, that is complete."""
+        for value in operands:
+            used, home = self._steps.get(value, (None, None))
+            if used is None:
+                continue
+            if home is run and step is not None and run is not None:
+                used.end = len(run)
+                step.depth = max(step.depth, used.depth + step.effort)
+                continue
+            used.end = _OUTSIDE
+            for shape, growing in list(self._growing.items()):
+                if growing is home:
+                    del self._growing[shape]
+
+
+def _stages(run: Run) -> Iterator[Run]:
+    """The steps of each stage but the last one, which is fused into what uses its results."""
+    left = sum([step.effort for step in run])
+    if left < LEAST or left * prod(c.facts(run[0].result.type).shape) < WORK:
+        return
+    if max([step.depth for step in run]) < WAITING * left:
+        return
+    places = {step.result: place for place, step in enumerate(run)}
+    start = 0
+    like = ""
+    while (end := _end(run, places, start, left, like)) is not None:
+        stage = run[start:end]
+        left -= sum([step.effort for step in stage])
+        start, like = end, stage[-1].name
+        yield stage
+
+
+def _end(run: Run, places: Mapping[Any, int], start: int, left: int, like: str) -> int | None:
+    """Where the stage that starts here ends; None if it is the last one.
+
+    Nothing behind it uses what is before, but for its last result.  That is best an expensive one:
+    XLA may compute it again for each that uses it.  Stages that end alike may be the same.
+    """
+    taken = latest = moved = 0
+    enough = 0
+    read: set[Any] = set()
+    found: _Step | None = None
+    end: int | None = None
+    for place in range(start, len(run)):
+        step = run[place]
+        taken += step.effort
+        if found is not None and taken > 3 * enough:
+            break
+        for value in step.operands:
+            if value not in read and places.get(value, -1) < start:
+                read.add(value)
+                moved += _bytes(value)
+        if latest <= place < step.end:
+            size = _bytes(step.result)
+            enough = OPERATIONS * (moved + size)
+            if 2 * (left - taken) < enough:
+                break
+            if size <= WIDEST and taken >= enough:
+                if step.name == like:
+                    return place + 1
+                if found is None or step.effort > found.effort:
+                    found, end = step, place + 1
+        latest = max(latest, step.end)
+    return end
+
+
+def _bytes(value: Any) -> int:
+    """What an element takes, of an array that is read or written."""
+    known = c.facts(value.type)
+    free = prod(known.shape) < FEWEST or getattr(value.owner, "name", "") in _FREE
+    return 0 if free else max(1, known.dtype.bits // 8)
+
+
+def _outline(module: Any, stage: Run, names: set[str], made: dict[Hashable, str]) -> None:
+    """Move steps to a function, and call it there; one `made` for such steps serves."""
+    for step in stage:
+        step.operands = list(step.operation.operands)
+    inputs, free = _taken(stage)
+    key = _key(stage, inputs, free)
+    known = key in made
+    if not known:
+        made[key] = next(name for name in map("stage_{}".format, count(1)) if name not in names)
+        names.add(made[key])
+    last = stage[-1]
+    with c.context(), last.operation.location:
+        callee = c.mlir.FlatSymbolRefAttr.get(made[key])
+        call = c.mlir.Operation.create(
+            "func.call",
+            [last.result.type],
+            inputs,
+            {"callee": callee, "mhlo.frontend_attributes": c.attribute(_APART)},
+            ip=c.mlir.InsertionPoint(last.operation),
+        )
+        for use in list(last.result.uses):
+            use.owner.operands[use.operand_number] = call.result
+        if known:
+            for step in reversed(stage):
+                step.operation.erase()
+        else:
+            _define(module, made[key], stage, inputs, free)
+
+
+def _taken(stage: Run) -> tuple[list[Any], list[Any]]:
+    """What the steps of a stage use that is made elsewhere, and what it makes for itself."""
+    results = {step.result for step in stage}
+    free: dict[Any, None] = {}
+    inputs: dict[Any, None] = {}
+
+    def take(value: Any) -> None:
+        if value in results or value in free or value in inputs:
+            return
+        maker = value.owner
+        if getattr(maker, "name", "") in _FREE:
+            for each in maker.operands:
+                take(each)
+            free[value] = None
+        else:
+            inputs[value] = None
+
+    for step in stage:
+        for value in step.operands:
+            take(value)
+    return list(inputs), list(free)
+
+
+def _key(stage: Run, inputs: Sequence[Any], free: Sequence[Any]) -> Hashable:
+    """The same for stages that compute the same."""
+    numbers = {value: number for number, value in enumerate([*inputs, *free])}
+    parts: list[Hashable] = [value.type for value in inputs]
+    made = [(value.owner, value, list(value.owner.operands)) for value in free]
+    made += [(step.operation, step.result, step.operands) for step in stage]
+    for operation, result, operands in made:
+        numbers.setdefault(result, len(numbers))
+        parts += operation.name, result.type
+        parts += [numbers[each] for each in operands]
+        attributes = operation.attributes
+        for number in range(len(attributes)):
+            parts += attributes[number].name, attributes[number].attr
+    return tuple(parts)
+
+
+def _define(module: Any, name: str, stage: Run, inputs: Sequence[Any], free: Sequence[Any]) -> None:
+    """Move the steps to a function of this name."""
+    kind = c.mlir.FunctionType.get([value.type for value in inputs], [stage[-1].result.type])
+    attributes = {
+        "sym_name": c.attribute(name),
+        "function_type": c.mlir.TypeAttr.get(kind),
+        "sym_visibility": c.attribute("private"),
+    }
+    made = c.mlir.Operation.create(
+        "func.func", attributes=attributes, regions=1, ip=c.mlir.InsertionPoint(module.body)
+    )
+    block = made.regions[0].blocks.append(*kind.inputs)
+    inner = dict(zip(inputs, block.arguments, strict=True))
+    end = c.mlir.Operation.create(
+        "func.return", [], [stage[-1].result], ip=c.mlir.InsertionPoint(block)
+    )
+    for value in free:
+        copy = value.owner.clone(ip=c.mlir.InsertionPoint(end))
+        _rename(copy, list(copy.operands), inner)
+        inner[value] = copy.result
+    for step in stage:
+        step.operation.move_before(end)
+        _rename(step.operation, step.operands, inner)
+
+
+def _rename(operation: Any, operands: Sequence[Any], names: Mapping[Any, Any]) -> None:
+    """Let an operation use other values than these operands."""
+    for number, value in enumerate(operands):
+        if value in names:
+            operation.operands[number] = names[value]
