@@ -12,12 +12,15 @@ from pscdsl import Float, f32, f64, i32
 from pscdsl.evaluate import evaluate
 from pscdsl.forms import VARIABLE
 from pscdsl.kernel import Kernel
-from pscdsl.xla import emit, stages
+from pscdsl.xla import emit, loops, stages
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.emit import lower_module, module_text
+from pscdsl.xla.executable import LOOP_BYTES
 from tests.random_programs import RandomProgram, operands
 
 MANY = 1 << 20
+BOUNDS = (LOOP_BYTES, loops.LARGEST)
+"""Of the loops that become native."""
 
 
 @psc.kernel
@@ -75,6 +78,21 @@ def of_two(x: f32["n m"], r: f32["m"], a: f32) -> f32["n m"]:
 
 
 @psc.kernel
+def summed_in_a_loop(w: f32["k k"], x: f32["n"]) -> f32:
+    """Beside a loop of matrices, for which larger loops are native."""
+
+    def body(_: i32, total: f32) -> f32:
+        return total + np.sum(repeated(x + total * 1e-9)) * 1e-6
+
+    def power(_: i32, v: f32["k"]) -> f32["k"]:
+        return w @ v
+
+    return psc.fori_loop(0, 3, body, np.float32(0)) + np.sum(
+        psc.fori_loop(0, 5, power, np.ones(w.shape[0], np.float32))
+    )
+
+
+@psc.kernel
 def squares(x: f32["n"]) -> f32:
     return np.sum(repeated(x) ** 2)
 
@@ -124,6 +142,24 @@ def test_results_are_those_of_one_loop(
     np.testing.assert_allclose(found, np.asarray(kernel.lower(n=MANY).compile()(x)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("many", [stages.FEWEST, stages.FEWEST_IN_LOOPS])
+def test_loops_are_compiled_whatever_bound_makes_them_native(
+    many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = summed_in_a_loop.ir()
+    sizes = {"n": many, "k": 512}
+    module = lower_module(program, sizes)
+    assert ("inlineable" in module_text(module)) is (many >= stages.FEWEST_IN_LOOPS)
+    rng = np.random.default_rng(3)
+    w = rng.normal(size=(512, 512)).astype(np.float32) / 512
+    x = rng.normal(size=many).astype(np.float32)
+    found = [compile_module(module, loop_bytes=each).run([w, x]) for each in BOUNDS]
+    monkeypatch.setenv(VARIABLE, "stages")
+    wanted = compile_module(lower_module(program, sizes)).run([w, x])
+    for each in found:
+        np.testing.assert_allclose(np.asarray(each[0]), np.asarray(wanted[0]), rtol=1e-4)
+
+
 def test_derivatives_and_batches_of_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(1).normal(size=(2, MANY // 2)).astype(np.float32)
     made = psc.vmap(psc.grad(squares))
@@ -137,6 +173,7 @@ def test_derivatives_and_batches_of_stages(monkeypatch: pytest.MonkeyPatch) -> N
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever can be cut is."""
     monkeypatch.setattr(emit, "FEWEST", 2)
+    monkeypatch.setattr(stages, "FEWEST_IN_LOOPS", 2)
     for name, value in {"FEWEST": 2, "LEAST": 3, "WORK": 1, "WAITING": 0, "OPERATIONS": 0}.items():
         monkeypatch.setattr(stages, name, value)
 

@@ -49,11 +49,15 @@ _WEIGHTS: Final = {
 }
 """About how many of the processor's operations; of what is not here, elements are there already."""
 _OF_CHLO: Final = 32
+_OF_SEVERAL: Final = "chlo.top_k"
+"""The one of CHLO's operations that does not go element by element."""
 
 
 def weight(name: str) -> int | None:
     """About how many an operation of a name is; None if it does not go element by element."""
-    return _OF_CHLO if name.startswith("chlo.") else _WEIGHTS.get(name)
+    if name.startswith("chlo."):
+        return None if name == _OF_SEVERAL else _OF_CHLO
+    return _WEIGHTS.get(name)
 
 
 def effort(x: Any, enough: int) -> int:

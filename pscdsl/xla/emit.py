@@ -23,7 +23,7 @@ from pscdsl.xla import context as c
 from pscdsl.xla import wide as wide  # a form that may be switched off by name
 from pscdsl.xla.operations import Operations
 from pscdsl.xla.processors import processors
-from pscdsl.xla.stages import FEWEST, STAGES, in_stages
+from pscdsl.xla.stages import FEWEST, STAGES, Stages
 
 H: TypeAlias = Any
 Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]
@@ -73,7 +73,7 @@ class ModuleEmitter:
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
-        self._large = False
+        self._stages = Stages(self.module, self._names)
         self._due: list[tuple[Function, Emitter, Any]] = []
         self._end = c.mlir.InsertionPoint(self.module.body)
 
@@ -83,9 +83,8 @@ class ModuleEmitter:
         while self._due:
             callee, emitter, entry = self._due.pop()
             emitter.fill(callee, entry)
-            self._large = self._large or emitter.has_large()
-        if self._large and not self.portable and STAGES.name not in self.without:
-            in_stages(self.module, self._names)
+            if emitter.uses(STAGES) and emitter.has_large():
+                self._stages.divide(entry, in_loop=emitter.in_loop)
         return self.module
 
     def place(self, span: Span) -> Any:

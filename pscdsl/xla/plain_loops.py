@@ -19,6 +19,7 @@ from pscdsl.xla import context as c
 from pscdsl.xla import narrow, wide
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.executable import LOOP_BYTES, Executable
+from pscdsl.xla.stages import is_stage
 
 PLAIN_LOOPS = form(
     "plain_loops",
@@ -50,7 +51,7 @@ def options(module: Any) -> Mapping[str, Any]:
 
 
 def fits(module: Any) -> bool:
-    """Whether a module computes one array by elementwise operations."""
+    """Whether a module computes one array by elementwise operations, not in stages."""
     inputs, outputs = c.boundary(module)
     if len(outputs) != 1 or any(c.facts(each).dtype.is_complex for each in (*inputs, *outputs)):
         return False
@@ -58,8 +59,8 @@ def fits(module: Any) -> bool:
 
     def visit(operation: Any) -> Any:
         nonlocal allowed
-        name = operation.name
-        if name in ELEMENTWISE and not any(c.facts(x.type).dtype is F64 for x in operation.results):
+        wide = any(c.facts(x.type).dtype is F64 for x in operation.results)
+        if operation.name in ELEMENTWISE and not wide and not is_stage(operation):
             return c.mlir.WalkResult.ADVANCE
         allowed = False
         return c.mlir.WalkResult.INTERRUPT

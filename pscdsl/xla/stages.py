@@ -36,13 +36,22 @@ WAITING: Final = 0.6
 busy."""
 FEWEST: Final = 1 << 16
 """Elements; with fewer, to start a loop takes as much."""
+FEWEST_IN_LOOPS: Final = 1 << 19
+"""The same within a loop.  XLA cannot call a function whose operations have several threads in a
+loop that is native: what moves so many elements is none, by any bound (`loops.LARGEST`)."""
 WIDEST: Final = 4
 """Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
 _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
 """What each stage makes for itself."""
+_ATTRIBUTES: Final = "mhlo.frontend_attributes"
 _APART: Final = {"inlineable": "false"}
 """XLA's word for calls that it is to leave as they are."""
 _OUTSIDE: Final = 1 << 30
+
+
+def is_stage(operation: Any) -> bool:
+    """Whether it is the call of a stage."""
+    return operation.name == "func.call" and _ATTRIBUTES in operation.attributes
 
 
 class _Step:
@@ -66,18 +75,50 @@ Run: TypeAlias = list[_Step]
 """Operations on arrays of one shape: nothing else depends on one of them, and one of them on it."""
 
 
-def in_stages(module: Any, names: set[str]) -> None:
-    """Divide the long computations of a module, by functions that get other names than these."""
-    found = [
-        stage
-        for function in module.body.operations
-        for block in function.regions[0].blocks
-        for run in _Runs().of(block)
-        for stage in _stages(run)
-    ]
-    made: dict[Hashable, str] = {}
-    for stage in found:  # from here on, steps of others may have other operands
-        _outline(module, stage, names, made)
+class Stages:
+    """Divides the long computations of a module."""
+
+    def __init__(self, module: Any, names: set[str]) -> None:
+        self._module = module
+        self._names = names
+        """Of the functions of the module."""
+        self._made: dict[Hashable, str] = {}
+        """Functions by what they compute."""
+
+    def divide(self, block: Any, *, in_loop: bool) -> None:
+        """Divide what is computed in a block, and in those of its operations."""
+        runs = _Runs().of(block, in_loop=in_loop)
+        for stage in [stage for run in runs for stage in _stages(run)]:
+            self._outline(stage)  # by which steps of others get other operands
+
+    def _outline(self, stage: Run) -> None:
+        """Move steps to a function, and call it there; one that was made for such steps serves."""
+        made, names = self._made, self._names
+        for step in stage:
+            step.operands = list(step.operation.operands)
+        inputs, free = _taken(stage)
+        key = _key(stage, inputs, free)
+        known = key in made
+        if not known:
+            made[key] = next(name for name in map("stage_{}".format, count(1)) if name not in names)
+            names.add(made[key])
+        last = stage[-1]
+        with c.context(), last.operation.location:
+            callee = c.mlir.FlatSymbolRefAttr.get(made[key])
+            call = c.mlir.Operation.create(
+                "func.call",
+                [last.result.type],
+                inputs,
+                {"callee": callee, _ATTRIBUTES: c.attribute(_APART)},
+                ip=c.mlir.InsertionPoint(last.operation),
+            )
+            for use in list(last.result.uses):
+                use.owner.operands[use.operand_number] = call.result
+            if known:
+                for step in reversed(stage):
+                    step.operation.erase()
+            else:
+                _define(self._module, made[key], stage, inputs, free)
 
 
 class _Runs:
@@ -88,16 +129,17 @@ class _Runs:
         self._growing: dict[tuple[int, ...], Run] = {}
         self._found: list[Run] = []
 
-    def of(self, block: Any) -> list[Run]:
+    def of(self, block: Any, *, in_loop: bool) -> list[Run]:
         """The runs, which are complete when all has been seen that may use their results."""
-        self._visit(block)
+        self._visit(block, FEWEST_IN_LOOPS if in_loop else FEWEST)
         return self._found
 
-    def _visit(self, block: Any) -> None:
+    def _visit(self, block: Any, fewest: int) -> None:
         self._growing = {}
         for operation in block.operations:
-            effort = weight(operation.name)
-            run = None if effort is None else self._run(operation.result)
+            name = operation.name
+            effort = weight(name)
+            run = None if effort is None else self._run(operation.result, fewest)
             if run is not None and effort is not None:
                 step = _Step(operation, effort)
                 self._use(step.operands, run, step)
@@ -107,14 +149,14 @@ class _Runs:
             self._use(operation.operands)
             for region in operation.regions:
                 for inner in region.blocks:
-                    self._visit(inner)
+                    self._visit(inner, FEWEST_IN_LOOPS if name == "stablehlo.while" else fewest)
                     self._growing = {}  # what follows may depend on all that is used there
 
-    def _run(self, result: Any) -> Run | None:
+    def _run(self, result: Any, fewest: int) -> Run | None:
         """The run that operations with such a result belong to."""
         shape = c.facts(result.type).shape
         run = self._growing.get(shape)
-        if run is None and prod(shape) >= FEWEST:
+        if run is None and prod(shape) >= fewest:
             run = self._growing[shape] = []
             self._found.append(run)
         return run
@@ -193,35 +235,6 @@ def _bytes(value: Any) -> int:
     known = c.facts(value.type)
     free = prod(known.shape) < FEWEST or getattr(value.owner, "name", "") in _FREE
     return 0 if free else max(1, known.dtype.bits // 8)
-
-
-def _outline(module: Any, stage: Run, names: set[str], made: dict[Hashable, str]) -> None:
-    """Move steps to a function, and call it there; one `made` for such steps serves."""
-    for step in stage:
-        step.operands = list(step.operation.operands)
-    inputs, free = _taken(stage)
-    key = _key(stage, inputs, free)
-    known = key in made
-    if not known:
-        made[key] = next(name for name in map("stage_{}".format, count(1)) if name not in names)
-        names.add(made[key])
-    last = stage[-1]
-    with c.context(), last.operation.location:
-        callee = c.mlir.FlatSymbolRefAttr.get(made[key])
-        call = c.mlir.Operation.create(
-            "func.call",
-            [last.result.type],
-            inputs,
-            {"callee": callee, "mhlo.frontend_attributes": c.attribute(_APART)},
-            ip=c.mlir.InsertionPoint(last.operation),
-        )
-        for use in list(last.result.uses):
-            use.owner.operands[use.operand_number] = call.result
-        if known:
-            for step in reversed(stage):
-                step.operation.erase()
-        else:
-            _define(module, made[key], stage, inputs, free)
 
 
 def _taken(stage: Run) -> tuple[list[Any], list[Any]]:
