@@ -42,7 +42,7 @@ class Passing(NamedTuple):
     donated: tuple[str, ...]
     """Those whose memory results may take."""
     leading: tuple[str, ...]
-    """Those whose arrays programs take first, in this order."""
+    """Those whose arrays programs take first, the last of them ahead."""
     plain: bool
     """Whether each must be given, and may be by name."""
 
@@ -79,7 +79,7 @@ class Called(Generic[P, R]):
         raise NotImplementedError
 
     def _leading(self) -> Sequence[str]:
-        """The parameters that programs take first."""
+        """The parameters whose arrays programs take first."""
         return ()
 
     def _gives(self) -> Sequence[str]:

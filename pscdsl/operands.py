@@ -7,7 +7,7 @@ has a number for a default comes first, and what is left out lies at the start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from inspect import Signature as PythonSignature
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pscdsl.ir import Function
 from pscdsl.typing.signatures import ArraySpec, OptionalSpec, Signature, Spec
 from pscdsl.typing.trees import leaves
+from pscdsl.xla.places import programs_order
 from pscdsl.xla.python_numbers import NUMBERS
 
 
@@ -36,14 +37,14 @@ class Operands(NamedTuple):
 
 
 def leading(signature: Signature, python: PythonSignature) -> tuple[str, ...]:
-    """The parameters whose default is a number that programs take, the last first."""
+    """The parameters whose default is a number that programs take."""
     found = [
         each.name
         for each in signature.parameters
         if python.parameters[each.name].default.__class__ in NUMBERS
         and isinstance(_given(each.spec), ArraySpec)
     ]
-    return tuple(found[::-1])
+    return tuple(found)
 
 
 def _given(spec: Spec) -> Spec:
@@ -51,16 +52,15 @@ def _given(spec: Spec) -> Spec:
     return spec.item if isinstance(spec, OptionalSpec) else spec
 
 
-def operands(program: Function, first: Sequence[str]) -> Operands:
-    """A program that takes the parameters of these names first, in this order."""
+def operands(program: Function, first: Collection[str]) -> Operands:
+    """A program that takes the parameters of these names first, the last of them ahead."""
     places: dict[str, list[int]] = {}
     done = 0
     for name, tree in program.parameters:
         count = len(list(leaves(tree)))
         places[name] = list(range(done, done + count))
         done += count
-    names = [name for name in first if name in places]
-    names += [name for name in places if name not in first]
+    names = programs_order(places, first.__contains__)
     order = tuple([place for name in names for place in places[name]])
     if order == tuple(range(done)):
         return Operands(program, order)

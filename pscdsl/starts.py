@@ -25,6 +25,7 @@ from pscdsl.origins import NoOrigin, as_read, class_of, origin
 from pscdsl.typing import dtypes
 from pscdsl.xla import boot, conditions, kept
 from pscdsl.xla.dispatch import Specialised
+from pscdsl.xla.places import programs_order
 from pscdsl.xla.trees import register_class
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Start:
         else:
             values = kernel.bound(args, kwargs)
         walk = Walk()
-        for name in [*passing.leading, *[n for n in names if n not in passing.leading]]:
+        for name in programs_order(names, passing.leading.__contains__):
             if name in passing.static:
                 walk.static(values[name])
             else:

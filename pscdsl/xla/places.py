@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from operator import is_not
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from pscdsl.xla import trees
 from pscdsl.xla.staging import Handed
 
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
+T = TypeVar("T")
 
 ABSENT: Final = object()
 """Stands for an argument that is not given, and for no default."""
@@ -33,11 +34,21 @@ class Parameter(NamedTuple):
     """Whether results may take its memory, so that C++ has no constant for it."""
 
 
+def programs_order(items: Iterable[T], leads: Callable[[T], bool]) -> list[T]:
+    """The order in which programs take what belongs to parameters: the last that leads is ahead."""
+    known = list(items)
+    first = [each for each in known if leads(each)]
+    return [*reversed(first), *[each for each in known if not leads(each)]]
+
+
 def left_out(parameters: Sequence[Parameter], args: Args, kwargs: Kwargs) -> list[Parameter]:
     """The parameters that C++ may hand a program by itself: the leading ones up to one given."""
     given = {each.name for each in parameters[: len(args)]}.union(kwargs)
-    leading = [each for each in reversed(parameters) if each.leading]
-    return list(takewhile(lambda each: each.name not in given and not each.donated, leading))
+
+    def is_constant(each: Parameter) -> bool:
+        return each.leading and each.name not in given and not each.donated
+
+    return list(takewhile(is_constant, programs_order(parameters, lambda each: each.leading)))
 
 
 def placed(
@@ -110,9 +121,8 @@ class Places(NamedTuple):
     @property
     def order(self) -> Sequence[int]:
         """The places in the order in which programs take what lies there."""
-        first = [place for place, each in enumerate(self.parameters) if each.leading]
-        rest = [place for place, each in enumerate(self.parameters) if not each.leading]
-        return [*reversed(first), *rest]
+        places = range(len(self.parameters))
+        return programs_order(places, lambda place: self.parameters[place].leading)
 
     def given(self, handed: Sequence[Any]) -> tuple[Args, Kwargs]:
         """The row as arguments of a call, from what is handed over in `order`."""

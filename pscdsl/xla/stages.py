@@ -11,19 +11,19 @@ compute the same are calls of one function, which XLA compiles in less time than
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import count
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from pscdsl.forms import form
 from pscdsl.xla import context as c
-from pscdsl.xla.effort import weight
+from pscdsl.xla.runs import Run, Step, runs
 
 STAGES = form(
     "stages",
-    "Long chains of elementwise operations of f32, of which each needs the one before, in stages "
-    "of 40 to 80 instead of in one loop: 0.4 to 0.8 of the time.",
+    "Long chains of elementwise operations of 32 bits, of which each needs the one before, in "
+    "stages of 40 to 80 instead of in one loop: 0.4 to 0.75 of the time.",
 )
 OPERATIONS: Final = 4
 """For a byte that a stage reads or writes; with fewer it waits for the memory."""
@@ -38,41 +38,19 @@ FEWEST: Final = 1 << 16
 """Elements; with fewer, to start a loop takes as much."""
 FEWEST_IN_LOOPS: Final = 1 << 19
 """The same within a loop.  XLA cannot call a function whose operations have several threads in a
-loop that is native: what moves so many elements is none, by any bound (`loops.LARGEST`)."""
-WIDEST: Final = 4
+loop that is native: one that moves so many elements is none, by any bound (`loops.LARGEST`)."""
+WIDTH: Final = 4
 """Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
 _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
 """What each stage makes for itself."""
 _ATTRIBUTES: Final = "mhlo.frontend_attributes"
 _APART: Final = {"inlineable": "false"}
 """XLA's word for calls that it is to leave as they are."""
-_OUTSIDE: Final = 1 << 30
 
 
 def is_stage(operation: Any) -> bool:
     """Whether it is the call of a stage."""
     return operation.name == "func.call" and _ATTRIBUTES in operation.attributes
-
-
-class _Step:
-    """An operation of a run."""
-
-    __slots__ = ("depth", "effort", "end", "name", "operands", "operation", "result")
-
-    def __init__(self, operation: Any, effort: int) -> None:
-        self.operation = operation
-        self.name: str = operation.name
-        self.operands = list(operation.operands)
-        self.result = operation.result
-        self.effort = effort
-        self.depth = effort
-        """The effort of all that it waits for, and its own."""
-        self.end = 0
-        """The place in the run of the last one that uses the result."""
-
-
-Run: TypeAlias = list[_Step]
-"""Operations on arrays of one shape: nothing else depends on one of them, and one of them on it."""
 
 
 class Stages:
@@ -87,8 +65,8 @@ class Stages:
 
     def divide(self, block: Any, *, in_loop: bool) -> None:
         """Divide what is computed in a block, and in those of its operations."""
-        runs = _Runs().of(block, in_loop=in_loop)
-        for stage in [stage for run in runs for stage in _stages(run)]:
+        found = runs(block, FEWEST, FEWEST_IN_LOOPS, in_loop=in_loop)
+        for stage in [stage for run in found for stage in _stages(run)]:
             self._outline(stage)  # by which steps of others get other operands
 
     def _outline(self, stage: Run) -> None:
@@ -121,64 +99,6 @@ class Stages:
                 _define(self._module, made[key], stage, inputs, free)
 
 
-class _Runs:
-    """What is computed element by element, in a block and in those of its operations."""
-
-    def __init__(self) -> None:
-        self._steps: dict[Any, tuple[_Step, Run]] = {}
-        self._growing: dict[tuple[int, ...], Run] = {}
-        self._found: list[Run] = []
-
-    def of(self, block: Any, *, in_loop: bool) -> list[Run]:
-        """The runs, which are complete when all has been seen that may use their results."""
-        self._visit(block, FEWEST_IN_LOOPS if in_loop else FEWEST)
-        return self._found
-
-    def _visit(self, block: Any, fewest: int) -> None:
-        self._growing = {}
-        for operation in block.operations:
-            name = operation.name
-            effort = weight(name)
-            run = None if effort is None else self._run(operation.result, fewest)
-            if run is not None and effort is not None:
-                step = _Step(operation, effort)
-                self._use(step.operands, run, step)
-                run.append(step)
-                self._steps[step.result] = step, run
-                continue
-            self._use(operation.operands)
-            for region in operation.regions:
-                for inner in region.blocks:
-                    self._visit(inner, FEWEST_IN_LOOPS if name == "stablehlo.while" else fewest)
-                    self._growing = {}  # what follows may depend on all that is used there
-
-    def _run(self, result: Any, fewest: int) -> Run | None:
-        """The run that operations with such a result belong to."""
-        shape = c.facts(result.type).shape
-        run = self._growing.get(shape)
-        if run is None and prod(shape) >= fewest:
-            run = self._growing[shape] = []
-            self._found.append(run)
-        return run
-
-    def _use(
-        self, operands: Iterable[Any], run: Run | None = None, step: _Step | None = None
-    ) -> None:
-        """Note what an operation uses: if it is no step of its run, that is complete."""
-        for value in operands:
-            used, home = self._steps.get(value, (None, None))
-            if used is None:
-                continue
-            if home is run and step is not None and run is not None:
-                used.end = len(run)
-                step.depth = max(step.depth, used.depth + step.effort)
-                continue
-            used.end = _OUTSIDE
-            for shape, growing in list(self._growing.items()):
-                if growing is home:
-                    del self._growing[shape]
-
-
 def _stages(run: Run) -> Iterator[Run]:
     """The steps of each stage but the last one, which is fused into what uses its results."""
     left = sum([step.effort for step in run])
@@ -202,10 +122,10 @@ def _end(run: Run, places: Mapping[Any, int], start: int, left: int, like: str) 
     Nothing behind it uses what is before, but for its last result.  That is best an expensive one:
     XLA may compute it again for each that uses it.  Stages that end alike may be the same.
     """
-    taken = latest = moved = 0
-    enough = 0
+    taken = moved = enough = 0
+    latest = 0  # the last use of what is before
     read: set[Any] = set()
-    found: _Step | None = None
+    found: Step | None = None
     end: int | None = None
     for place in range(start, len(run)):
         step = run[place]
@@ -221,7 +141,7 @@ def _end(run: Run, places: Mapping[Any, int], start: int, left: int, like: str) 
             enough = OPERATIONS * (moved + size)
             if 2 * (left - taken) < enough:
                 break
-            if size <= WIDEST and taken >= enough:
+            if size == WIDTH and taken >= enough:
                 if step.name == like:
                     return place + 1
                 if found is None or step.effort > found.effort:
