@@ -12,7 +12,7 @@ from pscdsl import Float, f32, f64, i32
 from pscdsl.evaluate import evaluate
 from pscdsl.forms import VARIABLE
 from pscdsl.kernel import Kernel
-from pscdsl.xla import emit, loops, stages
+from pscdsl.xla import loops, stages
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.emit import lower_module, module_text
 from pscdsl.xla.executable import LOOP_BYTES
@@ -172,7 +172,6 @@ def test_derivatives_and_batches_of_stages(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever can be cut is."""
-    monkeypatch.setattr(emit, "FEWEST", 2)
     monkeypatch.setattr(stages, "FEWEST_IN_LOOPS", 2)
     for name, value in {"FEWEST": 2, "LEAST": 3, "WORK": 1, "WAITING": 0, "OPERATIONS": 0}.items():
         monkeypatch.setattr(stages, name, value)

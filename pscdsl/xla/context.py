@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -130,6 +132,33 @@ def place(span: Span) -> Any:
 def main(module: Any) -> Any:
     """The function of a module that is called from outside."""
     return mlir.SymbolTable(module.operation)["main"]
+
+
+def function(
+    module: Any,
+    name: str,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    place: Any,
+    visibility: str = "private",
+    attributes: Mapping[str, object] = MappingProxyType({}),
+) -> Any:
+    """The empty block of a new function of a module, which takes and gives these types."""
+    kind = mlir.FunctionType.get(inputs, outputs, context())
+    named: dict[str, object] = {
+        "sym_name": name,
+        "function_type": mlir.TypeAttr.get(kind, context()),
+        "sym_visibility": visibility,
+        **attributes,
+    }
+    made = mlir.Operation.create(
+        "func.func",
+        attributes={key: attribute(value) for key, value in named.items()},
+        regions=1,
+        loc=place,
+        ip=mlir.InsertionPoint(module.body),
+    )
+    return made.regions[0].blocks.append(*inputs, arg_locs=[place] * len(inputs))
 
 
 def boundary(module: Any) -> tuple[list[Any], list[Any]]:

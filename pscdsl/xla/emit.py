@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any, TypeAlias
 
 from pscdsl.forms import Form, switched_off
@@ -23,7 +22,7 @@ from pscdsl.xla import context as c
 from pscdsl.xla import wide as wide  # a form that may be switched off by name
 from pscdsl.xla.operations import Operations
 from pscdsl.xla.processors import processors
-from pscdsl.xla.stages import FEWEST, STAGES, Stages
+from pscdsl.xla.stages import STAGES, Stages
 
 H: TypeAlias = Any
 Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]
@@ -75,7 +74,6 @@ class ModuleEmitter:
         self._names: set[str] = {"main"}
         self._stages = Stages(self.module, self._names)
         self._due: list[tuple[Function, Emitter, Any]] = []
-        self._end = c.mlir.InsertionPoint(self.module.body)
 
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
         """The whole module."""
@@ -83,8 +81,8 @@ class ModuleEmitter:
         while self._due:
             callee, emitter, entry = self._due.pop()
             emitter.fill(callee, entry)
-            if emitter.uses(STAGES) and emitter.has_large():
-                self._stages.divide(entry, in_loop=emitter.in_loop)
+            if emitter.uses(STAGES):
+                self._stages.divide(entry, emitter.tensors(), in_loop=emitter.in_loop)
         return self.module
 
     def place(self, span: Span) -> Any:
@@ -125,22 +123,13 @@ class ModuleEmitter:
         here = Emitter(self, sizes, in_loop, nested)
         params = [here.tensor(each) for each in function.body.in_types]
         results = [here.tensor(each) for each in function.body.out_types]
-        attributes = {
-            "sym_name": c.attribute(name),
-            "function_type": c.mlir.TypeAttr.get(
-                c.mlir.FunctionType.get(params, results, c.context()), c.context()
-            ),
-            "sym_visibility": c.attribute(visibility),
-        }
+        attributes: dict[str, object] = {}
         if donate:
-            attributes["arg_attrs"] = c.attribute(
-                [{"jax.buffer_donor": True} if i in donate else {} for i in range(len(params))]
-            )
+            attributes["arg_attrs"] = [
+                {"jax.buffer_donor": True} if i in donate else {} for i in range(len(params))
+            ]
         place = self.place(function.span)
-        operation = c.mlir.Operation.create(
-            "func.func", attributes=attributes, regions=1, loc=place, ip=self._end
-        )
-        entry = operation.regions[0].blocks.append(*params, arg_locs=[place] * len(params))
+        entry = c.function(self.module, name, params, results, place, visibility, attributes)
         self._due.append((function, here, entry))
         return results
 
@@ -193,9 +182,9 @@ class Emitter(Operations):
             self._types[id(type)] = found
         return found[1]
 
-    def has_large(self) -> bool:
-        """Whether there are arrays so large that computations of them may be in stages."""
-        return any(prod(c.facts(each).shape) >= FEWEST for _, each in self._types.values())
+    def tensors(self) -> list[Any]:
+        """The types of what the function computes, as the program has them."""
+        return [tensor for _, tensor in self._types.values()]
 
     def fill(self, function: Function, entry: Any) -> None:
         """Emit the body of the function."""

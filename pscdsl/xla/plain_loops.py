@@ -59,8 +59,8 @@ def fits(module: Any) -> bool:
 
     def visit(operation: Any) -> Any:
         nonlocal allowed
-        wide = any(c.facts(x.type).dtype is F64 for x in operation.results)
-        if operation.name in ELEMENTWISE and not wide and not is_stage(operation):
+        double = any(c.facts(x.type).dtype is F64 for x in operation.results)
+        if operation.name in ELEMENTWISE and not double and not is_stage(operation):
             return c.mlir.WalkResult.ADVANCE
         allowed = False
         return c.mlir.WalkResult.INTERRUPT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -60,12 +59,10 @@ class _Finder:
             effort = weight(name)
             run = None if effort is None else self._run(operation.result, fewest)
             if run is not None and effort is not None:
-                step = Step(operation, effort)
-                self._use(step.operands, run, step)
-                run.append(step)
-                self._steps[step.result] = step, run
+                self._grow(run, Step(operation, effort))
                 continue
-            self._use(operation.operands)
+            for value in operation.operands:
+                self._leave(value)
             for region in operation.regions:
                 for inner in region.blocks:
                     self.visit(inner, in_loop=in_loop or name == "stablehlo.while")
@@ -81,19 +78,22 @@ class _Finder:
             self._found.append(run)
         return run
 
-    def _use(
-        self, operands: Iterable[Any], run: Run | None = None, step: Step | None = None
-    ) -> None:
-        """Note what an operation uses: if it is no step of its run, that is complete."""
-        for value in operands:
+    def _grow(self, run: Run, step: Step) -> None:
+        for value in step.operands:
             used, home = self._steps.get(value, (None, None))
-            if used is None:
-                continue
-            if home is run and step is not None and run is not None:
+            if used is not None and home is run:
                 used.end = len(run)
                 step.depth = max(step.depth, used.depth + step.effort)
-                continue
+            else:
+                self._leave(value)
+        run.append(step)
+        self._steps[step.result] = step, run
+
+    def _leave(self, value: Any) -> None:
+        """Complete the run of a value: something else uses it."""
+        if value in self._steps:
+            used, home = self._steps[value]
             used.end = _OUTSIDE
-            for shape, growing in list(self._growing.items()):
-                if growing is home:
-                    del self._growing[shape]
+            shape = c.facts(value.type).shape
+            if self._growing.get(shape) is home:
+                del self._growing[shape]

@@ -11,7 +11,7 @@ compute the same are calls of one function, which XLA compiles in less time than
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from math import prod
 from typing import Any, Final
@@ -63,8 +63,13 @@ class Stages:
         self._made: dict[Hashable, str] = {}
         """Functions by what they compute."""
 
-    def divide(self, block: Any, *, in_loop: bool) -> None:
-        """Divide what is computed in a block, and in those of its operations."""
+    def divide(self, block: Any, tensors: Iterable[Any], *, in_loop: bool) -> None:
+        """Divide what is computed in a block, and in those of its operations, if `tensors` may be.
+
+        These are the types of what is computed there.
+        """
+        if not any(prod(c.facts(each).shape) >= FEWEST for each in tensors):
+            return
         found = runs(block, FEWEST, FEWEST_IN_LOOPS, in_loop=in_loop)
         for stage in [stage for run in found for stage in _stages(run)]:
             self._outline(stage)  # by which steps of others get other operands
@@ -198,16 +203,8 @@ def _key(stage: Run, inputs: Sequence[Any], free: Sequence[Any]) -> Hashable:
 
 def _define(module: Any, name: str, stage: Run, inputs: Sequence[Any], free: Sequence[Any]) -> None:
     """Move the steps to a function of this name."""
-    kind = c.mlir.FunctionType.get([value.type for value in inputs], [stage[-1].result.type])
-    attributes = {
-        "sym_name": c.attribute(name),
-        "function_type": c.mlir.TypeAttr.get(kind),
-        "sym_visibility": c.attribute("private"),
-    }
-    made = c.mlir.Operation.create(
-        "func.func", attributes=attributes, regions=1, ip=c.mlir.InsertionPoint(module.body)
-    )
-    block = made.regions[0].blocks.append(*kind.inputs)
+    types = [value.type for value in inputs], [stage[-1].result.type]
+    block = c.function(module, name, *types, stage[-1].operation.location)
     inner = dict(zip(inputs, block.arguments, strict=True))
     end = c.mlir.Operation.create(
         "func.return", [], [stage[-1].result], ip=c.mlir.InsertionPoint(block)
