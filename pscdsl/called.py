@@ -41,8 +41,8 @@ class Passing(NamedTuple):
     """Whether there may be some inside of arguments of any structure."""
     donated: tuple[str, ...]
     """Those whose memory results may take."""
-    leading: tuple[str, ...]
-    """Those whose arrays programs take first, the last of them ahead."""
+    constants: tuple[str, ...]
+    """Those with a number for their default, a constant of the programs of calls without them."""
     plain: bool
     """Whether each must be given, and may be by name."""
 
@@ -67,19 +67,28 @@ class Called(Generic[P, R]):
 
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter, as Python binds them."""
-        try:
-            arguments = self.python_signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise ArgumentError(f"{self.name}: {error}") from None
+        arguments = self._given(args, kwargs)
         arguments.apply_defaults()
         return arguments.arguments
+
+    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+        try:
+            return self.python_signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}: {error}") from None
+
+    def left_out(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+        """The parameters that a call leaves to a default which programs have as a constant."""
+        constants = self._passing().constants
+        given = self._given(args, kwargs).arguments if constants else {}
+        return tuple([name for name in constants if name not in given])
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
         """What is known of the class of an argument, given where `spec` is declared."""
         raise NotImplementedError
 
-    def _leading(self) -> Sequence[str]:
-        """The parameters whose arrays programs take first."""
+    def _constants(self) -> Sequence[str]:
+        """The parameters that need not be given to a program: it may have their defaults."""
         return ()
 
     def _gives(self) -> Sequence[str]:
@@ -91,9 +100,12 @@ class Called(Generic[P, R]):
         raise NotImplementedError
 
     def arguments(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: Collection[str] = ()
     ) -> tuple[list[Any], dict[str, Type]]:
-        """The arrays of a call, in the order of the program's parameters, and their types."""
+        """The arrays of a call, in the order of the program's parameters, and their types.
+
+        The program does not take those that are `constants` of it.
+        """
         from pscdsl import boundary
         from pscdsl.xla.trees import register_class
 
@@ -109,7 +121,7 @@ class Called(Generic[P, R]):
                     types[parameter.name] = boundary.argument(
                         parameter.spec,
                         values[parameter.name],
-                        leaves,
+                        [] if parameter.name in constants else leaves,
                         register_class,
                         classes,
                         self.record_class,
@@ -165,14 +177,18 @@ class Called(Generic[P, R]):
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Finds the compiled program for a call's arguments."""
-        made = self.dispatcher_for(self._specialise, self._passing().donated)
+        passing = self._passing()
+        made = self.dispatcher_for(self._specialise, passing.donated, passing.constants)
         made.enter(functools.partial(call_directly, self))
         return made
 
-    def dispatcher_for(self, specialise: Specialise, donated: Collection[str]) -> Any:
+    def dispatcher_for(
+        self, specialise: Specialise, donated: Collection[str], constants: Collection[str]
+    ) -> Any:
         """What calls programs with arguments as this one's are passed.
 
-        Results may take the memory of the parameters that are `donated`.
+        Results may take the memory of the parameters that are `donated`.  Those that may be
+        `constants` are not given to programs where a call leaves them out.
         """
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
@@ -185,7 +201,7 @@ class Called(Generic[P, R]):
             [index for index, name in enumerate(positional) if name in passing.static],
             passing.static,
             name=passing.name,
-            parameters=self._parameters(passing, donated),
+            parameters=self._parameters(passing, constants),
             inner_statics=self._inner_statics if passing.inner_statics else None,
             tree_statics=self._inner_statics if passing.tree_statics else None,
             explain=self.explain,
@@ -193,7 +209,7 @@ class Called(Generic[P, R]):
             donated=donated,
         )
 
-    def _parameters(self, passing: Passing, donated: Collection[str]) -> Sequence[Parameter]:
+    def _parameters(self, passing: Passing, constants: Collection[str]) -> Sequence[Parameter]:
         """How each argument is given."""
         from pscdsl.xla.places import ABSENT, Parameter
 
@@ -202,17 +218,20 @@ class Called(Generic[P, R]):
                 Parameter(name, positional=place < passing.positional)
                 for place, name in enumerate(passing.parameters)
             ]
-        return [
-            Parameter(
-                each.name,
-                ABSENT if each.default is each.empty else each.default,
-                positional=each.kind is not each.KEYWORD_ONLY,
-                named=each.kind is not each.POSITIONAL_ONLY,
-                leading=each.name in passing.leading,
-                donated=each.name in donated,
+        found: list[Parameter] = []
+        for each in self.python_signature.parameters.values():
+            default = ABSENT if each.default is each.empty else each.default
+            is_constant = each.name in constants
+            found.append(
+                Parameter(
+                    each.name,
+                    ABSENT if is_constant else default,
+                    positional=each.kind is not each.KEYWORD_ONLY,
+                    named=each.kind is not each.POSITIONAL_ONLY,
+                    constant=default if is_constant else ABSENT,
+                )
             )
-            for each in self.python_signature.parameters.values()
-        ]
+        return found
 
     def _passing(self) -> Passing:
         """How arguments are passed, as the signature says."""
@@ -227,7 +246,7 @@ class Called(Generic[P, R]):
             self._has_inside(StaticSpec),
             self._has_inside(TreeSpec),
             tuple(self._gives()),
-            tuple(self._leading()),
+            tuple(self._constants()),
             all(
                 each.default is each.empty and each.kind is not each.POSITIONAL_ONLY
                 for each in self.python_signature.parameters.values()

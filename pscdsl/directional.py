@@ -18,6 +18,7 @@ from pscdsl.frontend.transformations.programs import elaborate
 from pscdsl.ir import Function
 from pscdsl.kernel import Kernel
 from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.recompilation import Variant
 from pscdsl.transformations import as_kernel
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing.diagnostics import Failure
@@ -35,7 +36,7 @@ class Compiled:
 
     def __call__(self, sizes: Mapping[str, int], arrays: Sequence[Any]) -> Any:
         """Run on arrays, one for each leaf of the parameters; the result as a tree."""
-        found = self._executables.get(self.function, Choice(), sizes)
+        found = self._executables.get(Variant(self.function, Choice(), sizes))
         tree = self.function.result
         assert tree is not None
         return boundary.result(tree, iter(found.run(arrays)))

@@ -11,14 +11,14 @@ from pscdsl.errors import CheckError
 
 if TYPE_CHECKING:
     from pscdsl.ir import Function
-    from pscdsl.recompilation import Reasons
+    from pscdsl.recompilation import Reasons, Variant
     from pscdsl.starts import Kind
     from pscdsl.typing.signatures import Choice
     from pscdsl.xla.cache import Answer
     from pscdsl.xla.executable import Executable
     from pscdsl.xla.keys import Request
 
-Key: TypeAlias = tuple["Choice", tuple[tuple[str, int], ...], tuple[int, ...]]
+Key: TypeAlias = tuple["Choice", tuple[tuple[str, int], ...], tuple[int, ...], tuple[str, ...]]
 
 
 class CacheInfo(NamedTuple):
@@ -44,10 +44,11 @@ class _Counts:
 
 
 class Executables:
-    """The compiled programs of a kernel by choice and sizes, each made once."""
+    """The compiled programs of a kernel by choice, sizes and constants, each made once."""
 
     def __init__(self) -> None:
         self._made: dict[Key, Executable] = {}
+        self._ahead: set[Key] = set()
         self._locks: dict[Key, RLock] = {}
         self._lock = RLock()
         self._counts = _Counts()
@@ -80,37 +81,30 @@ class Executables:
                 self._started[kind] = executable
                 self._counts.disk_hits += 1
 
-    def _taken(self, choice: Choice, sizes: Mapping[str, int], donate: Sequence[int]) -> Any:
+    def _taken(self, key: Key) -> Any:
         """One of these, if it is what is asked for."""
+        choice, *wanted = key
         if choice != type(choice)():
             return None
         with self._lock:
             for kind in self._started:
-                if kind.closed and dict(kind.sizes) == sizes and kind.donate == tuple(donate):
+                if kind.closed and [kind.sizes, kind.donate, kind.constants] == wanted:
                     return self._started.pop(kind)
         return None
 
-    def get(
-        self,
-        program: Function,
-        choice: Choice,
-        sizes: Mapping[str, int],
-        donate: Sequence[int] = (),
-    ) -> Executable:
-        """The compiled program at these sizes; several threads may ask.
-
-        `donate` has the places of the arrays whose memory may be reused.
-        """
-        numbers = {name: sizes[name] for name in program.dims}
-        key = (choice, tuple(numbers.items()), tuple(donate))
+    def get(self, variant: Variant, *, ahead: bool = False) -> Executable:
+        """The compiled program; several threads may ask.  See `is_ahead` for what is `ahead`."""
+        key = variant.key
         with self._lock:
             lock = self._locks.setdefault(key, RLock())
+            if ahead:
+                self._ahead.add(key)
         with lock:
             found = self._made.get(key)
             if found is None:
-                found = self._taken(choice, numbers, donate)
+                found = self._taken(key)
                 if found is None:
-                    found = self._make(program, choice, numbers, donate)
+                    found = self._make(variant)
                 else:
                     self._counts.hits += 1
                 self._made[key] = found
@@ -118,15 +112,22 @@ class Executables:
                 self._counts.hits += 1
         return found
 
-    def _make(
-        self, program: Function, choice: Choice, sizes: dict[str, int], donate: Sequence[int]
-    ) -> Executable:
-        from pscdsl.recompilation import Variant
+    def is_there(self, variant: Variant) -> bool:
+        """Whether a program need not be compiled: it is in this process, or on disk."""
+        from pscdsl.xla import cache, kept
 
-        answer = obtained(program, sizes, donate)
+        return variant.key in self._made or cache.is_there(_request(variant), kept.opened())
+
+    def is_ahead(self, variant: Variant) -> bool:
+        """Whether a program was compiled ahead of all calls, in this process or by `compile`."""
+        from pscdsl.xla import cache, kept
+
+        return variant.key in self._ahead or cache.is_ahead(_request(variant), kept.opened())
+
+    def _make(self, variant: Variant) -> Executable:
+        answer = obtained(variant)
         with self._lock:
             self._count(answer)
-            variant = Variant(program, choice, sizes)
             self._reasons.tell(variant, answer.source, answer.seconds)
         return answer.executable
 
@@ -138,17 +139,29 @@ class Executables:
             self._counts.seconds += answer.seconds
 
 
-def obtained(program: Function, sizes: Mapping[str, int], donate: Sequence[int] = ()) -> Answer:
-    """The executable of a program at these sizes, from disk or compiled."""
-    from pscdsl.xla import cache, kept
+def _request(variant: Variant) -> Request:
     from pscdsl.xla.keys import Request
     from pscdsl.xla.loops import loop_bytes
 
+    program, sizes = variant.program, variant.sizes
+    return Request(program, sizes, variant.donate, loop_bytes(program, sizes))
+
+
+def obtained(variant: Variant, *, ahead: bool = False) -> Answer:
+    """The executable of a program, from disk or compiled.
+
+    Other processes are told that it was compiled `ahead`, for all calls.
+    """
+    from pscdsl.xla import cache, kept
+
     try:
-        request = Request(program, sizes, donate, loop_bytes(program, sizes))
-        return cache.obtain(request, kept.opened(), _module)
+        request, store = _request(variant), kept.opened()
+        answer = cache.obtain(request, store, _module)
     except cache.Refused as refusal:
-        raise _rejected(program, refusal) from refusal.__cause__
+        raise _rejected(variant.program, refusal) from refusal.__cause__
+    if ahead:
+        cache.set_ahead(request, store)
+    return answer
 
 
 def emitted(

@@ -59,7 +59,7 @@ def _lowered(kernel: Kernel[..., Any], variant: object, sizes: Mapping[str, Any]
         return kernel.lower(**{**sizes, **variant})
     if not is_tuple(variant) or sizes:
         raise TypeError(f"not sizes by name, nor a tuple of arguments alone: {variant!r}")
-    return kernel.lower_for(*map(stand_in, variant))
+    return kernel.lowered_for(list(map(stand_in, variant)), {})
 
 
 def artefact(

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pscdsl.frontend.definitions import Definition
     from pscdsl.ir import Function
     from pscdsl.lowered import Compiled, Lowered
-    from pscdsl.operands import Operands
     from pscdsl.starts import Start
     from pscdsl.typing.diagnostics import Diagnostic
     from pscdsl.typing.signatures import Choice, Signature, Spec
@@ -54,8 +53,7 @@ class Kernel(Called[P, R]):
         self._donate, self._budget = donate, budget
         self._definition = definition
         self._executables = Executables()
-        self._simplified: dict[Choice, Function] = {}
-        self._operands: dict[Choice, Operands] = {}
+        self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
         self.read_from: bytes | None = None
         """The kernel's origin when it was read."""
         if function is not None:
@@ -117,7 +115,7 @@ class Kernel(Called[P, R]):
             made.__dict__.pop(each, None)
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
-        made._executables, made._simplified, made._operands = Executables(), {}, {}
+        made._executables, made._simplified = Executables(), {}
         try:
             made._definition = self.definition.with_options(donate, budget)
             made.read_from = attempt(made) if self.read_from == attempt(self) else b""
@@ -125,7 +123,9 @@ class Kernel(Called[P, R]):
             raise CheckError(failure.diagnostics) from None
         return made
 
-    def donated(self, choice: Choice, donate: Donate | None = None) -> tuple[int, ...]:
+    def donated(
+        self, choice: Choice, donate: Donate | None = None, constants: Sequence[str] = ()
+    ) -> tuple[int, ...]:
         """The arrays, by their place in the program, that give their memory to results."""
         from pscdsl.donation import donated, named, reused
         from pscdsl.typing.diagnostics import Failure
@@ -136,7 +136,7 @@ class Kernel(Called[P, R]):
             names = donated(definition.signature, chosen)
         except Failure as failure:
             raise CheckError(failure.at(definition.head).diagnostics) from None
-        return tuple(reused(self.optimised(choice), names))
+        return tuple(reused(self.optimised(choice, constants), names))
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -181,23 +181,21 @@ class Kernel(Called[P, R]):
             self.check()
             raise CheckError(()) from None
 
-    def optimised(self, choice: Choice) -> Function:
-        """The typed program without dead and repeated equations, and checks that nobody sees."""
-        found = self._simplified.get(choice)
+    def optimised(self, choice: Choice, constants: Sequence[str] = ()) -> Function:
+        """The typed program without dead and repeated equations, and checks that nobody sees.
+
+        The parameters that are `constants` are not taken: their numbers are their defaults.
+        """
+        key = choice, tuple(constants)
+        found = self._simplified.get(key)
         if found is None:
+            from pscdsl.number_defaults import with_constants
             from pscdsl.transforms.extremes import with_largest
             from pscdsl.transforms.simplify import simplify
 
-            found = self._simplified[choice] = with_largest(simplify(self._instance(choice)))
-        return found
-
-    def operands(self, choice: Choice) -> Operands:
-        """The typed program with its parameters as the compiled one takes them."""
-        found = self._operands.get(choice)
-        if found is None:
-            from pscdsl.operands import operands
-
-            found = self._operands[choice] = operands(self.optimised(choice), self._leading())
+            numbers = {name: self.number_defaults[name] for name in constants}
+            program = with_constants(self._instance(choice), numbers)
+            found = self._simplified[key] = with_largest(simplify(program))
         return found
 
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
@@ -228,14 +226,24 @@ class Kernel(Called[P, R]):
             raise ArgumentError(said) from None
 
     def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
-        """The StableHLO for arguments of a kind: their types count, not what they hold."""
+        """The StableHLO for arguments of a kind: their types count, not what they hold.
+
+        Numbers that are left to their defaults are constants in it, as in what a call runs.
+        """
+        return self.lowered_for(args, kwargs, self.left_out(args, kwargs))
+
+    def lowered_for(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: tuple[str, ...] = ()
+    ) -> Lowered:
+        """The same, with the parameters that are to be constants."""
         from pscdsl.lowered import Lowered
 
         _, types = self.arguments(args, kwargs)
         fit, sizes = self.matched(types)
-        program = self.optimised(fit.choice)
+        program = self.optimised(fit.choice, constants)
         admit(self.name, program.dims, program.facts, sizes)
-        return Lowered(self, fit.choice, program, sizes, self.donated(fit.choice))
+        donate = self.donated(fit.choice, constants=constants)
+        return Lowered(self, fit.choice, program, sizes, donate, constants)
 
     def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
         """The compiled kernel at these sizes, as `lower` takes them; called without any look-up."""
@@ -261,13 +269,12 @@ class Kernel(Called[P, R]):
 
         return export(self, path, variants, target, donate, sizes)
 
-    def executable(
-        self, choice: Choice, sizes: Mapping[str, int], donate: Sequence[int] | None = None
-    ) -> Executable:
-        """The compiled program for a choice and sizes, made once, or found on disk."""
-        places = self.donated(choice) if donate is None else donate
-        known = self.operands(choice)
-        return self._executables.get(known.program, choice, sizes, known.places(places))
+    def executable(self, lowered: Lowered, *, ahead: bool = False) -> Executable:
+        """The compiled program at given sizes, made once, or found on disk.
+
+        One that is made `ahead` serves all calls, also those that leave numbers to their defaults.
+        """
+        return self._executables.get(lowered.variant, ahead=ahead)
 
     def cache_info(self) -> CacheInfo:
         """How often this kernel was compiled, or found on disk, and what that took."""
@@ -304,10 +311,15 @@ class Kernel(Called[P, R]):
 
         return record_class(cls)
 
-    def _leading(self) -> Sequence[str]:
-        from pscdsl.operands import leading
+    @functools.cached_property
+    def number_defaults(self) -> Mapping[str, Any]:
+        """The parameters with a number for their default, which programs take as an array."""
+        from pscdsl.number_defaults import number_defaults
 
-        return leading(self.signature, self.python_signature)
+        return number_defaults(self.signature, self.python_signature)
+
+    def _constants(self) -> Sequence[str]:
+        return tuple(self.number_defaults)
 
     def _gives(self) -> Sequence[str]:
         from pscdsl.donation import donated
@@ -327,12 +339,12 @@ class Kernel(Called[P, R]):
             made, kind = known
             self._executables.started(kind, made.executable)
             return made
-        lowered = self.lower_for(*args, **kwargs)
+        lowered = self._called(args, kwargs)
         program, tree = lowered.program, lowered.program.result
         assert tree is not None
-        executable = self.executable(lowered.choice, lowered.sizes, lowered.donate)
         closed = lowered.choice == type(lowered.choice)()
-        made = lowered.specialised(executable, closed=closed)
+        fills = lowered.constants != self.left_out(args, kwargs)
+        made = lowered.specialised(self.executable(lowered), closed=closed, fills=fills)
         if start is not None:
             start.keep(
                 self,
@@ -341,10 +353,23 @@ class Kernel(Called[P, R]):
                 made,
                 tree,
                 sizes=tuple([(name, lowered.sizes[name]) for name in program.dims]),
-                donate=lowered.operands.places(lowered.donate),
+                donate=lowered.donate,
+                constants=lowered.constants,
                 closed=closed,
             )
         return made
+
+    def _called(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Lowered:
+        """What a call runs: that in which numbers are constants which it leaves to their defaults.
+
+        If only the one that takes them was compiled ahead, it is that.
+        """
+        constants = self.left_out(args, kwargs)
+        found = self.lowered_for(args, kwargs, constants)
+        if not constants or self._executables.is_there(found.variant):
+            return found
+        general = self.lowered_for(args, kwargs)
+        return general if self._executables.is_ahead(general.variant) else found
 
     @functools.cached_property
     def _start(self) -> Start | None:

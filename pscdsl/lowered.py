@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pscdsl import boundary
@@ -12,12 +12,12 @@ from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError
 from pscdsl.executables import emitted
 from pscdsl.ir import Function
+from pscdsl.recompilation import Variant
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.trees import leaves
 
 if TYPE_CHECKING:
     from pscdsl.kernel import Kernel
-    from pscdsl.operands import Operands
     from pscdsl.xla.dispatch import Specialised
     from pscdsl.xla.executable import Executable
 
@@ -32,6 +32,8 @@ class Lowered:
     sizes: Mapping[str, int]
     donate: tuple[int, ...] = ()
     """The arrays, by their place in the program, that give their memory to results."""
+    constants: tuple[str, ...] = ()
+    """The parameters that the program does not take: their defaults are numbers in it."""
 
     @property
     def donated(self) -> set[str]:
@@ -40,36 +42,46 @@ class Lowered:
         return {owners[place] for place in self.donate}
 
     @property
-    def operands(self) -> Operands:
-        """The program as it is compiled: numbers with a default come first."""
-        return self.kernel.operands(self.choice)
+    def variant(self) -> Variant:
+        """It among all that the kernel is compiled for."""
+        left_out = {name: name in self.constants for name in self.kernel.number_defaults}
+        sizes = {name: self.sizes[name] for name in self.program.dims}
+        return Variant(self.program, self.choice, sizes, self.donate, left_out)
+
+    def with_constants(self, constants: tuple[str, ...]) -> Lowered:
+        """The same, with the defaults of these parameters for them."""
+        program = self.kernel.optimised(self.choice, constants)
+        donate = self.kernel.donated(self.choice, constants=constants)
+        return replace(self, program=program, donate=donate, constants=constants)
 
     def text(self) -> str:
-        """The module as text; numbers with a default are the first parameters of its `main`."""
+        """The module as text."""
         from pscdsl.xla.emit import module_text
 
-        known = self.operands
-        return module_text(emitted(known.program, self.sizes, known.places(self.donate)))
+        return module_text(emitted(self.program, self.sizes, self.donate))
 
-    def specialised(self, executable: Executable, *, closed: bool) -> Specialised:
-        """The compiled program as calls take it; see `Specialised` for what is `closed`."""
+    def specialised(
+        self, executable: Executable, *, closed: bool, fills: bool = False
+    ) -> Specialised:
+        """The compiled program as calls take it; see there for what is `closed`, and `fills`."""
         from pscdsl.xla.dispatch import Specialised
         from pscdsl.xla.trees import register_class
 
-        kernel, tree, operands = self.kernel, self.program.result, self.operands
+        kernel, constants, tree = self.kernel, self.constants, self.program.result
         assert tree is not None
         boundary.register_result(tree, register_class)
         return Specialised(
             executable,
-            lambda args, kwargs: operands.of(kernel.arguments(args, kwargs)[0]),
+            lambda args, kwargs: kernel.arguments(args, kwargs, constants)[0],
             lambda arrays: boundary.result(tree, iter(arrays)),
-            operands.places(self.donate),
+            self.donate,
             closed,
+            fills,
         )
 
     def compile(self) -> Compiled:
         """The compiled kernel."""
-        return Compiled(self, self.kernel.executable(self.choice, self.sizes, self.donate))
+        return Compiled(self, self.kernel.executable(self, ahead=True))
 
 
 @dataclass(frozen=True)
@@ -86,13 +98,20 @@ class Compiled:
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Calls this program, and no other."""
-        made = self.lowered.kernel.dispatcher_for(self._specialise, self.lowered.donated)
+        lowered = self.lowered
+        made = lowered.kernel.dispatcher_for(self._specialise, lowered.donated, lowered.constants)
         made.enter(functools.partial(call_directly, self))
         return made
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
         """This program, if it is one for such arguments."""
-        kernel = self.lowered.kernel
+        kernel, constants = self.lowered.kernel, self.lowered.constants
+        given = [name for name in constants if name not in kernel.left_out(args, kwargs)]
+        if given:
+            raise ArgumentError(
+                f"{kernel.name} was compiled for calls that leave `{given[0]}` to its default; "
+                "to give it, compile for arguments that have it, or for sizes alone"
+            )
         _, types = kernel.arguments(args, kwargs)
         fit, sizes = kernel.matched(types)
         if fit.choice != self.lowered.choice or sizes != self.lowered.sizes:
@@ -103,8 +122,8 @@ class Compiled:
         return self.lowered.specialised(self.executable, closed=True)
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
-        """Run on the arrays alone, in the order of the typed program's parameters."""
-        return self.executable.run(self.lowered.operands.of(leaves))
+        """Run on the arrays alone, in the order of the program's parameters."""
+        return self.executable.run(leaves)
 
     def text(self) -> str:
         """The HLO that XLA optimised the program to."""

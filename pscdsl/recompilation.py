@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pscdsl.ir import Function
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.trees import paths
+
+if TYPE_CHECKING:
+    from pscdsl.executables import Key
 
 MANY: Final = 10
 """How often a kernel is compiled before this is warned of."""
@@ -22,11 +25,22 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 @dataclass(frozen=True)
 class Variant:
-    """What a kernel was compiled for: what its signature leaves open, and the sizes."""
+    """What a kernel is compiled for: what its signature leaves open, and the sizes."""
 
     program: Function
     choice: Choice
     sizes: Mapping[str, int]
+    donate: tuple[int, ...] = ()
+    """The places of the arrays whose memory may be reused."""
+    left_out: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """The parameters with a number for their default: whether this is a constant of the program."""
+
+    @property
+    def key(self) -> Key:
+        """What it is among those of a kernel."""
+        sizes = tuple([(name, self.sizes[name]) for name in self.program.dims])
+        constants = tuple([name for name, left in self.left_out.items() if left])
+        return self.choice, sizes, self.donate, constants
 
     @cached_property
     def parts(self) -> dict[str, str]:
@@ -38,7 +52,9 @@ class Variant:
         found |= {f"length of `{path}`": str(length) for path, length in choice.lengths}
         found |= {f"keys of `{path}`": ", ".join(keys) for path, keys in choice.keys}
         found |= {f"static `{path}`": repr(static.value) for path, static in choice.statics}
-        return found | {f"`{path}`": "given" if given else "None" for path, given in choice.given}
+        found |= {f"`{path}`": "given" if given else "None" for path, given in choice.given}
+        names = self.left_out.items()
+        return found | {f"`{name}`": "its default" if left else "given" for name, left in names}
 
     @cached_property
     def arguments(self) -> dict[str, str]:

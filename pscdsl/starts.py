@@ -25,7 +25,6 @@ from pscdsl.origins import NoOrigin, as_read, class_of, origin
 from pscdsl.typing import dtypes
 from pscdsl.xla import boot, conditions, kept
 from pscdsl.xla.dispatch import Specialised
-from pscdsl.xla.places import programs_order
 from pscdsl.xla.trees import register_class
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ class Kind(NamedTuple):
     """See `_written`."""
     sizes: tuple[tuple[str, int], ...]
     donate: tuple[int, ...]
+    constants: tuple[str, ...]
+    """The parameters that are left to defaults which the program has."""
     closed: bool
     """Whether the signature leaves nothing open but sizes."""
 
@@ -131,7 +132,8 @@ class Start:
                 for leaf, aval in zip(leaves, inputs, strict=True):
                     _must_fit(leaf, aval.dtype)
             except (Unknown, ValueError):
-                return kernel.arguments(args, kwargs)[0]  # what is wrong is told there
+                # What is wrong is told there.
+                return kernel.arguments(args, kwargs, kind.constants)[0]
             return leaves
 
         return Specialised(
@@ -181,9 +183,12 @@ class Start:
             values: Mapping[str, Any] = dict(zip(names, args, strict=True))
         else:
             values = kernel.bound(args, kwargs)
+        left_out = kernel.left_out(args, kwargs)
         walk = Walk()
-        for name in programs_order(names, passing.leading.__contains__):
-            if name in passing.static:
+        for name in names:
+            if name in left_out:
+                walk.text.append("default")
+            elif name in passing.static:
                 walk.static(values[name])
             else:
                 walk.value(values[name])
@@ -245,7 +250,7 @@ def _passing(store: Store, key: str) -> Passing | None:
     found = _read(store, key, Passing)
     if found is None or not isinstance(found.name, str) or not isinstance(found.positional, int):
         return None
-    texts = (found.parameters, found.static, found.donated, found.leading)
+    texts = (found.parameters, found.static, found.donated, found.constants)
     return (
         found if all(type(t) is tuple and all(type(n) is str for n in t) for t in texts) else None
     )

@@ -64,7 +64,7 @@ def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
 
         boundary.register_value((args, kwargs), register, kernel.record_class, apart=True)
         given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
-        lowered = kernel.lower_for(*given, **named)
+        lowered = kernel.lowered_for(given, named)
         found = program(lowered)
         leaves = jax.tree.map(lambda leaf: traced(jax, leaf), (args, kwargs))
         operands = [

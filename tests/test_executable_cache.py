@@ -381,7 +381,7 @@ def test_threads_compile_a_program_once(folder: Path) -> None:
     kernel = fresh()
 
     def made(index: int) -> int:
-        return id(kernel.executable(Choice(), {"n": 3 + index % 2, "m": 4}))
+        return id(kernel.executable(kernel.lower(n=3 + index % 2, m=4)))
 
     with ThreadPoolExecutor(6) as pool:
         found = set(pool.map(made, range(12)))

@@ -92,7 +92,7 @@ ALLOWED: dict[str, set[str]] = {
     "frontend": MIDDLE | {"beside", "records"},
     "discover": MIDDLE,
     "interchange": TYPED_PROGRAM | {"xla"},
-    "operands": TYPED_PROGRAM | {"xla"},
+    "number_defaults": TYPED_PROGRAM | {"xla"},
     "boundary": TYPED_PROGRAM | {"instances", "interchange"},
     "default_arguments": MIDDLE | {"instances"},
     "direct": set(),
@@ -105,7 +105,8 @@ ALLOWED: dict[str, set[str]] = {
     "call_sites": MIDDLE,
     "transformations": MIDDLE
     | {"call_sites", "custom", "custom_derivatives", "errors", "kernel", "origins"},
-    "directional": MIDDLE | {"boundary", "errors", "executables", "kernel", "transformations"},
+    "directional": MIDDLE
+    | {"boundary", "errors", "executables", "kernel", "recompilation", "transformations"},
     "derived_programs": MIDDLE,
     "compile_all": MIDDLE | {"kernel", "lowered", "stand_ins"},
     "gradient_checks": MIDDLE | {"derived_programs", "directional", "errors", "transformations"},
@@ -113,7 +114,7 @@ ALLOWED: dict[str, set[str]] = {
     "array_programs": MIDDLE | {"derived_programs"},
     "to_jax": MIDDLE | {"array_programs", "boundary", "derived_programs", "errors"},
     "choices": MIDDLE,
-    "lowered": MIDDLE | {"boundary", "direct", "errors", "executables"},
+    "lowered": MIDDLE | {"boundary", "direct", "errors", "executables", "recompilation"},
     "stand_ins": TYPED_PROGRAM,
     "records": set(),
     "record_layouts": FOUNDATION | {"records"},
@@ -126,7 +127,7 @@ ALLOWED: dict[str, set[str]] = {
     "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
-    | {"default_arguments", "lowered", "operands", "origins", "starts", "to_jax"},
+    | {"default_arguments", "lowered", "number_defaults", "origins", "starts", "to_jax"},
     "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,

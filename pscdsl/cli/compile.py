@@ -5,7 +5,8 @@
 Sizes that are given several times are combined with all others.  Kernels with a size that is not
 given are left out, and so are those with primitives that users' Python translates, which is not
 run (`psc.compile_all` compiles them where it is).  What a signature leaves open besides is the
-first that it admits, unless --dims names it.
+first that it admits, unless --dims names it.  A kernel with numbers for defaults is compiled twice:
+with these as constants, and for all other calls.
 
 A program finds what is kept if it runs with the same versions on the same kind of machine, and
 with PSCDSL_CACHE as here.  Exit code 1: a kernel has errors; 2: could not run, or nothing kept.
@@ -93,26 +94,31 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> None:
+    """The program that takes all numbers, and if some have defaults, the one without these."""
     from pscdsl.executables import obtained
+    from pscdsl.typing.arrays import ArrayType
 
-    lowered = kernel.lower(**sizes)
-    known = lowered.operands
-    answer = obtained(known.program, lowered.sizes, known.places(lowered.donate))
-    if answer.unkept:
-        raise Unusable(answer.unkept)
-    told = f"{kernel.name}{_told(lowered)}"
-    if answer.source == "disk":
-        done.found += 1
-        print(f"{told}: there already")
-    else:
-        done.compiled += 1
-        print(f"{told}: compiled in {answer.seconds:.2f} s")
+    general = kernel.lower(**sizes)
+    trees, names = dict(general.program.parameters), tuple(kernel.number_defaults)
+    has_numbers = names and all(isinstance(trees[name], ArrayType) for name in names)
+    for lowered in [general, *([general.with_constants(names)] if has_numbers else [])]:
+        answer = obtained(lowered.variant, ahead=lowered is general)
+        if answer.unkept:
+            raise Unusable(answer.unkept)
+        told = f"{kernel.name}{_told(lowered)}"
+        if answer.source == "disk":
+            done.found += 1
+            print(f"{told}: there already")
+        else:
+            done.compiled += 1
+            print(f"{told}: compiled in {answer.seconds:.2f} s")
 
 
 def _told(lowered: Lowered) -> str:
     parts = [f"{name}={size}" for name, size in lowered.sizes.items()]
     parts += [str(lowered.choice)] if str(lowered.choice) else []
-    return f" at {', '.join(parts)}" if parts else ""
+    given = f" at {', '.join(parts)}" if parts else ""
+    return given + (", with its defaults" if lowered.constants else "")
 
 
 def alternatives(options: Iterable[str]) -> dict[str, list[int]]:

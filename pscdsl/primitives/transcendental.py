@@ -48,9 +48,9 @@ def emit_power(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
 
 def _inexact_power(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
     if common.dtype.is_float:
-        exponent = hlo.everywhere(y) if hlo.uses(powers.HALVES_BY_ROOTS) else None
+        exponent = hlo.everywhere(y) if hlo.uses(powers.POWERS_BY_PRODUCTS) else None
         if exponent is not None:
-            found = powers.by_root(hlo, x, float(exponent), common)
+            found = powers.by_products(hlo, x, float(exponent), common)
             if found is not None:
                 return found
         if powers_of_two.fits(hlo, common) and (base := hlo.everywhere(x)):

@@ -18,7 +18,7 @@ from pscdsl.xla import plain_loops
 from pscdsl.xla.compile import signature
 from pscdsl.xla.emit import lower_module
 from pscdsl.xla.executable import Executable, aval_of
-from pscdsl.xla.kept import keep, load
+from pscdsl.xla.kept import digest, keep, load
 from pscdsl.xla.keys import NoKey, Request, module_key, program_key
 
 Source: TypeAlias = Literal["compiled", "disk"]
@@ -77,6 +77,29 @@ def obtain(
     if short is not None:
         store.put(short, key.encode())
     return answer(found, source)
+
+
+def is_there(request: Request, store: Store | None) -> bool:
+    """Whether a program is on disk under its own key."""
+    short = None if store is None else program_key(request)
+    return store is not None and short is not None and store.get(short) is not None
+
+
+def set_ahead(request: Request, store: Store | None) -> None:
+    """Say that a program was compiled ahead of all calls."""
+    if store is not None and (short := program_key(request)) is not None:
+        store.put(_ahead(short), b"")
+
+
+def is_ahead(request: Request, store: Store | None) -> bool:
+    """Whether that was said of a program that is there."""
+    if store is None or (short := program_key(request)) is None:
+        return False
+    return store.get(_ahead(short)) is not None
+
+
+def _ahead(key: str) -> str:
+    return digest("ahead", key)
 
 
 def emitted(request: Request) -> Any:

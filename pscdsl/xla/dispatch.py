@@ -23,7 +23,7 @@ from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
 from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
-from pscdsl.xla.places import Args, Kwargs, Parameter, Places, beside, left_out, placed, places_of
+from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, places_of
 from pscdsl.xla.python_numbers import NUMBERS
 from pscdsl.xla.readable import is_placed, readable
 from pscdsl.xla.rows import Row, taken_from
@@ -34,9 +34,9 @@ from pscdsl.xla.written_calls import WrittenCall
 Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 
 # Note [Entries]
-# Calls are made in one of three ways.  As long as all arguments are device arrays, static values or
-# numbers that are left to their defaults, and none is donated, the entry is jaxlib's function
-# itself, which has those numbers as constants, and no Python runs.  The first other call makes the
+# Calls are made in one of three ways.  As long as all arguments are device arrays or static values,
+# and none is donated, the entry is jaxlib's function itself, and no Python runs.  Numbers that are
+# left to their defaults are no arguments: the program has them.  The first other call makes the
 # entry a function that looks at arguments like these, and then calls one of jaxlib's that is its
 # own (`written_calls`); so does the first call of each other kind, and the function before takes
 # what this one leaves.  What all of them leave, and calls for which there can be no such function,
@@ -75,6 +75,8 @@ class Specialised:
     """The places of the leaves whose memory results take; None if it may be any of them."""
     closed: bool = False
     """Whether they are the same for all arguments that its kernel may be called with."""
+    fills: bool = False
+    """Whether it takes numbers that calls leave to their defaults, instead of having them."""
 
     def call(self, args: Args, kwargs: Kwargs) -> Any:
         """The result, by way of Python."""
@@ -113,7 +115,9 @@ class Dispatcher:
         self._static_argnums = frozenset(static_argnums)
         self._static_argnames = frozenset(static_argnames)
         self._parameters = tuple(parameters)
-        self._leading = any(each.leading for each in parameters)
+        self._filled = tuple(
+            [p if p.constant is ABSENT else p._replace(default=p.constant) for p in parameters]
+        )
         self._inner_statics = inner_statics
         self._tree_statics = tree_statics
         self._explain = explain
@@ -198,14 +202,12 @@ class Dispatcher:
 
     def _look_at(self, args: Args, kwargs: Kwargs) -> bool:
         """Enter a function that looks at arguments like these, if there can be one."""
-        without = left_out(self._parameters, args, kwargs)
-        args, kwargs = placed(self._parameters, args, kwargs, without)
-        row = Row(places_of(self._parameters, len(args), kwargs), (*args, *kwargs.values()))
         if not self._told_by_structure() or len(self._looked_at) >= MOST_KINDS:
             return False
-        if not all(map(is_looked_at, self._leaves(row.values, {}))):
-            return False
         try:
+            row = self._row(args, kwargs)
+            if not all(map(is_looked_at, self._leaves(row.values, {}))):
+                return False
             call = self._written(row)
         except self._told as error:
             raise error.with_traceback(None) from None
@@ -222,14 +224,20 @@ class Dispatcher:
             self._enter(call.written(function, last, self._failed))
             return True
 
+    def _row(self, args: Args, kwargs: Kwargs) -> Row:
+        """The arguments of a call, and those defaults that its program takes."""
+        args, kwargs = placed(self._parameters, args, kwargs)
+        parameters = self._parameters
+        if self._filled != parameters and self.find(args, kwargs).fills:
+            parameters = self._filled
+            args, kwargs = placed(parameters, args, kwargs)
+        return Row(places_of(parameters, len(args), kwargs), (*args, *kwargs.values()))
+
     def _written(self, row: Row) -> WrittenCall:
         """A function that looks at such arguments, whose program is found."""
-        program, whole, used = self._taken(*row.given())
-        if used is None:
-            raise Unlike
-        leaves, first = row.leaves(self._is_static), len(whole) - len(used)
-        types = program.executable.inputs[first:]
-        given_away = [place - first for place in self._given_away(program)]
+        program, used = self._taken(*row.given())
+        leaves = row.leaves(self._is_static)
+        types, given_away = program.executable.inputs, self._given_away(program)
         stages = calls_wait() and len(self._looked_at) < MOST_STAGED
         changed = changed_leaves(leaves, used, types, given_away, arrays=stages)
         lost = row.lost(
@@ -243,18 +251,11 @@ class Dispatcher:
                 self._programs.setdefault(key, program)
         return call
 
-    def _taken(
-        self, args: Args, kwargs: Kwargs
-    ) -> tuple[Specialised, Sequence[Any], Sequence[Any] | None]:
-        """The program for a call, what it takes, and what of that C++ does not add by itself.
-
-        That is the end of it; None if the program takes it otherwise.
-        """
-        constants = left_out(self._parameters, args, kwargs)
+    def _taken(self, args: Args, kwargs: Kwargs) -> tuple[Specialised, Sequence[Any]]:
+        """The program for a call, and what it takes."""
         args, kwargs = placed(self._parameters, args, kwargs)
         program = self.find(args, kwargs)  # this registers the classes of records, too
-        whole = program.flatten(args, kwargs)
-        return program, whole, beside(constants, whole)
+        return program, program.flatten(args, kwargs)
 
     def _is_static(self, place: int, name: str) -> bool:
         """Whether an argument is static, by its place in a row or its name."""
@@ -355,7 +356,7 @@ class Dispatcher:
         leaves = self._leaves(args, kwargs)
         if all(map(needs_no_help, leaves)) and not self._numbers(args, kwargs):
             answer = self._told_answer(args, kwargs, leaves, by_name=bool(kwargs))
-            if answer[1] is None and (kwargs or self._leading):
+            if answer[1] is None and kwargs:
                 self._look_at(args, kwargs)
             return answer
         if not self._look_at(args, kwargs):
@@ -365,15 +366,12 @@ class Dispatcher:
         return self.entry(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
-        """Whether Python's numbers are among arguments, and neither static nor left out."""
-        dynamic = self._dynamic(*placed(self._parameters, args, kwargs))
-        if not any(x.__class__ in NUMBERS for x in trees.flatten(dynamic)[0]):
-            return False
+        """Whether a program takes Python's numbers for such arguments."""
         try:
-            _, whole, used = self._taken(args, kwargs)
+            _, used = self._taken(args, kwargs)
         except self._told as error:
             raise error.with_traceback(None) from None
-        return any(x.__class__ in NUMBERS for x in (whole if used is None else used))
+        return any(x.__class__ in NUMBERS for x in used)
 
     def _miss_looked_at(self, places: Places, *row: Any) -> Answer:
         """Answer C++ where it may read all that it was called with, which lies at `places`."""
@@ -404,11 +402,11 @@ class Dispatcher:
 
         `leaves` are what it sees; `by_name` says that it orders arguments by their names.
         """
-        program, whole, used = self._taken(args, kwargs)
         args, kwargs = placed(self._parameters, args, kwargs)
-        outputs = program.executable.run(whole)
+        program, used = self._taken(args, kwargs)
+        outputs = program.executable.run(used)
         result = program.unflatten(outputs)
-        if used is None or not self._tells(leaves, used, args, kwargs):
+        if not self._tells(leaves, used, args, kwargs):
             return result, None, True
         if program.executable.reuse is not None:
             return result, None, True  # C++ has no arguments but those that it is given
@@ -427,7 +425,7 @@ class Dispatcher:
             for place in places:
                 kept[place] = True
             fast = fast_path(
-                program.executable, whole, kept, outputs, result, self._given_away(program)
+                program.executable, used, kept, outputs, result, self._given_away(program)
             )
         return result, fast, False
 

@@ -15,26 +15,24 @@ class Row(NamedTuple):
     places: Places
     values: Args
 
-    def handed(self) -> list[Any]:
-        """The arguments in the order in which programs take them."""
-        return [self.values[place] for place in self.places.order]
-
     def leaves(self, is_static: Callable[[int, str], bool]) -> list[Any]:
-        """Their leaves in that order; ABSENT for those of static arguments."""
+        """Their leaves; ABSENT for those of static arguments."""
         found: list[Any] = []
-        for place in self.places.order:
-            inside = trees.flatten(self.values[place])[0]
-            static = is_static(place, self.places.parameters[place].name)
+        for place, (each, value) in enumerate(
+            zip(self.places.parameters, self.values, strict=True)
+        ):
+            inside = trees.flatten(value)[0]
+            static = is_static(place, each.name)
             found += [ABSENT] * len(inside) if static else inside
         return found
 
     def given(self) -> tuple[Args, Kwargs]:
         """The arguments of the call."""
-        return self.places.given(self.handed())
+        return self.places.given(self.values)
 
     def changed(self, others: Mapping[int, Any]) -> tuple[Args, Kwargs]:
         """The same with `others` in the places of some leaves."""
-        leaves, structure = trees.flatten(self.handed())
+        leaves, structure = trees.flatten(self.values)
         for place, leaf in others.items():
             leaves[place] = leaf
         return self.places.given(structure.unflatten(leaves))
@@ -46,8 +44,8 @@ class Row(NamedTuple):
         """
         found: dict[int, bool] = {}
         done = 0
-        for place in self.places.order:
-            inside = range(done, done := done + len(trees.flatten(self.values[place])[0]))
+        for place, value in enumerate(self.values):
+            inside = range(done, done := done + len(trees.flatten(value)[0]))
             if self.places.parameters[place].name in names:
                 known = [taken is not None and leaf in taken for leaf in inside]
                 if taken is None or any(known):

@@ -30,8 +30,8 @@ class WrittenCall:
     """The text of a function for arguments like those of one call.
 
     An Unlike where there can be none for its `row` (see `Alike`, which is given `flatten`), or that
-    is empty.  `changed` tells of the leaves that C++ is not given as they are, by their places in
-    the order in which programs take them; `stages` says that they are NumPy's small arrays as well.
+    is empty.  `changed` tells of the leaves that C++ is not given as they are, by their places;
+    `stages` says that they are NumPy's small arrays as well.
     `lost` are the places in the row whose memory calls take: with True all of it, with False what
     has to be asked of each leaf.
     """
@@ -49,24 +49,23 @@ class WrittenCall:
         if not values:
             raise Unlike
         names = [f"x{place}" for place in range(len(values))]
-        order = places.order
         self._constants = Constants()
         given_up = f"return leave({', '.join(names)})"
-        leaves = {place: trees.flatten(values[place])[0] for place in order}
-        flat = [leaf for place in order for leaf in leaves[place]]
+        leaves = [trees.flatten(value)[0] for value in values]
+        flat = [leaf for inside in leaves for leaf in inside]
         numbers = any(flat[place].__class__ in NUMBERS for place in changed)
         alike = Alike(self._constants, given_up, flatten, device=numbers, strict=stages)
         checks: list[str] = []
         handed: list[str] = []
         apart: dict[int, Apart] = {}
         done = 0
-        for place in order:
+        for place, value in enumerate(values):
             count = len(leaves[place])
             inside = [changed.get(done + part) for part in range(count)]
-            lines, given = alike.read(names[place], values[place], inside)
+            lines, given = alike.read(names[place], value, inside)
             checks += lines
             handed.append(alike.stage.expression(given))
-            if (known := taken_apart(values[place], given)) is not None:
+            if (known := taken_apart(value, given)) is not None:
                 apart[place] = known
             done += count
         self._stage = alike.stage
@@ -126,15 +125,21 @@ class WrittenCall:
         return made["call"]
 
     def _leaving(self, names: Sequence[str], places: Places) -> list[str]:
-        """A function that calls another one, as it was called."""
+        """A function that calls another one, as it was called: without what may be a constant."""
         first = places.positional
         pairs = zip(names[first:], places.parameters[first:], strict=True)
         named = ", ".join([f"{each.name!r}: {name}" for name, each in pairs])
         given = ", ".join([*names[:first], *([f"**{{{named}}}"] if named else [])])
         row = ", ".join(names)
         there = " and ".join([f"{name} is not ABSENT" for name in names])
+        left_out = [
+            f"if {name} is {self._constants.name(each.constant)}: {name} = ABSENT"
+            for name, each in zip(names, places.parameters, strict=True)
+            if each.default is not ABSENT and each.default is each.constant
+        ]
         return [
             f"def leave({row}):",
+            *left_out,
             f"return other({given}) if {there} else partly(({row},), (), {{}})",
         ]
 

@@ -67,9 +67,7 @@ def measure(work: Workload) -> Alongside:
 
 def compiled(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     """The executable that a call with these arguments runs."""
-    _, types = kernel.arguments(arguments, {})
-    fit, sizes = kernel.matched(types)
-    return kernel.executable(fit.choice, sizes)
+    return kernel.executable(kernel.lower_for(*arguments))
 
 
 def on_device(tree: Any) -> Any:
