@@ -367,6 +367,9 @@ class Dispatcher:
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
         """Whether a program takes Python's numbers for such arguments."""
+        dynamic = self._dynamic(*placed(self._filled, args, kwargs))
+        if not any(x.__class__ in NUMBERS for x in trees.flatten(dynamic)[0]):
+            return False
         try:
             _, used = self._taken(args, kwargs)
         except self._told as error:
