@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from math import inf, isinf, log2
+from math import inf
 from typing import Any, Final, NamedTuple
 
 from pscdsl.ir import Atom, Block, Equation, Literal, Var
+from pscdsl.primitives import elementwise as e
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.xla.bounds import Bounds
 from pscdsl.xla.effort import weight
 
 _ELEMENTS: Final = 1 << 20
 """Of the arrays for which it is emitted: some functions are emitted otherwise for small ones."""
-_SIZE: Final = 1.25
-"""Sizes of numbers are rounded up to this times a power of 2."""
+_SIZES: Final = (1.02, 1.6, 64.0, 2.0**23)
+"""How large numbers are is rounded up to one of these, so that few equations differ."""
+_OF_CONSTANTS: Final = frozenset({e.power})
+"""Functions that are emitted otherwise for some constants."""
 _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
 
 
@@ -55,38 +58,35 @@ def effort_of(
     None if it is not computed element by element.  It is emitted, unless one like it was before;
     `without` are the forms that are switched off.
     """
-    sizes = list(map(_rounded, sizes))
+    sizes = [next((most for most in _SIZES if size <= most), inf) for size in sizes]
     kinds = map(_kind, (*equation.inputs, *equation.outputs))
-    key = equation.primitive, *kinds, *sizes, without
+    constants: list[Hashable] = []
+    if equation.primitive in _OF_CONSTANTS:
+        constants = [repr(each.value) for each in equation.inputs if isinstance(each, Literal)]
+    key = equation.primitive, *kinds, *sizes, *constants, without
     if key not in _known:
-        block, places = _alone(equation)
-        bounds = [(-sizes[place], sizes[place]) for place in places]
-        _known[key] = _found(emit(block, bounds))
+        block, places = _alone(equation, constant=bool(constants))
+        _known[key] = _found(emit(block, [(-sizes[place], sizes[place]) for place in places]))
     return _known[key]
 
 
-def _rounded(size: float) -> float:
-    if isinf(size) or not size:
-        return size
-    power = -int(-log2(size / _SIZE) // 1)
-    return _SIZE * 2.0**power if power < 64 else inf
-
-
 def _kind(atom: Atom) -> Hashable:
-    value = repr(atom.value) if isinstance(atom, Literal) else ""
-    return value, atom.type.dtype.name, bool(atom.type.shape)
+    return atom.type.dtype.name, bool(atom.type.shape)
 
 
-def _alone(equation: Equation) -> tuple[Block, list[int]]:
-    """The equation, with arrays of one size, and which of its operands the parameters are."""
-    names: dict[Atom, Var] = {}
+def _alone(equation: Equation, *, constant: bool) -> tuple[Block, list[int]]:
+    """The equation, with arrays of one size, and which of its operands the parameters are.
+
+    Numbers stay as they are if they are to be `constant`.
+    """
+    names: dict[Atom, Atom] = {}
     for atom in (*equation.inputs, *equation.outputs):
-        if isinstance(atom, Var):
-            names[atom] = Var(ArrayType(atom.type.dtype, (_ELEMENTS,) if atom.type.shape else ()))
-    inputs = tuple([names.get(each, each) for each in equation.inputs])
-    outputs = tuple([names[each] for each in equation.outputs])
+        type_ = ArrayType(atom.type.dtype, (_ELEMENTS,) if atom.type.shape else ())
+        names[atom] = atom if constant and isinstance(atom, Literal) else Var(type_)
+    inputs = tuple([names[each] for each in equation.inputs])
+    (output,) = [x for each in equation.outputs if isinstance(x := names[each], Var)]
     params = tuple(dict.fromkeys([each for each in inputs if isinstance(each, Var)]))
-    block = Block(params, (Equation(equation.primitive, inputs, outputs),), outputs)
+    block = Block(params, (Equation(equation.primitive, inputs, (output,)),), (output,))
     return block, [inputs.index(each) for each in params]
 
 

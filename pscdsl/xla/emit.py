@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from pscdsl.forms import Form, switched_off
@@ -21,7 +22,7 @@ from pscdsl.typing.spans import Span
 from pscdsl.xla import context as c
 from pscdsl.xla import wide as wide  # a form that may be switched off by name
 from pscdsl.xla.apart import APART, content
-from pscdsl.xla.bounds import Bounds
+from pscdsl.xla.bounds import ANY, Bounds
 from pscdsl.xla.efforts import Effort, Made, effort_of
 from pscdsl.xla.operations import Operations
 from pscdsl.xla.processors import processors
@@ -76,6 +77,11 @@ class ModuleEmitter:
         self._names: set[str] = {"main"}
         self._apart: dict[Hashable, tuple[Any, Made]] = {}
         self._due: list[tuple[Function, Emitter, Any]] = []
+
+    @cached_property
+    def aside(self) -> ModuleEmitter:
+        """Another module, for what is emitted to see what it comes to."""
+        return ModuleEmitter(self.portable)
 
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
         """The whole module."""
@@ -218,8 +224,9 @@ class Emitter(Operations):
         )
         place = self._module.place(block.equations[-1].span)
         entry = c.function(self._module.module, name, inputs, outputs, place)
-        for x, (low, high) in zip(entry.arguments, bounds, strict=True):
-            self.tell_bounds(x, low, high)
+        for x, known in zip(entry.arguments, bounds, strict=True):
+            if known != ANY:
+                self.tell_bounds(x, *known)
         results = self.fill(block, entry, place)
         told = [self.bounds(x) for x in results]
         return Made(entry.operations, results, told, self._module.module)
@@ -287,5 +294,5 @@ class Emitter(Operations):
         return effort_of(equation, sizes, self._module.without, self._alone)
 
     def _alone(self, block: Block, bounds: Sequence[Bounds]) -> Made:
-        module = ModuleEmitter(self.portable)
-        return Emitter(module, {}, False, False, whole=True).function(block, "alone", bounds)
+        inner = Emitter(self._module.aside, {}, False, False, whole=True)
+        return inner.function(block, "alone", bounds)

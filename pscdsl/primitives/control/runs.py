@@ -68,6 +68,7 @@ class Runs:
         return self._hlo.shape(atom.type.shape)
 
     def _size(self, atom: Atom) -> float:
+        """How large elements are at most, where that is seen; of NaN nothing is."""
         if isinstance(atom, Literal):
             return abs(atom.value)
         return self._sizes.get(atom, inf)
