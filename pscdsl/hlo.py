@@ -15,7 +15,7 @@ from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
     from pscdsl.forms import Form
-    from pscdsl.ir import Block, Function
+    from pscdsl.ir import Block, Equation, Function
 
 H: TypeAlias = Any
 """A value of the module being emitted; opaque to rules."""
@@ -248,5 +248,16 @@ class Hlo(Protocol):
         The first operand is a matrix, or many along leading axes, which all others have as well;
         its dtype is f32, f64, c64 or c128.  Options are LAPACK's letters, `uplo="L"`.  Where a
         routine overwrites an operand, its first result is that.
+        """
+        ...
+
+    def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
+        """The results of a block that XLA compiles apart from all else."""
+        ...
+
+    def effort_of(self, equation: Equation, sizes: Sequence[float]) -> Any:
+        """What an equation computes for each element, of operands of at most these sizes.
+
+        None of an equation that is not computed element by element.
         """
         ...

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pscdsl.xla.apart import is_apart
+
 _WEIGHTS: Final = {
     "stablehlo.add": 1,
     "stablehlo.and": 1,
@@ -91,4 +93,4 @@ def is_stored(x: Any) -> bool:
     if hasattr(made, "arguments"):  # a block; calls of other functions are inlined
         function = made.owner.attributes
         return "sym_name" in function and str(function["sym_name"]) == '"main"'
-    return getattr(made, "name", "") in _STORED
+    return getattr(made, "name", "") in _STORED or is_apart(made)

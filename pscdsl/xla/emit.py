@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from pscdsl.forms import Form, switched_off
-from pscdsl.ir import Block, Function
+from pscdsl.ir import Block, Equation, Function
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.spans import Span
 from pscdsl.xla import context as c
 from pscdsl.xla import wide as wide  # a form that may be switched off by name
+from pscdsl.xla.apart import APART, content
+from pscdsl.xla.bounds import ANY, Bounds
+from pscdsl.xla.efforts import Effort, Made, effort_of
 from pscdsl.xla.operations import Operations
 from pscdsl.xla.processors import processors
-from pscdsl.xla.stages import STAGES, Stages
 
 H: TypeAlias = Any
 Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]
@@ -72,17 +75,20 @@ class ModuleEmitter:
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
-        self._stages = Stages(self.module, self._names)
+        self._apart: dict[Hashable, tuple[Any, Made]] = {}
         self._due: list[tuple[Function, Emitter, Any]] = []
+
+    @cached_property
+    def aside(self) -> ModuleEmitter:
+        """Another module, for what is emitted to see what it comes to."""
+        return ModuleEmitter(self.portable)
 
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
         """The whole module."""
         self._declare(function, sizes, "main", "public", donate)
         while self._due:
             callee, emitter, entry = self._due.pop()
-            emitter.fill(callee, entry)
-            if emitter.uses(STAGES):
-                self._stages.divide(entry, emitter.tensors(), in_loop=emitter.in_loop)
+            emitter.fill(callee.body, entry, self.place(callee.span))
         return self.module
 
     def place(self, span: Span) -> Any:
@@ -99,16 +105,34 @@ class ModuleEmitter:
         key = (function, tuple(sorted(sizes.items())), in_loop, nested)
         found = self._callees.get(key)
         if found is None:
-            base = re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function"
-            name, count = base, 1
-            while name in self._names:
-                count += 1
-                name = f"{base}_{count}"
-            self._names.add(name)
+            name = self._named(re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function")
             results = self._declare(function, sizes, name, "private", (), in_loop, nested)
             symbol = c.mlir.FlatSymbolRefAttr.get(name, c.context())
             found = self._callees[key] = (symbol, results)
         return found
+
+    def apart(self, block: Block, operands: Sequence[H], here: Emitter) -> tuple[Any, Made]:
+        """The symbol of a function that computes a block of operands like these, and that itself.
+
+        For blocks that compute the same it is the same.
+        """
+        bounds = tuple([here.bounds(x) for x in operands])
+        key = content(block, here.tensor), bounds, here.in_loop, here.nested
+        found = self._apart.get(key)
+        if found is None:
+            name = self._named("stage")
+            made = here.inner().function(block, name, bounds)
+            found = self._apart[key] = c.mlir.FlatSymbolRefAttr.get(name, c.context()), made
+        return found
+
+    def _named(self, base: str) -> str:
+        """A name that no other function has."""
+        name, count = base, 1
+        while name in self._names:
+            count += 1
+            name = f"{base}_{count}"
+        self._names.add(name)
+        return name
 
     def _declare(
         self,
@@ -138,9 +162,16 @@ class Emitter(Operations):
     """What the translation rules of primitives get: one function being emitted at given sizes."""
 
     def __init__(
-        self, module: ModuleEmitter, sizes: dict[str, int], in_loop: bool, nested: bool
+        self,
+        module: ModuleEmitter,
+        sizes: dict[str, int],
+        in_loop: bool,
+        nested: bool,
+        whole: bool = False,
     ) -> None:
         super().__init__(in_loop, nested)
+        self._whole = whole
+        """Whether nothing is to be divided into stages."""
         self._module = module
         self._sizes = sizes
         self._types: dict[int, tuple[ArrayType, Any]] = {}
@@ -182,24 +213,42 @@ class Emitter(Operations):
             self._types[id(type)] = found
         return found[1]
 
-    def tensors(self) -> list[Any]:
-        """The types of what the function computes, as the program has them."""
-        return [tensor for _, tensor in self._types.values()]
+    def inner(self) -> Emitter:
+        """For a function that is called here and not divided into stages."""
+        return Emitter(self._module, self._sizes, self.in_loop, self.nested, whole=True)
 
-    def fill(self, function: Function, entry: Any) -> None:
-        """Emit the body of the function."""
-        self._ip = c.mlir.InsertionPoint(entry)
-        self._place = self._module.place(function.span)
-        results = self.block(function.body, tuple(entry.arguments))
+    def function(self, block: Block, name: str, bounds: Sequence[Bounds]) -> Made:
+        """Emit a block as a function of its own, of numbers within bounds."""
+        inputs, outputs = (
+            [self.tensor(each) for each in types] for types in (block.in_types, block.out_types)
+        )
+        place = self._module.place(block.equations[-1].span)
+        entry = c.function(self._module.module, name, inputs, outputs, place)
+        for x, known in zip(entry.arguments, bounds, strict=True):
+            if known != ANY:
+                self.tell_bounds(x, *known)
+        results = self.fill(block, entry, place)
+        told = [self.bounds(x) for x in results]
+        return Made(entry.operations, results, told, self._module.module)
+
+    def fill(self, block: Block, entry: Any, place: Any) -> tuple[H, ...]:
+        """Emit a function with this body; its results."""
+        self._ip, self._place = c.mlir.InsertionPoint(entry), place
+        results = self.block(block, tuple(entry.arguments))
         self._create("func.return", [], results, loc=self._place, ip=self._ip)
+        return results
 
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
         """The results of a block, emitted here with the operands as its parameters."""
+        # What only loads executables needs nothing of this.
         if self._module.single:
-            # What only loads executables needs nothing of this.
             from pscdsl.primitives.control.one_pass import with_one_pass
 
             block = with_one_pass(self, block)
+        if not self._whole:
+            from pscdsl.primitives.control.stages import with_stages
+
+            block = with_stages(self, block)
         values: dict[Any, H] = dict(zip(block.params, operands, strict=True))
         outer, place = self._place, self._module.place
         for equation in block.equations:
@@ -227,3 +276,23 @@ class Emitter(Operations):
         env = {name: self.size(size) for name, size in dict(sizes).items()}
         symbol, results = self._module.callee(function, env, self.in_loop, self.nested)
         return self.op("func.call", operands, results, {"callee": symbol})
+
+    def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
+        """The results of a block that XLA computes apart from all else."""
+        symbol, made = self._module.apart(block, operands, self)
+        types = [x.type for x in made.results]
+        results = self.op("func.call", operands, types, {"callee": symbol, **APART})
+        for x, (low, high) in zip(results, made.bounds, strict=True):
+            self.tell_bounds(x, low, high)
+        return results
+
+    def effort_of(self, equation: Equation, sizes: Sequence[float]) -> Effort | None:
+        """What an equation computes for each element, of operands of at most these sizes.
+
+        None of an equation that is not computed element by element.
+        """
+        return effort_of(equation, sizes, self._module.without, self._alone)
+
+    def _alone(self, block: Block, bounds: Sequence[Bounds]) -> Made:
+        inner = Emitter(self._module.aside, {}, False, False, whole=True)
+        return inner.function(block, "alone", bounds)

@@ -17,9 +17,9 @@ from pscdsl.forms import form, switched_off
 from pscdsl.typing.dtypes import F64
 from pscdsl.xla import context as c
 from pscdsl.xla import narrow, wide
+from pscdsl.xla.apart import is_apart
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.executable import LOOP_BYTES, Executable
-from pscdsl.xla.stages import is_stage
 
 PLAIN_LOOPS = form(
     "plain_loops",
@@ -60,7 +60,7 @@ def fits(module: Any) -> bool:
     def visit(operation: Any) -> Any:
         nonlocal allowed
         double = any(c.facts(x.type).dtype is F64 for x in operation.results)
-        if operation.name in ELEMENTWISE and not double and not is_stage(operation):
+        if operation.name in ELEMENTWISE and not double and not is_apart(operation):
             return c.mlir.WalkResult.ADVANCE
         allowed = False
         return c.mlir.WalkResult.INTERRUPT

@@ -13,6 +13,7 @@ from pscdsl.primitives.control.map_reduce import MapReduce
 from pscdsl.primitives.control.one_pass import ONE_PASS as ONE_PASS  # may be switched off by name
 from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.control.scan import Scan
+from pscdsl.primitives.control.stages import STAGES as STAGES  # likewise
 from pscdsl.primitives.control.switch import Switch
 from pscdsl.primitives.control.while_loop import While
 

@@ -1,0 +1,105 @@
+"""How much an equation computes for each element, by what is emitted for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from math import inf
+from typing import Any, Final, NamedTuple
+
+from pscdsl.ir import Atom, Block, Equation, Literal, Var
+from pscdsl.primitives import elementwise as e
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.xla.bounds import Bounds
+from pscdsl.xla.effort import weight
+
+_ELEMENTS: Final = 1 << 20
+"""Of the arrays for which it is emitted: some functions are emitted otherwise for small ones."""
+_SIZES: Final = (1.02, 1.6, 64.0, 2.0**23)
+"""How large numbers are is rounded up to one of these, so that few equations differ."""
+_OF_CONSTANTS: Final = frozenset({e.power})
+"""Functions that are emitted otherwise for some constants."""
+_FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
+
+
+class Effort(NamedTuple):
+    """What is computed for each element."""
+
+    total: int
+    """About how many operations."""
+    depth: int
+    """How many of them wait for one another."""
+    size: float
+    """How large the result is at most, where that is seen."""
+
+
+class Made(NamedTuple):
+    """A function that was emitted."""
+
+    operations: Iterable[Any]
+    """The last one returns the results."""
+    results: Sequence[Any]
+    bounds: Sequence[Bounds]
+    """Of the results."""
+    module: Any
+    """It keeps the operations alive."""
+
+
+_known: dict[Hashable, Effort | None] = {}
+
+
+def effort_of(
+    equation: Equation,
+    sizes: Sequence[float],
+    without: frozenset[str],
+    emit: Callable[[Block, Sequence[Bounds]], Made],
+) -> Effort | None:
+    """The effort of an equation whose operands have at most these sizes.
+
+    None if it is not computed element by element.  It is emitted, unless one like it was before;
+    `without` are the forms that are switched off.
+    """
+    sizes = [next((most for most in _SIZES if size <= most), inf) for size in sizes]
+    kinds = map(_kind, (*equation.inputs, *equation.outputs))
+    constants: list[Hashable] = []
+    if equation.primitive in _OF_CONSTANTS:
+        constants = [repr(each.value) for each in equation.inputs if isinstance(each, Literal)]
+    key = equation.primitive, *kinds, *sizes, *constants, without
+    if key not in _known:
+        block, places = _alone(equation, constant=bool(constants))
+        _known[key] = _found(emit(block, [(-sizes[place], sizes[place]) for place in places]))
+    return _known[key]
+
+
+def _kind(atom: Atom) -> Hashable:
+    return atom.type.dtype.name, bool(atom.type.shape)
+
+
+def _alone(equation: Equation, *, constant: bool) -> tuple[Block, list[int]]:
+    """The equation, with arrays of one size, and which of its operands the parameters are.
+
+    Numbers stay as they are if they are to be `constant`.
+    """
+    names: dict[Atom, Atom] = {}
+    for atom in (*equation.inputs, *equation.outputs):
+        type_ = ArrayType(atom.type.dtype, (_ELEMENTS,) if atom.type.shape else ())
+        names[atom] = atom if constant and isinstance(atom, Literal) else Var(type_)
+    inputs = tuple([names[each] for each in equation.inputs])
+    (output,) = [x for each in equation.outputs if isinstance(x := names[each], Var)]
+    params = tuple(dict.fromkeys([each for each in inputs if isinstance(each, Var)]))
+    block = Block(params, (Equation(equation.primitive, inputs, (output,)),), (output,))
+    return block, [inputs.index(each) for each in params]
+
+
+def _found(made: Made) -> Effort | None:
+    total, longest = 0, 0
+    depths: dict[Any, int] = {}
+    *operations, _ = made.operations
+    for operation in operations:
+        own = 0 if operation.name in _FREE else weight(operation.name)
+        if own is None:
+            return None
+        total += own
+        depth = own + max([depths.get(each, 0) for each in operation.operands], default=0)
+        depths[operation.result] = depth
+        longest = max(longest, depth)
+    return Effort(total, longest, max(map(abs, made.bounds[0])))
