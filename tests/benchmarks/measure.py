@@ -33,11 +33,16 @@ def compare(
     """Alternate two actions; the ratio of each pair of neighbours counts."""
     ours()
     theirs()
+    return alternating(lambda: seconds(ours, times), lambda: seconds(theirs, times), rounds)
+
+
+def alternating(ours: Callable[[], float], theirs: Callable[[], float], rounds: int) -> Ratio:
+    """The same of two measurements, in seconds."""
     mine: list[float] = []
     other: list[float] = []
     for _ in range(rounds):
-        mine.append(seconds(ours, times))
-        other.append(seconds(theirs, times))
+        mine.append(ours())
+        other.append(theirs())
     ratios = sorted(a / b for a, b in zip(mine, other, strict=True))
     low, median, high = statistics.quantiles(ratios, n=4)
     return Ratio(statistics.median(mine), statistics.median(other), low, median, high)

@@ -43,7 +43,7 @@ WIDTH: Final = 4
 """Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
 
 
-class Stage(Primitive, name="stage"):
+class Stage(Primitive):
     """A part of a block that is computed apart from the rest."""
 
     def __init__(self, block: Block) -> None:
