@@ -23,16 +23,17 @@ from pscdsl.xla.python_numbers import NUMBERS
 def number_defaults(signature: Signature, python: PythonSignature) -> dict[str, Any]:
     """The defaults that are numbers, of parameters that programs take as arrays."""
     defaults = {each.name: python.parameters[each.name].default for each in signature.parameters}
-    return {
-        each.name: defaults[each.name]
-        for each in signature.parameters
-        if defaults[each.name].__class__ in NUMBERS and isinstance(_given(each.spec), ArraySpec)
-    }
+    arrays = [each.name for each in signature.parameters if _is_array(each.spec)]
+    return {name: defaults[name] for name in arrays if _is_number(defaults[name])}
 
 
-def _given(spec: Spec) -> Spec:
-    """What an argument is, if it is not None."""
-    return spec.item if isinstance(spec, OptionalSpec) else spec
+def _is_array(spec: Spec) -> bool:
+    """Whether an argument is an array, if it is not None."""
+    return isinstance(spec.item if isinstance(spec, OptionalSpec) else spec, ArraySpec)
+
+
+def _is_number(value: Any) -> bool:
+    return value.__class__ in NUMBERS or isinstance(value, np.generic)
 
 
 def with_constants(program: Function, numbers: Mapping[str, Any]) -> Function:

@@ -198,6 +198,17 @@ def test_they_have_the_dtype_of_what_they_are_beside(dtype: np.dtype[Any]) -> No
         assert int(turns) == 3
 
 
+def test_numbers_of_numpy() -> None:
+    @psc.kernel
+    def scaled(x: f32["n"], by: f32 = np.float32(0.1), up: psc.bool_ = np.True_) -> f32["n"]:
+        return np.where(up, x * by, x / by)
+
+    assert main_of(scaled.lower_for(X).text()) == "%arg0: tensor<3xf32>"
+    for x in (X, put(X)):
+        np.testing.assert_array_equal(scaled(x), X * np.float32(0.1))
+        np.testing.assert_array_equal(scaled(x, np.float32(0.5), up=False), X * 2)
+
+
 def test_beside_static_values_and_what_may_be_none() -> None:
     @psc.kernel
     def chosen(
