@@ -101,6 +101,12 @@ def powers(x: f32["n"], y: f32["n"]) -> f32["n"]:
 
 
 @psc.kernel
+def power_by_default(x: f32["n"], to: f32 = 2.0) -> f32["n"]:
+    """A power that need not be given."""
+    return x**to
+
+
+@psc.kernel
 def power_1_7(x: f32["n"]) -> f32["n"]:
     """A constant power."""
     return x**1.7
@@ -355,6 +361,7 @@ WORKLOADS = (
     Workload("growth", growth, _populations, MANY, _growth, goal=0.8, tolerance=1e-4),
     Workload("settling", settling, _row, MANY, _settling, goal=0.2, tolerance=2e-3),
     Workload("power 1M", powers, _raised_arguments, MANY, _function("power"), goal=0.5),
+    Workload("power by default 1M", power_by_default, _positive, MANY, _raised(2.0), goal=1.05),
     Workload("power 1k", powers, _raised_arguments, 1000, _function("power"), goal=1.05),
     Workload("x**1.7", power_1_7, _positive, MANY, _raised(1.7), goal=0.4),
     Workload("x**1.5", power_1_5, _positive, MANY, _raised(1.5), goal=0.3),
