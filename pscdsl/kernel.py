@@ -204,7 +204,6 @@ class Kernel(Called[P, R]):
         `donate` names other parameters than the kernel does whose memory results may take.
         """
         from pscdsl.choices import chosen
-        from pscdsl.lowered import Lowered
 
         open_parts = self.signature.open_parts()
         choices = {key: value for key, value in sizes.items() if key in open_parts}
@@ -215,8 +214,22 @@ class Kernel(Called[P, R]):
             wanted, names = (", ".join(each) or "none" for each in (program.dims, given))
             raise ArgumentError(f"{self.name} has the sizes {wanted}; given are: {names}")
         numbers = {key: self._size(key, value) for key, value in given.items()}
-        admit(self.name, program.dims, program.facts, numbers)
-        return Lowered(self, choice, program, numbers, self.donated(choice, donate))
+        return self.lowered(choice, numbers, donate=donate)
+
+    def lowered(
+        self,
+        choice: Choice,
+        sizes: Mapping[str, int],
+        constants: tuple[str, ...] = (),
+        donate: Donate | None = None,
+    ) -> Lowered:
+        """The StableHLO at sizes that are admitted, where some parameters are constants."""
+        from pscdsl.lowered import Lowered
+
+        program = self.optimised(choice, constants)
+        admit(self.name, program.dims, program.facts, sizes)
+        places = self.donated(choice, donate, constants)
+        return Lowered(self, choice, program, sizes, places, constants)
 
     def _size(self, name: str, value: Any) -> int:
         try:
@@ -236,14 +249,9 @@ class Kernel(Called[P, R]):
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: tuple[str, ...] = ()
     ) -> Lowered:
         """The same, with the parameters that are to be constants."""
-        from pscdsl.lowered import Lowered
-
         _, types = self.arguments(args, kwargs)
         fit, sizes = self.matched(types)
-        program = self.optimised(fit.choice, constants)
-        admit(self.name, program.dims, program.facts, sizes)
-        donate = self.donated(fit.choice, constants=constants)
-        return Lowered(self, fit.choice, program, sizes, donate, constants)
+        return self.lowered(fit.choice, sizes, constants)
 
     def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
         """The compiled kernel at these sizes, as `lower` takes them; called without any look-up."""

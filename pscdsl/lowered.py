@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pscdsl import boundary
@@ -47,12 +47,6 @@ class Lowered:
         left_out = {name: name in self.constants for name in self.kernel.number_defaults}
         sizes = {name: self.sizes[name] for name in self.program.dims}
         return Variant(self.program, self.choice, sizes, self.donate, left_out)
-
-    def with_constants(self, constants: tuple[str, ...]) -> Lowered:
-        """The same, with the defaults of these parameters for them."""
-        program = self.kernel.optimised(self.choice, constants)
-        donate = self.kernel.donated(self.choice, constants=constants)
-        return replace(self, program=program, donate=donate, constants=constants)
 
     def text(self) -> str:
         """The module as text."""

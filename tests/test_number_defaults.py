@@ -27,6 +27,7 @@ from pscdsl.xla.fast_path import fast_path_works
 from tests.test_direct_calls import frames
 
 X = np.arange(1, 4, dtype=np.float32)
+TENTH = np.float32(0.1)
 LOOKED_AT = {"<lambda>", "call", "leave", "partly"}
 """The functions that a call runs which Python has looked at before."""
 IN_CPP = pytest.mark.skipif(not fast_path_works(), reason="this jaxlib is called from Python")
@@ -200,7 +201,7 @@ def test_they_have_the_dtype_of_what_they_are_beside(dtype: np.dtype[Any]) -> No
 
 def test_numbers_of_numpy() -> None:
     @psc.kernel
-    def scaled(x: f32["n"], by: f32 = np.float32(0.1), up: psc.bool_ = np.True_) -> f32["n"]:
+    def scaled(x: f32["n"], by: f32 = TENTH, up: psc.bool_ = np.True_) -> f32["n"]:
         return np.where(up, x * by, x / by)
 
     assert main_of(scaled.lower_for(X).text()) == "%arg0: tensor<3xf32>"

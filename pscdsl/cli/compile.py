@@ -99,9 +99,11 @@ def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> No
     from pscdsl.typing.arrays import ArrayType
 
     general = kernel.lower(**sizes)
+    wanted = [general]
     trees, names = dict(general.program.parameters), tuple(kernel.number_defaults)
-    has_numbers = names and all(isinstance(trees[name], ArrayType) for name in names)
-    for lowered in [general, *([general.with_constants(names)] if has_numbers else [])]:
+    if names and all(isinstance(trees[name], ArrayType) for name in names):  # none is None
+        wanted.append(kernel.lowered(general.choice, general.sizes, names))
+    for lowered in wanted:
         answer = obtained(lowered.variant, ahead=lowered is general)
         if answer.unkept:
             raise Unusable(answer.unkept)
