@@ -209,6 +209,14 @@ def test_numbers_of_numpy() -> None:
         np.testing.assert_array_equal(scaled(x), X * np.float32(0.1))
         np.testing.assert_array_equal(scaled(x, np.float32(0.5), up=False), X * 2)
 
+    ahead = scaled.with_options()
+    ahead.compile(n=3)
+    for x in (X, put(X)):
+        for _ in range(3):
+            np.testing.assert_array_equal(ahead(x), X * np.float32(0.1))
+        if fast_path_works():
+            assert set(frames(partial(ahead, x))) <= LOOKED_AT
+
 
 def test_beside_static_values_and_what_may_be_none() -> None:
     @psc.kernel

@@ -366,15 +366,16 @@ class Dispatcher:
         return self.entry(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
-        """Whether a program takes Python's numbers for such arguments."""
-        dynamic = self._dynamic(*placed(self._filled, args, kwargs))
-        if not any(x.__class__ in NUMBERS for x in trees.flatten(dynamic)[0]):
+        """Whether a program takes Python's numbers for such arguments, or defaults."""
+        dynamic = self._dynamic(*placed(self._parameters, args, kwargs))
+        has_none = not any(x.__class__ in NUMBERS for x in trees.flatten(dynamic)[0])
+        if has_none and self._filled == self._parameters:
             return False
         try:
-            _, used = self._taken(args, kwargs)
+            program, used = self._taken(args, kwargs)
         except self._told as error:
             raise error.with_traceback(None) from None
-        return any(x.__class__ in NUMBERS for x in used)
+        return program.fills or any(x.__class__ in NUMBERS for x in used)
 
     def _miss_looked_at(self, places: Places, *row: Any) -> Answer:
         """Answer C++ where it may read all that it was called with, which lies at `places`."""
