@@ -7,7 +7,7 @@ A value of the module being emitted is opaque (`H`); its type is a tensor type o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.dims import Size
@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 H: TypeAlias = Any
 """A value of the module being emitted; opaque to rules."""
+
+
+class Effort(NamedTuple):
+    """What is computed for each element."""
+
+    total: int
+    """About how many operations."""
+    depth: int
+    """How many of them wait for one another."""
+    size: float
+    """How large the result is at most, where that is seen."""
 
 
 class Hlo(Protocol):
@@ -255,7 +266,7 @@ class Hlo(Protocol):
         """The results of a block that XLA compiles apart from all else."""
         ...
 
-    def effort_of(self, equation: Equation, sizes: Sequence[float]) -> Any:
+    def effort_of(self, equation: Equation, sizes: Sequence[float]) -> Effort | None:
         """What an equation computes for each element, of operands of at most these sizes.
 
         None of an equation that is not computed element by element.

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from pscdsl.ir import Block, Literal
+from pscdsl.xla.bounds import Bounds
 
 _ATTRIBUTES: Final = "mhlo.frontend_attributes"
 APART: Final = {_ATTRIBUTES: {"inlineable": "false"}}
 """XLA's word for calls of these."""
+
+
+class Made(NamedTuple):
+    """A function that was emitted."""
+
+    operations: Iterable[Any]
+    """The last one returns the results."""
+    results: Sequence[Any]
+    bounds: Sequence[Bounds]
+    """Of the results."""
+    module: Any
+    """It keeps the operations alive."""
 
 
 def is_apart(operation: Any) -> bool:

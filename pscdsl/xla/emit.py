@@ -15,15 +15,16 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from pscdsl.forms import Form, switched_off
+from pscdsl.hlo import Effort
 from pscdsl.ir import Block, Equation, Function
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.spans import Span
 from pscdsl.xla import context as c
 from pscdsl.xla import wide as wide  # a form that may be switched off by name
-from pscdsl.xla.apart import APART, content
+from pscdsl.xla.apart import APART, Made, content
 from pscdsl.xla.bounds import ANY, Bounds
-from pscdsl.xla.efforts import Effort, Made, effort_of
+from pscdsl.xla.equation_effort import effort_of
 from pscdsl.xla.operations import Operations
 from pscdsl.xla.processors import processors
 
@@ -80,7 +81,7 @@ class ModuleEmitter:
 
     @cached_property
     def aside(self) -> ModuleEmitter:
-        """Another module, for what is emitted to see what it comes to."""
+        """Another module, for what is emitted only to be looked at."""
         return ModuleEmitter(self.portable)
 
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import inf
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from pscdsl.hlo import Effort
 from pscdsl.ir import Atom, Block, Equation, Literal, Var
 from pscdsl.primitives import elementwise as e
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.xla.apart import Made
 from pscdsl.xla.bounds import Bounds
 from pscdsl.xla.effort import weight
 
@@ -19,29 +21,6 @@ _SIZES: Final = (1.02, 1.6, 64.0, 2.0**23)
 _OF_CONSTANTS: Final = frozenset({e.power})
 """Functions that are emitted otherwise for some constants."""
 _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
-
-
-class Effort(NamedTuple):
-    """What is computed for each element."""
-
-    total: int
-    """About how many operations."""
-    depth: int
-    """How many of them wait for one another."""
-    size: float
-    """How large the result is at most, where that is seen."""
-
-
-class Made(NamedTuple):
-    """A function that was emitted."""
-
-    operations: Iterable[Any]
-    """The last one returns the results."""
-    results: Sequence[Any]
-    bounds: Sequence[Bounds]
-    """Of the results."""
-    module: Any
-    """It keeps the operations alive."""
 
 
 _known: dict[Hashable, Effort | None] = {}
