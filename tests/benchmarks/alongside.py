@@ -76,7 +76,8 @@ def on_device(tree: Any) -> Any:
     if parts is None:
         return put(tree)
     placed = [on_device(each) for each in parts]
-    return type(tree)(*placed) if isinstance(tree, Record) else tuple(placed)
+    named = isinstance(tree, Record) or hasattr(tree, "_fields")
+    return type(tree)(*placed) if named else tuple(placed)
 
 
 def blocking(kernel: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:

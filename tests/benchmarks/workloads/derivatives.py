@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,8 +65,8 @@ def _recurrent_arguments(state: int, batch: int | None, steps: int) -> tuple[Any
     return w, normal(8, state), b, *given
 
 
-class Layer(psc.Record):
-    """One of many."""
+class Layer(NamedTuple):
+    """One of many; a tuple, as jax's are."""
 
     w: f32["h h"]
     b: f32["h"]
