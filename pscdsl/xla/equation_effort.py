@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Sequence
 from math import inf
 from typing import Any, Final
@@ -37,8 +38,8 @@ def effort_of(
     None if it is not computed element by element.  It is emitted, unless one like it was before;
     `without` are the forms that are switched off.
     """
-    sizes = [next((most for most in _SIZES if size <= most), inf) for size in sizes]
-    kinds = map(_kind, (*equation.inputs, *equation.outputs))
+    sizes = [inf if size > _SIZES[-1] else _SIZES[bisect_left(_SIZES, size)] for size in sizes]
+    kinds = [_kind(each) for each in (*equation.inputs, *equation.outputs)]
     constants: list[Hashable] = []
     if equation.primitive in _OF_CONSTANTS:
         constants = [repr(each.value) for each in equation.inputs if isinstance(each, Literal)]

@@ -11,6 +11,7 @@ from pscdsl.primitive import Hlo
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.pointwise import Pointwise
 from pscdsl.primitives.shaping import Broadcast
+from pscdsl.typing.arrays import Shape
 
 OUTSIDE: Final = 1 << 30
 
@@ -47,6 +48,8 @@ class Runs:
         self._fewest = fewest
         self._steps: dict[Atom, tuple[Step, Run]] = {}
         self._growing: dict[tuple[int, ...], Run] = {}
+        self._shapes: dict[Shape, tuple[int, ...]] = {}
+        """What shapes are in numbers."""
         self._sizes: dict[Atom, float] = {}
         """How large elements are at most, where that is seen."""
         for equation in block.equations:
@@ -65,7 +68,11 @@ class Runs:
         return max(1, atom.type.dtype.bits // 8)
 
     def _shape(self, atom: Atom) -> tuple[int, ...]:
-        return self._hlo.shape(atom.type.shape)
+        shape = atom.type.shape
+        found = self._shapes.get(shape)
+        if found is None:
+            found = self._shapes[shape] = self._hlo.shape(shape)
+        return found
 
     def _size(self, atom: Atom) -> float:
         """How large elements are at most, where that is seen; of NaN nothing is."""
