@@ -18,13 +18,13 @@ from pscdsl.frontend.transformations.programs import elaborate
 from pscdsl.ir import Function
 from pscdsl.kernel import Kernel
 from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.recompilation import Variant
 from pscdsl.transformations import as_kernel
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.tree_differences import structure_differences
 from pscdsl.typing.trees import Type, leaves, paths, substitute_tree
+from pscdsl.variant import Variant
 
 
 class Compiled:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pscdsl.errors import CheckError
 
 if TYPE_CHECKING:
     from pscdsl.ir import Function
-    from pscdsl.recompilation import Reasons, Variant
+    from pscdsl.recompilation import Reasons
     from pscdsl.starts import Kind
-    from pscdsl.typing.signatures import Choice
+    from pscdsl.variant import Key, Variant
     from pscdsl.xla.cache import Answer
     from pscdsl.xla.executable import Executable
     from pscdsl.xla.keys import Request
-
-Key: TypeAlias = tuple["Choice", tuple[tuple[str, int], ...], tuple[int, ...], tuple[str, ...]]
 
 
 class CacheInfo(NamedTuple):

@@ -12,9 +12,9 @@ from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError
 from pscdsl.executables import emitted
 from pscdsl.ir import Function
-from pscdsl.recompilation import Variant
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.trees import leaves
+from pscdsl.variant import Variant
 
 if TYPE_CHECKING:
     from pscdsl.kernel import Kernel

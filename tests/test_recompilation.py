@@ -11,8 +11,9 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, f32
 from pscdsl.choices import chosen
-from pscdsl.recompilation import MANY, Reasons, Variant
+from pscdsl.recompilation import MANY, Reasons
 from pscdsl.typing.signatures import Choice
+from pscdsl.variant import Variant
 
 
 class P(psc.Record):
