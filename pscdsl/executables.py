@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pscdsl.errors import CheckError
 
 if TYPE_CHECKING:
+    from pscdsl.caching.store import Store
     from pscdsl.ir import Function
     from pscdsl.recompilation import Reasons
     from pscdsl.starts import Kind
@@ -112,15 +113,15 @@ class Executables:
 
     def is_there(self, variant: Variant) -> bool:
         """Whether a program need not be compiled: it is in this process, or on disk."""
-        from pscdsl.xla import cache, kept
+        from pscdsl.xla import cache
 
-        return variant.key in self._made or cache.is_there(_request(variant), kept.opened())
+        return variant.key in self._made or _on_disk(variant, cache.is_there)
 
     def is_ahead(self, variant: Variant) -> bool:
         """Whether a program was compiled ahead of all calls, in this process or by `compile`."""
-        from pscdsl.xla import cache, kept
+        from pscdsl.xla import cache
 
-        return variant.key in self._ahead or cache.is_ahead(_request(variant), kept.opened())
+        return variant.key in self._ahead or _on_disk(variant, cache.is_ahead)
 
     def _make(self, variant: Variant) -> Executable:
         answer = obtained(variant)
@@ -145,6 +146,14 @@ def _request(variant: Variant) -> Request:
     return Request(program, sizes, variant.donate, loop_bytes(program, sizes))
 
 
+def _on_disk(variant: Variant, is_so: Callable[[Request, Store], bool]) -> bool:
+    """Whether something holds of a program on disk, if there is any."""
+    from pscdsl.xla import kept
+
+    store = kept.opened()
+    return store is not None and is_so(_request(variant), store)
+
+
 def obtained(variant: Variant, *, ahead: bool = False) -> Answer:
     """The executable of a program, from disk or compiled.
 
@@ -157,7 +166,7 @@ def obtained(variant: Variant, *, ahead: bool = False) -> Answer:
         answer = cache.obtain(request, store, _module)
     except cache.Refused as refusal:
         raise _rejected(variant.program, refusal) from refusal.__cause__
-    if ahead:
+    if ahead and store is not None:
         cache.set_ahead(request, store)
     return answer
 

@@ -347,11 +347,12 @@ class Kernel(Called[P, R]):
             made, kind = known
             self._executables.started(kind, made.executable)
             return made
-        lowered = self._called(args, kwargs)
+        left_out = self.left_out(args, kwargs)
+        lowered = self._called(args, kwargs, left_out)
         program, tree = lowered.program, lowered.program.result
         assert tree is not None
         closed = lowered.choice == type(lowered.choice)()
-        fills = lowered.constants != self.left_out(args, kwargs)
+        fills = lowered.constants != left_out
         made = lowered.specialised(self.executable(lowered), closed=closed, fills=fills)
         if start is not None:
             start.keep(
@@ -367,14 +368,15 @@ class Kernel(Called[P, R]):
             )
         return made
 
-    def _called(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Lowered:
-        """What a call runs: that in which numbers are constants which it leaves to their defaults.
+    def _called(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], left_out: tuple[str, ...]
+    ) -> Lowered:
+        """What a call runs: that in which the numbers are constants which it leaves out.
 
         If only the one that takes them was compiled ahead, it is that.
         """
-        constants = self.left_out(args, kwargs)
-        found = self.lowered_for(args, kwargs, constants)
-        if not constants or self._executables.is_there(found.variant):
+        found = self.lowered_for(args, kwargs, left_out)
+        if not left_out or self._executables.is_there(found.variant):
             return found
         general = self.lowered_for(args, kwargs)
         return general if self._executables.is_ahead(general.variant) else found

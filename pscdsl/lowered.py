@@ -99,8 +99,9 @@ class Compiled:
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
         """This program, if it is one for such arguments."""
-        kernel, constants = self.lowered.kernel, self.lowered.constants
-        given = [name for name in constants if name not in kernel.left_out(args, kwargs)]
+        kernel = self.lowered.kernel
+        left_out = kernel.left_out(args, kwargs)
+        given = [name for name in self.lowered.constants if name not in left_out]
         if given:
             raise ArgumentError(
                 f"{kernel.name} was compiled for calls that leave `{given[0]}` to its default; "

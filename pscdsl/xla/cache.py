@@ -79,23 +79,22 @@ def obtain(
     return answer(found, source)
 
 
-def is_there(request: Request, store: Store | None) -> bool:
+def is_there(request: Request, store: Store) -> bool:
     """Whether a program is on disk under its own key."""
-    short = None if store is None else program_key(request)
-    return store is not None and short is not None and store.get(short) is not None
+    short = program_key(request)
+    return short is not None and store.get(short) is not None
 
 
-def set_ahead(request: Request, store: Store | None) -> None:
+def set_ahead(request: Request, store: Store) -> None:
     """Say that a program was compiled ahead of all calls."""
-    if store is not None and (short := program_key(request)) is not None:
+    if (short := program_key(request)) is not None:
         store.put(_ahead(short), b"")
 
 
-def is_ahead(request: Request, store: Store | None) -> bool:
-    """Whether that was said of a program that is there."""
-    if store is None or (short := program_key(request)) is None:
-        return False
-    return store.get(_ahead(short)) is not None
+def is_ahead(request: Request, store: Store) -> bool:
+    """Whether that was said of a program."""
+    short = program_key(request)
+    return short is not None and store.get(_ahead(short)) is not None
 
 
 def _ahead(key: str) -> str:

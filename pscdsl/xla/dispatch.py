@@ -252,8 +252,7 @@ class Dispatcher:
         return call
 
     def _taken(self, args: Args, kwargs: Kwargs) -> tuple[Specialised, Sequence[Any]]:
-        """The program for a call, and what it takes."""
-        args, kwargs = placed(self._parameters, args, kwargs)
+        """The program for arguments that are placed, and what it takes."""
         program = self.find(args, kwargs)  # this registers the classes of records, too
         return program, program.flatten(args, kwargs)
 
@@ -367,8 +366,9 @@ class Dispatcher:
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
         """Whether a program takes Python's numbers for such arguments, or defaults."""
-        dynamic = self._dynamic(*placed(self._parameters, args, kwargs))
-        has_none = not any(x.__class__ in NUMBERS for x in trees.flatten(dynamic)[0])
+        args, kwargs = placed(self._parameters, args, kwargs)
+        leaves = trees.flatten(self._dynamic(args, kwargs))[0]
+        has_none = not any(x.__class__ in NUMBERS for x in leaves)
         if has_none and self._filled == self._parameters:
             return False
         try:

@@ -22,8 +22,6 @@ _SIZES: Final = (1.02, 1.6, 64.0, 2.0**23)
 _OF_CONSTANTS: Final = frozenset({e.power})
 """Functions that are emitted otherwise for some constants."""
 _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
-
-
 _known: dict[Hashable, Effort | None] = {}
 
 
@@ -38,7 +36,7 @@ def effort_of(
     None if it is not computed element by element.  It is emitted, unless one like it was before;
     `without` are the forms that are switched off.
     """
-    sizes = [inf if size > _SIZES[-1] else _SIZES[bisect_left(_SIZES, size)] for size in sizes]
+    sizes = [_SIZES[bisect_left(_SIZES, x)] if x <= _SIZES[-1] else inf for x in sizes]
     kinds = [_kind(each) for each in (*equation.inputs, *equation.outputs)]
     constants: list[Hashable] = []
     if equation.primitive in _OF_CONSTANTS:

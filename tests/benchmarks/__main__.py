@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.benchmarks.alone import alternating
 from tests.benchmarks.alongside import Alongside, measure
 from tests.benchmarks.checking import checking
 from tests.benchmarks.dispatch import dispatch
-from tests.benchmarks.measure import Ratio
+from tests.benchmarks.measure import Ratio, middle
 from tests.benchmarks.plot import plot
 from tests.benchmarks.report import Row
 from tests.benchmarks.rivals import TORCH, has_torch
@@ -49,14 +49,11 @@ def in_processes(subject: str, work: Workload, processes: int) -> list[Row]:
     goals = {"jax.jit": work.goal, "forward": work.derived.goal if work.derived else None}
     rows = beside_torch
     for rival in found[0].ratios:
-        each = sorted((one.ratios[rival] for one in found), key=lambda ratio: ratio.median)
-        middle = each[len(each) // 2]
-        low, high = (
-            (each[0].median, each[-1].median) if processes > 1 else (middle.low, middle.high)
-        )
-        bytes_ = (found[0].bytes, found[0].their_bytes) if rival == "jax.jit" else (None, None)
-        times = middle.ours, middle.theirs, low, middle.median, high
-        rows.append(Row(subject, work.name, rival, *times, goals.get(rival), *bytes_))
+        row = Row.of(subject, work.name, rival, middle([one.ratios[rival] for one in found]))
+        row = replace(row, goal=goals.get(rival))
+        if rival == "jax.jit":
+            row = replace(row, bytes=found[0].bytes, their_bytes=found[0].their_bytes)
+        rows.append(row)
     return rows
 
 

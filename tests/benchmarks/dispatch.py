@@ -13,19 +13,18 @@ from __future__ import annotations
 
 import importlib
 import json
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tests.benchmarks.calls import calls
-from tests.benchmarks.measure import Ratio, alternating, seconds
+from tests.benchmarks.measure import Ratio, alternating, middle, seconds
 from tests.benchmarks.report import Row
 
 PAIRS = 3
@@ -51,7 +50,8 @@ def dispatch() -> list[Row]:
             for name, arrays in [each for each in both.names if each[0] in BESIDE]:
                 sides = partial(both.ask, "ours", name), partial(both.ask, "jax", name)
                 found.setdefault(f"{name}, beside jax", []).append(_ratio(arrays, *sides))
-    return [_row(name, ratios) for name, ratios in found.items()]
+    rows = [Row.of("dispatch", name, "jax.jit", middle(each)) for name, each in found.items()]
+    return [replace(row, goal=GOAL) for row in rows]
 
 
 def _ratio(arrays: int, ours: Callable[..., Any], theirs: Callable[..., Any]) -> Ratio:
@@ -59,22 +59,6 @@ def _ratio(arrays: int, ours: Callable[..., Any], theirs: Callable[..., Any]) ->
         np.testing.assert_allclose(ours(), theirs(), rtol=1e-6)
     times = CALLS // (20 + 10 * arrays)
     return alternating(partial(ours, times), partial(theirs, times), ROUNDS)
-
-
-def _row(name: str, ratios: Sequence[Ratio]) -> Row:
-    """The medians of what pairs of processes have measured."""
-    medians = sorted(each.median for each in ratios)
-    return Row(
-        "dispatch",
-        name,
-        "jax.jit",
-        statistics.median(each.ours for each in ratios),
-        statistics.median(each.theirs for each in ratios),
-        medians[0],
-        statistics.median(medians),
-        medians[-1],
-        GOAL,
-    )
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,13 @@ class Ratio:
     low: float
     median: float
     high: float
+
+
+def middle(ratios: Sequence[Ratio]) -> Ratio:
+    """The middle one of several processes', between the least and the greatest of their medians."""
+    each = sorted(ratios, key=lambda ratio: ratio.median)
+    found = each[len(each) // 2]
+    return found if len(each) == 1 else replace(found, low=each[0].median, high=each[-1].median)
 
 
 def seconds(action: Callable[[], object], times: int = 1) -> float:

@@ -13,7 +13,7 @@ from pscdsl.primitives.pointwise import Pointwise
 from pscdsl.primitives.shaping import Broadcast
 from pscdsl.typing.arrays import Shape
 
-OUTSIDE: Final = 1 << 30
+_OUTSIDE: Final = 1 << 30
 
 
 class Step:
@@ -113,7 +113,7 @@ class Runs:
         """Complete the run of a value: something else uses it."""
         if value in self._steps:
             used, home = self._steps[value]
-            used.end = OUTSIDE
+            used.end = _OUTSIDE
             shape = self._shape(value)
             if self._growing.get(shape) is home:
                 del self._growing[shape]
