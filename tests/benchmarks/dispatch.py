@@ -30,6 +30,8 @@ from tests.benchmarks.report import Row
 PAIRS = 3
 """Of processes: how these lie in memory makes some per cent."""
 ROUNDS = 15
+WARM = 20
+"""Rounds before the first that counts: the memory of calls lies otherwise after some thousand."""
 CALLS = 80_000
 """In a round, of a call that costs as much as an array."""
 GOAL = 1.0
@@ -58,6 +60,8 @@ def _ratio(arrays: int, ours: Callable[..., Any], theirs: Callable[..., Any]) ->
     for _ in range(2):
         np.testing.assert_allclose(ours(), theirs(), rtol=1e-6)
     times = CALLS // (20 + 10 * arrays)
+    for side in (ours, theirs):
+        side(WARM * times)
     return alternating(partial(ours, times), partial(theirs, times), ROUNDS)
 
 
