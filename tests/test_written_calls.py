@@ -127,6 +127,48 @@ def test_arrays_within_arguments_are_looked_at(place: str, wrap: Any) -> None:
                 TOTAL(*args)
 
 
+@psc.kernel(donate=("xs", "point"))
+def exchanged(
+    xs: tuple[f32["n"], f32["n"]], point: Point, scaled: Scaled
+) -> tuple[tuple[f32["n"], f32["n"]], Point]:
+    return (xs[0] + point.y, xs[1] - scaled.x), Point(point.x * scaled.times, point.y)
+
+
+EXCHANGED: Any = exchanged
+
+
+@pytest.mark.parametrize("place", ["first", "tuple", "point", "record"])
+@pytest.mark.parametrize("wrap", [swapped, masked, np.copy, np.float64, list])
+def test_what_lies_beside_arrays_of_the_device_is_looked_at(place: str, wrap: Any) -> None:
+    for _ in range(3):
+        for _ in range(3):
+            xs, point, scaled = arguments(put)
+            EXCHANGED(xs, point, scaled)
+            assert all(x.is_deleted() for x in (*xs, *point))
+            assert not scaled.x.is_deleted()
+        xs, point, scaled = arguments(put)
+        other = wrap(X * 2)
+        if place == "first":
+            xs = (other, xs[1])
+        elif place == "tuple":
+            xs = (xs[0], other)
+        elif place == "point":
+            point = Point(point.x, other)
+        else:
+            scaled = Scaled(other, 3)
+        if wrap in (swapped, np.copy):
+            wanted = [np.asarray(each) for each in (*xs, *point, scaled.x)]
+            (a, b), (x, y) = EXCHANGED(xs, point, scaled)
+            np.testing.assert_array_equal(a, wanted[0] + wanted[3])
+            np.testing.assert_array_equal(b, wanted[1] - wanted[4])
+            np.testing.assert_array_equal(x, wanted[2] * 3)
+            np.testing.assert_array_equal(y, wanted[3])
+            np.testing.assert_array_equal(other, X * 2)
+        else:
+            with pytest.raises(psc.ArgumentError):
+                EXCHANGED(xs, point, scaled)
+
+
 def test_what_was_not_there_is_looked_at_when_it_comes() -> None:
     for count in (0, 1, 2, 3, 0):
         for wrap in (np.copy, swapped):

@@ -162,6 +162,29 @@ class Alike:
             raise Unlike
         return [first]
 
+    def first(self, name: str, value: Any, depth: int = 0) -> list[str]:
+        """Statements that ask no more than how to come to the first array, and for its class.
+
+        For values whose arrays are all device arrays, which C++ tells from everything else.
+        """
+        kind: type[Any] = value.__class__
+        other = f"{name}.__class__ is not {self._constant(kind)}"
+        if kind is ArrayImpl:
+            return [f"if {other}: {self._leave}"]
+        in_row = kind is tuple or kind is list
+        parts = _items(name, value) if in_row else _fields(name, value)
+        for place, (read, part) in enumerate(parts or ()):
+            if self._flatten(part)[0]:
+                if in_row:
+                    other += f" or len({name}) <= {place}"
+                inner = f"part{depth}"
+                return [
+                    f"if {other}: {self._leave}",
+                    f"{inner} = {read}",
+                    *self.first(inner, part, depth + 1),
+                ]
+        raise Unlike
+
     def _row(self, name: str, values: Sequence[Any], depth: int) -> list[str]:
         try:
             return self._all(name, values, depth)

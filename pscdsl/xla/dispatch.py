@@ -29,7 +29,7 @@ from pscdsl.xla.readable import is_placed, readable
 from pscdsl.xla.rows import Row, taken_from
 from pscdsl.xla.staging import Unlike, changed_leaves
 from pscdsl.xla.waiting import calls_wait
-from pscdsl.xla.written_calls import WrittenCall
+from pscdsl.xla.written_calls import Left, WrittenCall
 
 Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 
@@ -216,7 +216,7 @@ class Dispatcher:
         with self._entering:
             if call.key in self._looked_at:
                 return False
-            miss = partial(self._miss_looked_at, call.places)
+            miss = partial(self._miss_looked_at, call.places, call.unseen)
             function, kept = in_cpp(self._name, miss, registry=self._registry)
             self._kept.append(kept)
             last = self.entry if self._looked_at else self._left
@@ -276,7 +276,9 @@ class Dispatcher:
         """What a call gives that failed in C++, or where that asked us."""
         if isinstance(error, self._told) or not isinstance(error, ValueError | RuntimeError):
             raise error.with_traceback(None) from None
-        return self._after(error, args, kwargs)
+        result = self._after(error, args, kwargs)
+        forget_donated((args, kwargs))
+        return result
 
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         return self.find(args, kwargs).call(args, kwargs)
@@ -377,8 +379,13 @@ class Dispatcher:
             raise error.with_traceback(None) from None
         return program.fills or any(x.__class__ in NUMBERS for x in used)
 
-    def _miss_looked_at(self, places: Places, *row: Any) -> Answer:
-        """Answer C++ where it may read all that it was called with, which lies at `places`."""
+    def _miss_looked_at(self, places: Places, unseen: Sequence[int], *row: Any) -> Answer:
+        """Answer C++ where it may read all that it was called with, which lies at `places`.
+
+        Left if there is something else among what is `unseen`.
+        """
+        if not all(map(is_placed, self._leaves(tuple([row[place] for place in unseen]), {}))):
+            raise Left
         return self._told_answer(*places.given(row), self._leaves(row, {}))
 
     def _told_answer(

@@ -10,11 +10,12 @@ threshold      blocks up to 32 MiB, the most that glibc takes, come from its hea
 trim           the heap keeps up to 256 MiB of free memory at its end
 pad            the heap grows by 128 MiB more than it must, of addresses; this is also what keeps
                the small heaps of threads other than the main one
-fast           blocks of up to 24 bytes wait to be taken again, others are joined with free ones next
-               to them when they are freed.  By itself glibc has blocks of up to 128 bytes wait until
-               it runs out of memory to cut from; with as much as it keeps here that takes long, and
-               what XLA's aligned blocks leave over lay in a million pieces over 60 MB: calls found
-               none of their memory in a cache, and took 1.4 times as long after the first 20,000
+fast           blocks of up to 24 bytes wait to be taken again, others are joined with free ones
+               next to them when they are freed.  By itself glibc has blocks of up to 128 bytes wait
+               until it runs out of memory to cut from; with as much as it keeps here that takes
+               long, and what XLA's aligned blocks leave over lay in a million pieces over 60 MB:
+               after the first 20,000, calls found their memory in no cache, and took 1.4 times as
+               long
 
 Free memory inside the heap stays resident until something takes it, as it always does.  Larger
 results are kept for the next ones by `pool`.

@@ -14,7 +14,7 @@ us, and says whose memory it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pscdsl.xla import trees
 from pscdsl.xla.alike import Alike, Constants, reads
@@ -23,7 +23,21 @@ from pscdsl.xla.leaves import ARRAYS
 from pscdsl.xla.places import ABSENT, Apart, Args, Kwargs, Places, taken_apart
 from pscdsl.xla.python_numbers import NUMBERS
 from pscdsl.xla.rows import Row
-from pscdsl.xla.staging import Leaf, Unlike
+from pscdsl.xla.staging import Handed, Leaf, Unlike
+
+_delete: Final = ArrayImpl.delete
+"""It gives None, so that `any` comes to the last of what it is called for."""
+
+
+class Left(Exception):
+    """Arguments are not what a function was written for, and C++ was first to see it."""
+
+
+# Note [Left to C++]
+# Of an argument whose leaves are all device arrays, only the way to the first of them is looked at:
+# C++ compares their structure, dtypes and shapes, and knows device arrays from others.  For what it
+# has no program for it asks us, and where there is something else among them then, that is Left.
+# This is not done where Python's numbers are brought to a dtype that may hang on the arrays'.
 
 
 class WrittenCall:
@@ -58,11 +72,18 @@ class WrittenCall:
         checks: list[str] = []
         handed: list[str] = []
         apart: dict[int, Apart] = {}
+        self.unseen: list[int] = []
+        """The arguments, by place, that are left to C++: see Note [Left to C++]."""
         done = 0
         for place, value in enumerate(values):
             count = len(leaves[place])
             inside = [changed.get(done + part) for part in range(count)]
-            lines, given = alike.read(names[place], value, inside)
+            given: Handed = names[place]
+            if stages and not numbers and _is_on_device(flatten(value)[0]):
+                lines = alike.first(names[place], value)
+                self.unseen.append(place)
+            else:
+                lines, given = alike.read(names[place], value, inside)
             checks += lines
             handed.append(alike.stage.expression(given))
             if (known := taken_apart(value, given)) is not None:
@@ -84,7 +105,7 @@ class WrittenCall:
             *self._defaults(names),
             *checks,
             *self._staging(alike.writes),
-            *self._calling(handed, told, donates=bool(lost)),
+            *self._calling(handed, told, given_up, donates=bool(lost)),
         ]
         functions = (self._leaving(names, places), call)
         self._text = "\n".join(["\n    ".join(lines) for lines in functions])
@@ -116,6 +137,7 @@ class WrittenCall:
             "other": other,
             "caught": caught,
             "leaves": trees.registry.flatten,
+            "Left": Left,
             "ABSENT": ABSENT,
             "free": [],
             "stage": self._stage.made,
@@ -175,19 +197,24 @@ class WrittenCall:
             *writes,
         ]
 
-    def _calling(self, handed: Sequence[str], told: Sequence[str], *, donates: bool) -> list[str]:
+    def _calling(
+        self, handed: Sequence[str], told: Sequence[str], given_up: str, *, donates: bool
+    ) -> list[str]:
         """Statements that call the function; what is `told` to jaxlib when that is done."""
-        end = ["free.append(staged)"] if self._stage.names() else []
         given = ", ".join(handed)
-        if not donates:
+        end = [*told, *(["free.append(staged)"] if self._stage.names() else [])]
+        rescue = ["except Left: pass"] if self.unseen else []
+        if donates:
+            rescue.append(f"except Exception as error: return caught(error, ({given},))")
+        if not rescue:
             call = f"function({given})"
             return [f"result = {call}", *end, "return result"] if end else [f"return {call}"]
         return [
             f"try: result = function({given})",
-            f"except Exception as error: result = caught(error, ({given},))",
-            *told,
-            *end,
-            "return result",
+            *rescue,
+            "else:",
+            *[f"    {line}" for line in (*end, "return result")],
+            given_up,
         ]
 
     def _telling(self, name: str, value: Any, *, certain: bool, strict: bool) -> list[str]:
@@ -200,7 +227,15 @@ class WrittenCall:
         if classes.isdisjoint(ARRAYS):
             return []
         if certain and strict and classes == {ArrayImpl}:
-            return [f"{read}.delete()" for read in reads(name, value)]
+            known = reads(name, value)
+            if type(value) in (tuple, list) and len(known) == len(value):
+                return [f"any(map({self._constants.name(_delete)}, {name}))"]
+            return [f"{read}.delete()" for read in known]
         lost = f"leaf.__class__ is {self._constants.name(ArrayImpl)} and leaf.is_deleted()"
         each = f"({name},)" if type(value) in ARRAYS else f"leaves({name})[0]"
         return [f"for leaf in {each}:", f"    if {lost}: leaf.delete()"]
+
+
+def _is_on_device(leaves: Sequence[Any]) -> bool:
+    """Whether there are leaves, and all are device arrays."""
+    return bool(leaves) and all(leaf.__class__ is ArrayImpl for leaf in leaves)

@@ -41,13 +41,26 @@ def record(p: Pair) -> f32["3"]:
 def scalar(x: f32) -> f32:
     return x + x
 
+@psc.kernel(donate="t")
+def moved(t: tuple[f32["3"], f32["3"]]) -> tuple[f32["3"], f32["3"]]:
+    return t[1] + t[0], t[0] + t[0]
+
 @psc.kernel
 def any_of(x: Float["3"], n: Int) -> tuple[Float["3"], Int]:
     return x + x, n + n
 
 narrow, wide = np.ones(3, np.float32), np.ones(3)
 
+def donated():
+    theirs = jax.numpy.ones(3, "float32")
+    assert not theirs._committed
+    for t in ((put(narrow), put(narrow)), (put(narrow), theirs), (theirs, put(narrow))):
+        assert [np.asarray(y).tolist() for y in moved(t)] == [[2, 2, 2], [2, 2, 2]]
+        assert all(x is theirs or x.is_deleted() for x in t)
+        assert not theirs.is_deleted()
+
 def round_of_calls():
+    donated()
     for x in (narrow, put(narrow), jax.numpy.ones(3, "float32"), np.ones(3, ">f4")):
         results = one(x), one(x=x), several((x, x)), record(Pair(x, x))
         assert all(np.asarray(y).tolist() == [2, 2, 2] for y in results)
