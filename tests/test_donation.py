@@ -142,6 +142,25 @@ def test_what_lies_beside_donated_arrays_is_read_by_no_python() -> None:
     np.testing.assert_array_equal(moved(np.zeros(64, np.float32), by), np.full(64, 2.5))
 
 
+class Only(psc.Record):
+    """One array."""
+
+    x: f32["n"]
+
+
+@psc.kernel(donate="both")
+def exchanged(both: tuple[Only, Only]) -> tuple[Only, Only]:
+    return Only(both[1].x + 1), Only(both[0].x + 2)
+
+
+def test_as_many_arrays_as_records() -> None:
+    both = Only(vector(0)), Only(vector(0))
+    for _ in range(4):
+        given, both = both, exchanged(both)
+        assert all(each.x.is_deleted() for each in given)
+    np.testing.assert_array_equal(to_numpy(both[0].x), np.full(64, 6))
+
+
 def test_an_array_that_is_given_twice() -> None:
     scaled(vector(1), vector(1))
     x = vector(2)

@@ -227,15 +227,14 @@ class WrittenCall:
         if classes.isdisjoint(ARRAYS):
             return []
         if certain and strict and classes == {ArrayImpl}:
-            known = reads(name, value)
-            if type(value) in (tuple, list) and len(known) == len(value):
+            if type(value) in (tuple, list) and _is_on_device(value):
                 return [f"any(map({self._constants.name(_delete)}, {name}))"]
-            return [f"{read}.delete()" for read in known]
+            return [f"{read}.delete()" for read in reads(name, value)]
         lost = f"leaf.__class__ is {self._constants.name(ArrayImpl)} and leaf.is_deleted()"
         each = f"({name},)" if type(value) in ARRAYS else f"leaves({name})[0]"
         return [f"for leaf in {each}:", f"    if {lost}: leaf.delete()"]
 
 
-def _is_on_device(leaves: Sequence[Any]) -> bool:
-    """Whether there are leaves, and all are device arrays."""
-    return bool(leaves) and all(leaf.__class__ is ArrayImpl for leaf in leaves)
+def _is_on_device(values: Sequence[Any]) -> bool:
+    """Whether there are some, and all are device arrays."""
+    return bool(values) and all(each.__class__ is ArrayImpl for each in values)
