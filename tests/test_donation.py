@@ -154,7 +154,7 @@ def exchanged(both: tuple[Only, Only]) -> tuple[Only, Only]:
 
 
 def test_as_many_arrays_as_records() -> None:
-    both = Only(vector(0)), Only(vector(0))
+    both: Any = Only(vector(0)), Only(vector(0))
     for _ in range(4):
         given, both = both, exchanged(both)
         assert all(each.x.is_deleted() for each in given)
