@@ -21,7 +21,7 @@ from pscdsl.caching.store import SUFFIX, Store
 from pscdsl.forms import VARIABLE
 from pscdsl.kernel import Kernel
 from pscdsl.typing.signatures import Choice
-from pscdsl.xla import boot, cache, conditions, kept, plain_loops
+from pscdsl.xla import boot, cache, conditions, kept, module_options
 from pscdsl.xla.arrays import to_numpy
 from pscdsl.xla.cache import obtain
 from pscdsl.xla.client import device
@@ -279,7 +279,7 @@ def test_what_calls_python_is_not_kept(folder: Path) -> None:
         raise RuntimeError("never to be compiled without its functions")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_loops, "compile_module", compile_module)
+        patch.setattr(module_options, "compile_module", compile_module)
         with pytest.raises(cache.Refused):
             obtain(made, store(folder))
     assert len(calls) == 1

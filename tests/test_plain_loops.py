@@ -15,7 +15,7 @@ from pscdsl.primitives.elementwise import TABLE
 from pscdsl.primitives.special import SPECIAL
 from pscdsl.stdlib import activations
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.xla import plain_loops
+from pscdsl.xla import module_options, plain_loops
 from pscdsl.xla.cache import emitted
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.emit import lower_module
@@ -162,8 +162,8 @@ def test_several_loops_are_made_by_the_newer_one(monkeypatch: pytest.MonkeyPatch
         chosen.append(given["options"].get(plain_loops.OPTION))
         return compile_module(module, **given)
 
-    monkeypatch.setattr(plain_loops, "compile_module", observed)
-    plain_loops.compiled(module_of(gelu, 20)[0])
+    monkeypatch.setattr(module_options, "compile_module", observed)
+    module_options.compiled(module_of(gelu, 20)[0])
     assert chosen == [False]
-    plain_loops.compiled(module_of(softplus, 1 << 16)[0])
+    module_options.compiled(module_of(softplus, 1 << 16)[0])
     assert chosen[1:] == [False, None]

@@ -33,7 +33,7 @@ def executable(
     found = None if store is None else load(store, key, inputs, outputs)
     if found is not None:
         return found
-    from pscdsl.xla import plain_loops
+    from pscdsl.xla import module_options
     from pscdsl.xla.compile import signature
     from pscdsl.xla.portable import foreign, module_of, targets
 
@@ -46,7 +46,7 @@ def executable(
     if any(each.startswith(lapack.PREFIX) for each in calls):
         boot.lapack()
     try:
-        made = plain_loops.compiled(module)
+        made = module_options.compiled(module)
     except Exception as error:
         raise Refused(str(error)) from error
     if store is not None and not foreign(calls):  # whose routines may be elsewhere next time

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from pscdsl.caching.store import Store
-from pscdsl.xla import plain_loops
+from pscdsl.xla import module_options
 from pscdsl.xla.compile import signature
 from pscdsl.xla.emit import lower_module
 from pscdsl.xla.executable import Executable, aval_of
@@ -108,7 +108,7 @@ def emitted(request: Request) -> Any:
 
 def _compiled(module: Any, request: Request) -> Executable:
     try:
-        return plain_loops.compiled(module, request.loop_bytes)
+        return module_options.compiled(module, request.loop_bytes)
     except Exception as error:
         raise Refused(str(error)) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,6 +23,9 @@ LOOP_BYTES = 1 << 18
 A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
 this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
 """
+
+EXTRA_OPTIONS: Final = frozenset({"xla_cpu_use_multi_output_fusion"})
+"""Which of a module's options are the backend's own; see Note [Backend extra options]."""
 
 
 class Executable:
@@ -123,20 +126,22 @@ def compile_options(loop_bytes: int | None, options: Mapping[str, Any]) -> Any:
     """Compile options in jaxlib's form; see Note [Backend extra options]."""
     cls = boot.xla.CompileOptions
     made = cls()
+    extra = {name: options[name] for name in sorted(EXTRA_OPTIONS & options.keys())}
     if loop_bytes is not None:
-        entry = _field(1, b"xla_cpu_small_while_loop_byte_threshold")
-        entry += _field(2, str(loop_bytes).encode())
-        spliced = _field(3, _field(3, _field(500, entry)))
-        made = cls.ParseFromString(made.SerializeAsString() + spliced)
-    if options:
-        made.env_option_overrides = list(options.items())
+        extra["xla_cpu_small_while_loop_byte_threshold"] = str(loop_bytes)
+    if extra:
+        entries = [_field(1, name.encode()) + _field(2, extra[name].encode()) for name in extra]
+        spliced = b"".join([_field(500, entry) for entry in entries])
+        made = cls.ParseFromString(made.SerializeAsString() + _field(3, _field(3, spliced)))
+    if others := [each for each in options.items() if each[0] not in EXTRA_OPTIONS]:
+        made.env_option_overrides = others
     return made
 
 
 # Note [Backend extra options]
 # Some options of the CPU backend live in a string map that jaxlib's Python classes do not show:
 # CompileOptions.executable_build_options (3) .debug_options (3) .xla_backend_extra_options (500).
-# The map entry is appended to the serialised message instead; parsing merges it.
+# The map's entries are appended to the serialised message instead; parsing merges them.
 
 
 def _varint(number: int) -> bytes:

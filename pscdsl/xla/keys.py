@@ -17,7 +17,7 @@ from typing import Any, Final
 from pscdsl.fingerprint import NoFingerprint, fingerprint
 from pscdsl.forms import switched_off
 from pscdsl.ir import Function
-from pscdsl.xla import boot, conditions, plain_loops
+from pscdsl.xla import boot, conditions, module_options
 from pscdsl.xla import context as c
 from pscdsl.xla.emit import module_bytecode
 from pscdsl.xla.executable import LOOP_BYTES, compile_options
@@ -63,10 +63,12 @@ def module_key(module: Any, request: Request) -> str:
 
 
 def _conditions(request: Request, module: Any = None) -> tuple[str | bytes, ...]:
-    chosen: Mapping[str, Any] = {} if module is None else plain_loops.options(module)
-    options = compile_options(request.loop_bytes, chosen).SerializeAsString()
+    chosen: Mapping[str, Any] = {} if module is None else module_options.options(module)
+    defaults = compile_options(None, {}).SerializeAsString()  # of ours some are an unordered map
+    options = repr((request.loop_bytes, sorted(chosen.items())))
     forms = ",".join(sorted(switched_off()))
-    return (*conditions.backend(), options, repr(sorted(request.donate)), f"without {forms}")
+    donated = repr(sorted(request.donate))
+    return (*conditions.backend(), defaults, options, donated, f"without {forms}")
 
 
 def _without_places(module: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Which programs XLA compiles by its older emitter of loops, and the debug options of a module.
+"""Which programs XLA compiles by its older emitter of loops.
 
 XLA on CPUs has two that make loops of fused operations.  The newer one, which goes through MLIR,
 makes better code where several results share work, where a fusion reads moved elements, and inside
@@ -16,10 +16,8 @@ from typing import Any, Final
 from pscdsl.forms import form, switched_off
 from pscdsl.typing.dtypes import F64
 from pscdsl.xla import context as c
-from pscdsl.xla import narrow, wide
+from pscdsl.xla import wide
 from pscdsl.xla.apart import is_apart
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.executable import LOOP_BYTES, Executable
 
 PLAIN_LOOPS = form(
     "plain_loops",
@@ -33,21 +31,9 @@ ELEMENTWISE: Final = wide.VALIDATED | frozenset(
 """What may occur, with real numbers of up to 32 bits."""
 
 
-def compiled(module: Any, loop_bytes: int | None = LOOP_BYTES) -> Executable:
-    """A module compiled with its options, unless XLA makes several loops of it."""
-    chosen = options(module)
-    found = compile_module(module, loop_bytes=loop_bytes, options=chosen)
-    if OPTION not in chosen or found.text().count(" fusion(") < 2:
-        return found
-    return compile_module(module, loop_bytes=loop_bytes, options=wide.options(module))
-
-
 def options(module: Any) -> Mapping[str, Any]:
-    """The debug options with which a module is compiled at first, which are a part of its key."""
-    chosen = {**narrow.options(module), **wide.options(module)}
-    if PLAIN_LOOPS.name not in switched_off() and fits(module):
-        chosen[OPTION] = False
-    return chosen
+    """The options for a module, which are a part of its key."""
+    return {} if PLAIN_LOOPS.name in switched_off() or not fits(module) else {OPTION: False}
 
 
 def fits(module: Any) -> bool:

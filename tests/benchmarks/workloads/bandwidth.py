@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl.xla.memory import VARIABLE
@@ -28,6 +30,18 @@ def moments(m: f32["n"], v: f32["n"], g: f32["n"]) -> tuple[f32["n"], f32["n"], 
     return m, v, m / (v + 1e-6)
 
 
+@psc.kernel
+def turned(x: f32["n"], y: f32["n"], c: f32, s: f32) -> tuple[f32["n"], f32["n"]]:
+    """Points turned about the origin."""
+    return c * x - s * y, s * x + c * y
+
+
+@psc.kernel
+def lorenz(x: f32["n"], y: f32["n"], z: f32["n"]) -> tuple[f32["n"], f32["n"], f32["n"]]:
+    """How points of the Lorenz system move."""
+    return 10.0 * (y - x), x * (28.0 - z) - y, x * y - 8 / 3 * z
+
+
 def _update(jax: Any) -> Callable[..., Any]:
     def update(x: Any) -> Any:
         return x * 2.5 + 1
@@ -44,12 +58,30 @@ def _moments(jax: Any) -> Callable[..., Any]:
     return moments
 
 
+def _turned(jax: Any) -> Callable[..., Any]:
+    def turned(x: Any, y: Any, c: Any, s: Any) -> Any:
+        return c * x - s * y, s * x + c * y
+
+    return turned
+
+
+def _lorenz(jax: Any) -> Callable[..., Any]:
+    def lorenz(x: Any, y: Any, z: Any) -> Any:
+        return 10.0 * (y - x), x * (28.0 - z) - y, x * y - 8 / 3 * z
+
+    return lorenz
+
+
 def _row(n: int) -> tuple[Any, ...]:
     return (normal(n),)
 
 
 def _rows(n: int) -> tuple[Any, ...]:
     return normal(n), normal(n) ** 2, normal(n)
+
+
+def _points(n: int) -> tuple[Any, ...]:
+    return normal(n), normal(n), np.float32(0.6), np.float32(0.8)
 
 
 SIZES = {
@@ -78,4 +110,6 @@ WORKLOADS = (
     ),
     Workload("moments 1M", moments, _rows, 1 << 20, _moments, goal=1.0, alone=True),
     Workload("moments 7M", moments, _rows, 7_000_000, _moments, goal=0.6, alone=True),
+    Workload("turned points 1M", turned, _points, 1 << 20, _turned, goal=0.8),
+    Workload("Lorenz system 1M", lorenz, _rows, 1 << 20, _lorenz, goal=0.8),
 )
