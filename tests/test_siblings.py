@@ -107,13 +107,25 @@ def looped(x: f32["n"], y: f32["n"]) -> tuple[f32["n"], f32["n"]]:
 
 
 @psc.kernel
+def stepped(
+    p: f32["n"], q: f32["n"], dp: f32["n"], dq: f32["n"], rate: f32
+) -> tuple[f32["n"], f32["n"]]:
+    return p - rate * dp, q - rate * dq
+
+
+@psc.kernel
+def spread(x: f32["m"], y: f32["n"]) -> tuple[f32["m n"], f32["m n"]]:
+    return x[:, None] + y, x[:, None] * y
+
+
+@psc.kernel
 def one(x: f32["n"], y: f32["n"]) -> f32["n"]:
     return x + y
 
 
 OTHERS: tuple[Any, ...] = (
     *(shared, chained, same, passed, filled, expensive),
-    *(lengths, shapes, complexes, looped, one),
+    *(lengths, shapes, complexes, looped, stepped, one),
 )
 
 
@@ -130,7 +142,11 @@ def test_what_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not siblings.options(module_of(kernel, siblings.FEWEST // 3 - 1)[0]), "too few"
     for other in OTHERS:
         assert not siblings.options(module_of(other, siblings.FEWEST)[0])
+    assert not siblings.options(module_of(spread, siblings.FEWEST - 1)[0]), "it reads little"
     module, request = module_of(turned, siblings.FEWEST)
+    with monkeypatch.context() as patch:
+        patch.setattr(siblings, "MOST", 3)
+        assert not siblings.options(module), "too many arrays at a time"
     with_it = module_key(module, request)
     assert module_options.options(module) == TOGETHER
     monkeypatch.setenv(VARIABLE, siblings.SIBLINGS_TOGETHER.name)
@@ -201,7 +217,7 @@ def is_cheap(function: Any, given: tuple[Any, ...]) -> bool:
         module = lower_module(built.function, built.sizes)
     except (psc.CheckError, TypeError, ValueError, Failure):
         return False
-    return siblings.are_apart(module)
+    return bool(siblings.apart(module))
 
 
 def test_donated_arrays_are_overwritten_by_one_loop() -> None:

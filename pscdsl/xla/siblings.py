@@ -3,7 +3,8 @@
 By itself XLA on CPUs makes a loop for each result, which reads all arrays that it needs, so that
 large ones come from memory once for each.  It can make one loop of several, but then it also keeps
 in memory what results have in common instead of computing it for each of them, which takes up to
-three times as long.  So this is for results that have nothing in common but what they read.
+three times as long.  So this is for results that have nothing in common but what they read, and
+not for those that read different arrays: a loop that goes through many at a time gains nothing.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ CHEAP: Final = LEAVES | frozenset(
 """What results may be made of: of functions that take longer one loop gains little."""
 FEWEST: Final = 1 << 18
 """Elements of a result: fewer stay in the caches between loops, and loops run at the same time."""
+MOST: Final = 16
+"""Large arrays that are read or written."""
 
 
 def options(module: Any) -> Mapping[str, Any]:
     """The options for a module, which are a part of its key."""
-    fits = SIBLINGS_TOGETHER.name not in switched_off() and are_large(module) and are_apart(module)
+    fits = SIBLINGS_TOGETHER.name not in switched_off() and are_large(module) and gains(module)
     return {OPTION: "true"} if fits else {}
 
 
@@ -51,31 +54,53 @@ def are_large(module: Any) -> bool:
     return len(shapes) == 1 and prod(shapes.pop()) >= FEWEST
 
 
-def are_apart(module: Any) -> bool:
-    """Whether each result is made of cheap operations on elements of its own."""
+def gains(module: Any) -> bool:
+    """Whether each result shares no operation with another one, but a large array that it reads."""
+    reads = [each & _large(module) for each in apart(module)]
+    shared = [any(one & other for other in reads if other is not one) for one in reads]
+    return bool(reads) and all(shared) and len(reads) + len(set[Any]().union(*reads)) <= MOST
+
+
+def apart(module: Any) -> list[set[Any]]:
+    """The parameters that each result is made of, by cheap operations on elements of its own.
+
+    Empty if some are made otherwise.
+    """
     *operations, end = c.main(module).regions[0].blocks[0].operations
     if any(each.name not in CHEAP for each in operations):
-        return False
+        return []
+    found: list[set[Any]] = []
     reached: set[Any] = set()
     for result in end.operands:
         own: set[Any] = set()
+        read: set[Any] = set()
         left = [result]
         while left:
             value = left.pop()
             if value in reached:
-                return False
-            if value not in own and not _is_leaf(value):
+                return []
+            if (parameters := _read(value)) is not None:
+                read |= parameters
+            elif value not in own:
                 own.add(value)
                 left += value.owner.operands
         if not own:
-            return False
+            return []
         reached |= own
-    return True
+        found.append(read)
+    return found
 
 
-def _is_leaf(value: Any) -> bool:
-    """Whether a value is a parameter or a constant, or has the elements of one."""
+def _large(module: Any) -> set[Any]:
+    """The parameters with as many elements as such results."""
+    given = c.main(module).regions[0].blocks[0].arguments
+    return {each for each in given if prod(c.facts(each.type).shape) >= FEWEST}
+
+
+def _read(value: Any) -> set[Any] | None:
+    """The parameter that a value has its elements from, if any; None if operations make it."""
     owner = value.owner  # of a parameter it is a block
     if isinstance(owner, c.mlir.Block):
-        return True
-    return owner.name in LEAVES and all(_is_leaf(each) for each in owner.operands)
+        return {value}
+    found = [_read(each) for each in owner.operands] if owner.name in LEAVES else [None]
+    return None if None in found else set[Any]().union(*filter(None, found))
