@@ -217,7 +217,7 @@ def is_cheap(function: Any, given: tuple[Any, ...]) -> bool:
         module = lower_module(built.function, built.sizes)
     except (psc.CheckError, TypeError, ValueError, Failure):
         return False
-    return bool(siblings.apart(module))
+    return bool(siblings.made_of(module))
 
 
 def test_donated_arrays_are_overwritten_by_one_loop() -> None:

@@ -56,12 +56,13 @@ def are_large(module: Any) -> bool:
 
 def gains(module: Any) -> bool:
     """Whether each result shares no operation with another one, but a large array that it reads."""
-    reads = [each & _large(module) for each in apart(module)]
+    large = _large(module)
+    reads = [each & large for each in made_of(module)]
     shared = [any(one & other for other in reads if other is not one) for one in reads]
     return bool(reads) and all(shared) and len(reads) + len(set[Any]().union(*reads)) <= MOST
 
 
-def apart(module: Any) -> list[set[Any]]:
+def made_of(module: Any) -> list[set[Any]]:
     """The parameters that each result is made of, by cheap operations on elements of its own.
 
     Empty if some are made otherwise.
