@@ -167,6 +167,12 @@ def boundary(module: Any) -> tuple[list[Any], list[Any]]:
     return list(kind.inputs), list(kind.results)
 
 
+def is_real(module: Any) -> bool:
+    """Whether `main` neither takes nor gives complex numbers."""
+    inputs, outputs = boundary(module)
+    return not any(facts(each).dtype.is_complex for each in (*inputs, *outputs))
+
+
 _parsed: dict[str, Any] = {}
 
 

@@ -126,14 +126,14 @@ def compile_options(loop_bytes: int | None, options: Mapping[str, Any]) -> Any:
     """Compile options in jaxlib's form; see Note [Backend extra options]."""
     cls = boot.xla.CompileOptions
     made = cls()
-    extra = {name: options[name] for name in sorted(EXTRA_OPTIONS & options.keys())}
+    extra = {name: value for name, value in options.items() if name in EXTRA_OPTIONS}
     if loop_bytes is not None:
         extra["xla_cpu_small_while_loop_byte_threshold"] = str(loop_bytes)
     if extra:
         entries = [_field(1, name.encode()) + _field(2, extra[name].encode()) for name in extra]
         spliced = b"".join([_field(500, entry) for entry in entries])
         made = cls.ParseFromString(made.SerializeAsString() + _field(3, _field(3, spliced)))
-    if others := [each for each in options.items() if each[0] not in EXTRA_OPTIONS]:
+    if others := [pair for pair in options.items() if pair[0] not in EXTRA_OPTIONS]:
         made.env_option_overrides = others
     return made
 

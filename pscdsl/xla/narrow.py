@@ -43,8 +43,7 @@ def options(module: Any) -> Mapping[str, Any]:
 
 def fits(module: Any) -> bool:
     """Whether all that the innermost loops of a module carry is of such lengths."""
-    inputs, outputs = c.boundary(module)
-    if any(c.facts(each).dtype.is_complex for each in (*inputs, *outputs)):
+    if not c.is_real(module):
         return False
     outer: list[Any] = []
     found = False

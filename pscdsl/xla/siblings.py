@@ -40,18 +40,16 @@ MOST: Final = 16
 
 def options(module: Any) -> Mapping[str, Any]:
     """The options for a module, which are a part of its key."""
-    fits = SIBLINGS_TOGETHER.name not in switched_off() and are_large(module) and gains(module)
-    return {OPTION: "true"} if fits else {}
+    if SIBLINGS_TOGETHER.name in switched_off() or not are_large(module):
+        return {}
+    return {OPTION: "true"} if c.is_real(module) and gains(module) else {}
 
 
 def are_large(module: Any) -> bool:
     """Whether there are several results, of one shape, which has enough elements."""
-    inputs, outputs = c.boundary(module)
-    known = [c.facts(each) for each in outputs]
-    if len(known) < 2 or any(c.facts(each).dtype.is_complex for each in (*inputs, *outputs)):
-        return False
-    shapes = {each.shape for each in known}
-    return len(shapes) == 1 and prod(shapes.pop()) >= FEWEST
+    _, outputs = c.boundary(module)
+    shapes = {c.facts(each).shape for each in outputs}
+    return len(outputs) > 1 and len(shapes) == 1 and prod(shapes.pop()) >= FEWEST
 
 
 def gains(module: Any) -> bool:

@@ -96,7 +96,5 @@ def fits(module: Any) -> bool:
     if (expensive(module) or 0) < LEAST_EXPENSIVE:
         return False
     inputs, outputs = c.boundary(module)
-    known = [c.facts(each) for each in (*inputs, *outputs)]
-    if any(each.dtype.is_complex for each in known):
-        return False
-    return any(prod(each.shape) >= FEWEST for each in known)
+    large = any(prod(c.facts(each).shape) >= FEWEST for each in (*inputs, *outputs))
+    return large and c.is_real(module)
