@@ -14,14 +14,11 @@ from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.elementwise import TABLE
 from pscdsl.primitives.special import SPECIAL
 from pscdsl.stdlib import activations
-from pscdsl.typing.diagnostics import Failure
 from pscdsl.xla import module_options, plain_loops
 from pscdsl.xla.cache import emitted
 from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module
 from pscdsl.xla.keys import Request, module_key
-from tests.numpy_harness import build
-from tests.test_wide_vectors import CODES, operands
+from tests.test_wide_vectors import CODES, alone, assert_same, beside, operands
 
 
 @psc.kernel
@@ -119,32 +116,17 @@ def test_every_operation_has_the_same_results(code: str) -> None:
         if admitted(each, operands(code, each.arity, low=True))
     ]
     assert len(functions) > 8
-
-    def every(*xs: Any) -> Any:
-        return tuple([function(*xs[:count]) for function, count in functions])
-
-    most = max(count for _, count in functions)
-    built = build(every, operands(code, most, low=True), {})
-    module = lower_module(built.function, built.sizes)
+    module = beside(functions, code)
     older, newer = (
         compile_module(module, options={plain_loops.OPTION: on}) for on in (False, True)
     )
-    for low in (True, False):
-        given = operands(code, most, low)
-        for place, pair in enumerate(zip(older.run(given), newer.run(given), strict=True)):
-            first, second = (np.asarray(each) for each in pair)
-            bound = 8 * np.finfo(first.dtype).eps if first.dtype.kind == "f" else 0
-            name = str(functions[place][0])
-            np.testing.assert_allclose(first, second, rtol=bound, err_msg=name)
+    assert_same(functions, code, newer, older, ulps=8)
 
 
 def admitted(function: Any, given: tuple[Any, ...]) -> bool:
     """Whether a program of this operation alone is compiled by the older emitter."""
-    try:
-        built = build(function, given, {})
-        return plain_loops.fits(lower_module(built.function, built.sizes))
-    except (psc.CheckError, TypeError, ValueError, Failure):
-        return False
+    module = alone(function, given)
+    return module is not None and plain_loops.fits(module)
 
 
 @psc.kernel

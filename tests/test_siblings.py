@@ -12,16 +12,13 @@ from pscdsl import c64, f32, f64, i32
 from pscdsl.forms import VARIABLE
 from pscdsl.primitives import special as special  # fills the table
 from pscdsl.primitives.elementwise import TABLE
-from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import Choice
 from pscdsl.xla import module_options, siblings
 from pscdsl.xla.cache import emitted
 from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module
 from pscdsl.xla.executable import Executable
 from pscdsl.xla.keys import Request, module_key
-from tests.numpy_harness import build
-from tests.test_wide_vectors import operands
+from tests.test_wide_vectors import alone, assert_same, beside, operands
 
 TOGETHER = {siblings.OPTION: "true"}
 
@@ -169,7 +166,7 @@ def test_one_loop_computes_all_results(kernel: Any) -> None:
 @pytest.mark.parametrize("kernel", GOOD)
 def test_results_are_the_same(kernel: Any, n: int) -> None:
     module, _ = module_of(kernel, n)
-    together, alone = (compile_module(module, options=each) for each in (TOGETHER, {}))
+    together, apart = (compile_module(module, options=each) for each in (TOGETHER, {}))
     random = np.random.default_rng(n)
     given: list[Any] = []
     for each in together.inputs:
@@ -177,7 +174,7 @@ def test_results_are_the_same(kernel: Any, n: int) -> None:
         if each.dtype.kind == "f" and x.size > 8:
             x.flat[::7] = np.resize(SPECIAL_NUMBERS, x.flat[::7].shape)
         given.append(x.astype(each.dtype))
-    for first, second in zip(together.run(given), alone.run(given), strict=True):
+    for first, second in zip(together.run(given), apart.run(given), strict=True):
         size = 1 + max(np.nanmax(np.abs(x[np.isfinite(x)])) for x in given) ** 2
         epsilon = np.finfo(first.dtype).eps if first.dtype.kind == "f" else 0
         np.testing.assert_allclose(first, second, rtol=0, atol=2 * epsilon * size)
@@ -194,30 +191,16 @@ def test_every_operation_has_the_same_results(code: str) -> None:
         if is_cheap(each, operands(code, each.arity, low=True))
     ]
     assert len(functions) > 3
-
-    def every(*xs: Any) -> Any:
-        return tuple([function(*xs[:count]) for function, count in functions])
-
-    most = max(count for _, count in functions)
-    built = build(every, operands(code, most, low=True), {})
-    module = lower_module(built.function, built.sizes)
-    together, alone = (compile_module(module, options=each) for each in (TOGETHER, {}))
-    assert loops(together) < loops(alone)
-    for low in (True, False):
-        given = operands(code, most, low)
-        found = zip(functions, together.run(given), alone.run(given), strict=True)
-        for (function, _), first, second in found:
-            np.testing.assert_array_equal(first, second, str(function))
+    module = beside(functions, code)
+    together, apart = (compile_module(module, options=each) for each in (TOGETHER, {}))
+    assert loops(together) < loops(apart)
+    assert_same(functions, code, apart, together, ulps=0)
 
 
 def is_cheap(function: Any, given: tuple[Any, ...]) -> bool:
     """Whether programs of this operation may be compiled so."""
-    try:
-        built = build(function, given, {})
-        module = lower_module(built.function, built.sizes)
-    except (psc.CheckError, TypeError, ValueError, Failure):
-        return False
-    return bool(siblings.made_of(module))
+    module = alone(function, given)
+    return module is not None and bool(siblings.made_of(module))
 
 
 def test_donated_arrays_are_overwritten_by_one_loop() -> None:

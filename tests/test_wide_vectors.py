@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from pscdsl.xla import wide
 from pscdsl.xla.cache import emitted
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.emit import lower_module
+from pscdsl.xla.executable import Executable
 from pscdsl.xla.keys import Request, module_key
 from tests.numpy_harness import build
 
@@ -45,14 +47,45 @@ def functions(code: str) -> list[tuple[Any, int]]:
     found: list[tuple[Any, int]] = []
     more = [(Convert(each), 1) for each in (F32, F64, I32)]
     for function, count in [*((each, each.arity) for each in TABLE.values()), *more]:
-        try:
-            built = build(function, operands(code, count, low=True), {})
-            module = lower_module(built.function, built.sizes)
-        except (psc.CheckError, TypeError, ValueError, Failure):
-            continue
-        if wide.expensive(module) is not None:
+        module = alone(function, operands(code, count, low=True))
+        if module is not None and wide.expensive(module) is not None:
             found.append((function, count))
     return found
+
+
+def module_of(function: Any, given: tuple[Any, ...]) -> Any:
+    """A module of a function at the types of what it is given."""
+    built = build(function, given, {})
+    return lower_module(built.function, built.sizes)
+
+
+def alone(function: Any, given: tuple[Any, ...]) -> Any:
+    """The same; None if the function does not take such operands."""
+    try:
+        return module_of(function, given)
+    except (psc.CheckError, TypeError, ValueError, Failure):
+        return None
+
+
+def beside(functions: Sequence[tuple[Any, int]], code: str) -> Any:
+    """A module that gives what each function makes of as many operands as it takes."""
+
+    def every(*xs: Any) -> Any:
+        return tuple([function(*xs[:count]) for function, count in functions])
+
+    return module_of(every, operands(code, max(count for _, count in functions), low=True))
+
+
+def assert_same(
+    functions: Sequence[tuple[Any, int]], code: str, one: Executable, other: Executable, ulps: int
+) -> None:
+    """Compare what two executables of `beside` give."""
+    for low in (True, False):
+        given = operands(code, max(count for _, count in functions), low)
+        for (function, _), x, y in zip(functions, one.run(given), other.run(given), strict=True):
+            first, second = np.asarray(x), np.asarray(y)
+            bound = ulps * np.finfo(first.dtype).eps if first.dtype.kind == "f" else 0
+            np.testing.assert_allclose(second, first, rtol=bound, err_msg=str(function))
 
 
 @pytest.mark.parametrize("width", ["128", "512"])
@@ -61,27 +94,13 @@ def test_validated_operations_have_the_same_results(code: str, width: str) -> No
     if width == "512" and not wide.has_wide_vectors():
         pytest.skip("a processor without AVX-512")
     allowed = functions(code)
-
-    def every(*xs: Any) -> Any:
-        results = [function(*xs[:count]) for function, count in allowed]
-        if code[0] == "f":
-            results.append(Clamp()(xs[0], xs[1], xs[2]))
-        return tuple(results)
-
-    values = operands(code, 3, low=True)
-    built = build(every, values, {})
-    module = lower_module(built.function, built.sizes)
+    if code[0] == "f":
+        allowed.append((Clamp(), 3))
+    module = beside(allowed, code)
     assert wide.expensive(module) is not None
     plain = compile_module(module)
     other = compile_module(module, options={wide.OPTION: width})
-    for low in (True, False):
-        given = operands(code, 3, low)
-        pairs = zip(plain.run(given), other.run(given), strict=True)
-        for place, (a, b) in enumerate(pairs):
-            name = str(allowed[place][0]) if place < len(allowed) else "clamp"
-            first, second = np.asarray(a), np.asarray(b)
-            bound = 8 * np.finfo(first.dtype).eps if first.dtype.kind == "f" else 0
-            np.testing.assert_allclose(second, first, rtol=bound, err_msg=name)
+    assert_same(allowed, code, plain, other, ulps=8)
 
 
 def operations(module: Any) -> set[str]:
