@@ -250,6 +250,10 @@ class Emitter(Operations):
             from pscdsl.primitives.control.stages import with_stages
 
             block = with_stages(self, block)
+            if not self.nested:
+                from pscdsl.primitives.control.groups import with_groups
+
+                block = with_groups(self, block)
         values: dict[Any, H] = dict(zip(block.params, operands, strict=True))
         outer, place = self._place, self._module.place
         for equation in block.equations:

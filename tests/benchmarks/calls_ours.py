@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.xla.client import put as put
 
 leaves = psc.tree.leaves
 
@@ -24,6 +23,12 @@ class Layer(psc.Record):
     w: f32["8"]
     b: f32["8"]
     times: psc.Static[int]
+
+
+@psc.kernel
+def put(x: f32["8"]) -> f32["8"]:
+    """An array that is a result, as the arrays of users are, and those of jax.numpy.array."""
+    return x
 
 
 @psc.kernel

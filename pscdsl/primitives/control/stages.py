@@ -11,13 +11,14 @@ compute the same are calls of one function, which XLA compiles in less time than
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import prod
 from typing import Final
 
 from pscdsl.forms import form
 from pscdsl.ir import Atom, Block, Equation
-from pscdsl.primitive import H, Hlo, Primitive, Types
+from pscdsl.primitive import Hlo, Primitive
+from pscdsl.primitives.control.apart import Apart
 from pscdsl.primitives.control.runs import Run, Runs, taken
 
 STAGES = form(
@@ -43,17 +44,6 @@ WIDTH: Final = 4
 """Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
 
 
-class Stage(Primitive):
-    """A part of a block that is computed apart from the rest."""
-
-    def __init__(self, block: Block) -> None:
-        self._block = block
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        """The call of a function, which is the same for parts that compute the same."""
-        return hlo.apart(self._block, operands)
-
-
 def with_stages(hlo: Hlo, block: Block) -> Block:
     """The block with each stage as one equation; itself if there is none."""
     if len(block.equations) < 2 or not hlo.uses(STAGES):
@@ -68,7 +58,7 @@ def with_stages(hlo: Hlo, block: Block) -> Block:
             part = Block(tuple(inputs), (*own, *steps), (last.result,))
             instead.update(dict.fromkeys(steps))
             instead[last.equation] = Equation(
-                Stage(part), part.params, (last.result,), last.equation.span
+                Apart(part), part.params, (last.result,), last.equation.span
             )
     if not instead:
         return block

@@ -63,6 +63,37 @@ def transformer_step(p: Block, x: f32["n t d"], y: f32["n t d"]) -> tuple[Block,
     return psc.tree.map(lambda w, g: w - 0.01 * g, p, slope), value
 
 
+@psc.kernel
+def adam_step(
+    ps: tuple[f32["n n"], ...],
+    gs: tuple[f32["n n"], ...],
+    ms: tuple[f32["n n"], ...],
+    vs: tuple[f32["n n"], ...],
+    t: f32,
+) -> tuple[tuple[f32["n n"], ...], tuple[f32["n n"], ...], tuple[f32["n n"], ...]]:
+    """A step of Adam on parameters with their gradients, of which it is the t-th."""
+    ms = tuple([0.9 * m + 0.1 * g for m, g in zip(ms, gs, strict=True)])
+    vs = tuple([0.999 * v + 0.001 * g * g for v, g in zip(vs, gs, strict=True)])
+    one, two = 1 - np.float32(0.9) ** t, 1 - np.float32(0.999) ** t
+    steps = [(m / one) / (np.sqrt(v / two) + 1e-8) for m, v in zip(ms, vs, strict=True)]
+    return tuple([p - 0.01 * step for p, step in zip(ps, steps, strict=True)]), ms, vs
+
+
+@psc.kernel
+def clipped(gs: tuple[f32["n n"], ...]) -> tuple[f32["n n"], ...]:
+    """Gradients, of a norm of 1 at most together."""
+    norm = np.sqrt(sum([np.sum(g * g) for g in gs]))
+    return tuple([g / np.maximum(norm, 1.0) for g in gs])
+
+
+def _adam(many: int) -> Callable[[int], tuple[Any, ...]]:
+    def made(n: int) -> tuple[Any, ...]:
+        ps, gs, ms, vs = (tuple([normal(n, n) * each for _ in range(many)]) for each in range(1, 5))
+        return ps, gs, ms, tuple([v * v for v in vs]), np.float32(3)
+
+    return made
+
+
 def _perceptron(n: int) -> tuple[Any, ...]:
     shapes = ((64, 128), (128,), (128, 128), (128,), (128, 10))
     labels = np.random.default_rng(n).integers(0, 10, n).astype(np.int32)
@@ -106,7 +137,42 @@ def _transformer_jax(jax: Any) -> Callable[..., Any]:
     return step
 
 
+def _adam_jax(jax: Any) -> Callable[..., Any]:
+    jnp = jax.numpy
+
+    def step(ps: Any, gs: Any, ms: Any, vs: Any, t: Any) -> Any:
+        ms = [0.9 * m + 0.1 * g for m, g in zip(ms, gs, strict=True)]
+        vs = [0.999 * v + 0.001 * g * g for v, g in zip(vs, gs, strict=True)]
+        one, two = 1 - 0.9**t, 1 - 0.999**t
+        steps = [(m / one) / (jnp.sqrt(v / two) + 1e-8) for m, v in zip(ms, vs, strict=True)]
+        return [p - 0.01 * step for p, step in zip(ps, steps, strict=True)], ms, vs
+
+    return step
+
+
+def _clipped_jax(jax: Any) -> Callable[..., Any]:
+    jnp = jax.numpy
+
+    def clipped(gs: Any) -> Any:
+        norm = jnp.sqrt(sum([jnp.sum(g * g) for g in gs]))
+        return [g / jnp.maximum(norm, 1.0) for g in gs]
+
+    return clipped
+
+
 WORKLOADS = (
+    *[
+        Workload(f"Adam, {many} of {n}x{n}", adam_step, _adam(many), n, _adam_jax, goal=0.8)
+        for many, n in ((4, 16), (10, 64), (30, 32))
+    ],
+    Workload(
+        "clipping, 10 of 16x16",
+        clipped,
+        lambda n: (tuple([normal(n, n) for _ in range(10)]),),
+        16,
+        _clipped_jax,
+        goal=0.8,
+    ),
     Workload("perceptron, a step", perceptron_step, _perceptron, 256, _perceptron_jax),
     Workload(
         "transformer block, a step", transformer_step, _transformer(64, 64), 8, _transformer_jax
