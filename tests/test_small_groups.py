@@ -59,6 +59,12 @@ def centred(xs: tuple[f32["n m"], ...]) -> tuple[f32["n m"], ...]:
     return tuple([x - np.mean(x, axis=1)[:, None] for x in xs])
 
 
+@psc.kernel
+def activated(xs: tuple[f32["n m"], ...]) -> tuple[f32["n m"], ...]:
+    """By functions with derivatives of their own."""
+    return tuple([np.logaddexp(x, 0.0) for x in xs])
+
+
 @psc.kernel(donate="xs")
 def given_back(xs: tuple[f32["n m"], ...]) -> tuple[f32["n m"], ...]:
     return tuple([x * 0.5 + 1.0 for x in xs])
@@ -71,6 +77,16 @@ def chained(xs: tuple[f32["n m"], ...]) -> tuple[f32["n m"], ...]:
     for x in xs[1:]:
         found = [*found, found[-1] * 0.5 + np.sin(x)]
     return tuple(found)
+
+
+def halved(x: f32["n m"]) -> f32["n m"]:
+    return psc.while_loop(lambda x: np.max(x) > 1.0, lambda x: x * 0.5, x)
+
+
+@psc.kernel
+def halved_each(xs: tuple[f32["n m"], ...]) -> tuple[f32["n m"], ...]:
+    """By loops in functions."""
+    return tuple([halved(x) for x in xs])
 
 
 @psc.kernel
@@ -111,6 +127,7 @@ def leaves(kernel: Kernel[Any, Any], *args: Any) -> list[Any]:
         (clipped, (arrays(10, 16, 16),)),
         (clipped, (arrays(100, 16, 16),)),
         (centred, (arrays(9, 4, 64),)),
+        (activated, (arrays(10, 16, 16),)),
     ],
 )
 def test_results_are_those_without_groups(
@@ -151,6 +168,7 @@ def test_xla_leaves_the_calls_as_they_are() -> None:
         (centred, (arrays(10, 256, 256),)),  # large
         (chained, (arrays(12, 16, 16),)),  # one part
         (looped, (arrays(12, 16, 16),)),
+        (halved_each, (arrays(12, 16, 16),)),
     ],
 )
 def test_what_would_gain_nothing_is_left_as_it_is(kernel: Kernel[Any, Any], args: Any) -> None:

@@ -106,7 +106,7 @@ def staged(kernel: Kernel[Any, Any], **sizes: int) -> int:
 def test_chains_of_large_arrays_are_cut_and_parts_that_are_the_same_are_one_function() -> None:
     text = repeated.lower(n=MANY).text()
     assert text.count("inlineable") == 10
-    assert text.count("func.func private @stage") == 2  # the first sine is of any number
+    assert text.count("func.func private @part") == 2  # the first sine is of any number
     assert staged(looped, n=MANY) == 6
     assert staged(of_two, n=1 << 10, m=1 << 10) >= 2
 

@@ -121,7 +121,7 @@ class ModuleEmitter:
         key = content(block, here.tensor), bounds, here.in_loop, here.nested
         found = self._apart.get(key)
         if found is None:
-            name = self._named("stage")
+            name = self._named("part")
             made = here.inner().function(block, name, bounds)
             found = self._apart[key] = c.mlir.FlatSymbolRefAttr.get(name, c.context()), made
         return found

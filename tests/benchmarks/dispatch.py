@@ -27,7 +27,7 @@ from tests.benchmarks.calls import calls
 from tests.benchmarks.measure import Ratio, alternating, middle, seconds
 from tests.benchmarks.report import Row
 
-PAIRS = 3
+PAIRS = 5
 """Of processes: how these lie in memory makes some per cent."""
 ROUNDS = 15
 WARM = 20

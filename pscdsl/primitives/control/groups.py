@@ -18,10 +18,12 @@ from typing import Final
 
 from pscdsl.forms import form
 from pscdsl.ir import Atom, Block, Equation, Var
-from pscdsl.primitive import Hlo
+from pscdsl.primitive import Hlo, Primitive
 from pscdsl.primitives.control.apart import Apart
 from pscdsl.primitives.control.base import Control
 from pscdsl.primitives.control.call import Call
+from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp
+from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.creation import Constant, Iota
 from pscdsl.primitives.pointwise import Pointwise
 from pscdsl.primitives.shaping import Broadcast, Shaping
@@ -40,6 +42,8 @@ ELEMENTS: Final = 1 << 17
 """Of all results; on two processors up to three times as many gain."""
 OPERATIONS: Final = 1 << 20
 """Of the whole program; those that compute more gain by threads."""
+CALLS: Final = (Call, Checkpoint, CustomJvp, CustomVjp)
+"""Of what holds blocks, what computes them once."""
 
 
 def with_groups(hlo: Hlo, block: Block) -> Block:
@@ -66,15 +70,25 @@ def _is_small(hlo: Hlo, block: Block) -> bool:
     atoms = [*block.params, *(output for each in block.equations for output in each.outputs)]
     if all([_bytes(hlo, atom) <= SMALL for atom in atoms]):
         return False
-    return _costs_at_most(OPERATIONS, hlo, block)
+    return not _has_loops(block) and _costs_at_most(OPERATIONS, hlo, block)
+
+
+def _has_loops(block: Block) -> bool:
+    """Whether there are loops, which may take any time, or branches."""
+    return any(map(_is_loop, dict.fromkeys([each.primitive for each in block.equations])))
+
+
+def _is_loop(primitive: Primitive) -> bool:
+    if not isinstance(primitive, Control):
+        return False
+    if isinstance(primitive, Call):
+        return _has_loops(primitive.function.body)
+    return not isinstance(primitive, CALLS) or any(map(_has_loops, primitive.blocks()))
 
 
 def _costs_at_most(most: int, hlo: Hlo, block: Block) -> bool:
-    """Whether a block takes so many operations; of loops and others nobody knows."""
     left = most
     for each in block.equations:
-        if isinstance(each.primitive, Control) and not isinstance(each.primitive, Call):
-            return False
         inputs, outputs = (tuple([x.type for x in xs]) for xs in (each.inputs, each.outputs))
         try:
             left -= hlo.size(each.primitive.cost(inputs, outputs))
@@ -103,7 +117,7 @@ class _Part:
         """About how many parts it is to XLA, which fuses all else into these."""
         alone = [x for x in self.equations if not isinstance(x.primitive, Pointwise | Shaping)]
         made = {output for each in alone for output in each.outputs}
-        called = [len(each.outputs) if isinstance(each.primitive, Call) else 1 for each in alone]
+        called = [len(x.outputs) if isinstance(x.primitive, CALLS) else 1 for x in alone]
         return sum(called) + len([x for x in self.outputs if x not in made])
 
 
