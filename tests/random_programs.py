@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pscdsl.builder import Program, Value
+from pscdsl.evaluate import evaluate
 from pscdsl.ir import Block, Function
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import NDArray
@@ -20,6 +21,8 @@ from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dtypes import BOOL, F32, I32, DType
+from pscdsl.xla.compile import compile_module
+from pscdsl.xla.emit import lower_module, module_text
 
 N = dims.name("n")
 SHAPES: tuple[Shape, ...] = ((), (N,), (3,), (N, 3))
@@ -282,3 +285,15 @@ def operands(function: Function, sizes: dict[str, int], seed: int) -> list[NDArr
             np.asarray(values % 2 if each.dtype is BOOL else values).astype(to_numpy(each.dtype))
         )
     return found
+
+
+def compiled(seed: int, size: int) -> str:
+    """The text of a random program's module, which computes what the program means."""
+    function = RandomProgram(seed, size).function()
+    given = operands(function, {"n": 4}, seed)
+    module = lower_module(function, {"n": 4})
+    assert module.operation.verify()
+    found = compile_module(module).run(given)
+    for array, want in zip(found, evaluate(function, {"n": 4}, given), strict=True):
+        np.testing.assert_allclose(np.asarray(array), want, rtol=1e-5)
+    return module_text(module)

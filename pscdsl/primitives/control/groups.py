@@ -12,7 +12,7 @@ scalar that depends on arrays is on the next level: groups are of parts of one l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Final
 
@@ -20,10 +20,11 @@ from pscdsl.forms import form
 from pscdsl.ir import Atom, Block, Equation, Var
 from pscdsl.primitive import Hlo, Primitive
 from pscdsl.primitives.control.apart import Apart
-from pscdsl.primitives.control.base import Control
+from pscdsl.primitives.control.base import Control, block_cost
 from pscdsl.primitives.control.call import Call
 from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp
 from pscdsl.primitives.control.remat import Checkpoint
+from pscdsl.primitives.control.runs import taken
 from pscdsl.primitives.creation import Constant, Iota
 from pscdsl.primitives.pointwise import Pointwise
 from pscdsl.primitives.shaping import Broadcast, Shaping
@@ -70,7 +71,10 @@ def _is_small(hlo: Hlo, block: Block) -> bool:
     atoms = [*block.params, *(output for each in block.equations for output in each.outputs)]
     if all([_bytes(hlo, atom) <= SMALL for atom in atoms]):
         return False
-    return not _has_loops(block) and _costs_at_most(OPERATIONS, hlo, block)
+    try:
+        return not _has_loops(block) and hlo.size(block_cost(block)) <= OPERATIONS
+    except Failure:  # a user's primitive does not say what it costs
+        return False
 
 
 def _has_loops(block: Block) -> bool:
@@ -84,19 +88,6 @@ def _is_loop(primitive: Primitive) -> bool:
     if isinstance(primitive, Call):
         return _has_loops(primitive.function.body)
     return not isinstance(primitive, CALLS) or any(map(_has_loops, primitive.blocks()))
-
-
-def _costs_at_most(most: int, hlo: Hlo, block: Block) -> bool:
-    left = most
-    for each in block.equations:
-        inputs, outputs = (tuple([x.type for x in xs]) for xs in (each.inputs, each.outputs))
-        try:
-            left -= hlo.size(each.primitive.cost(inputs, outputs))
-        except Failure:  # a user's primitive that says nothing of it
-            return False
-        if left < 0:
-            return False
-    return True
 
 
 def _bytes(hlo: Hlo, atom: Atom) -> int:
@@ -125,7 +116,7 @@ class Parts:
     """The parts of a block, and the equations of scalars around them, by level."""
 
     def __init__(self, block: Block) -> None:
-        self._free: dict[Var, Equation] = {}
+        self._free: dict[Atom, Equation] = {}
         """By what arrays are made that need not be in memory."""
         self._home: dict[Var, _Part] = {}
         """The part that an array or a scalar comes from."""
@@ -200,32 +191,21 @@ class Parts:
                     self._home[x].outputs[x] = None
 
     def _call(self, group: Sequence[_Part]) -> Equation:
-        own = {each: None for part in group for each in part.equations}
-        made = {output for each in own for output in each.outputs}
-        params: dict[Var, None] = {}
-        free: dict[Equation, None] = {}
-        for each in own:
-            for x in _vars(each.inputs):
-                if x in self._free:
-                    free[self._free[x]] = None
-                    params.update(dict.fromkeys(_vars(self._free[x].inputs)))
-                elif x not in made:
-                    params[x] = None
-        outputs = tuple([x for part in group for x in part.outputs])
-        return _called(params, [*free, *own], outputs)
+        equations = [each for part in group for each in part.equations]
+        return _called(equations, [x for part in group for x in part.outputs], self._free)
 
 
 def _joined(calls: Sequence[Equation]) -> Equation:
-    params = dict.fromkeys([x for each in calls for x in _vars(each.inputs)])
-    outputs = tuple([output for each in calls for output in each.outputs])
-    return _called(params, calls, outputs)
+    return _called(calls, [output for each in calls for output in each.outputs], {})
 
 
 def _called(
-    params: Iterable[Var], equations: Sequence[Equation], outputs: tuple[Var, ...]
+    equations: Sequence[Equation], outputs: Sequence[Var], free: Mapping[Atom, Equation]
 ) -> Equation:
-    block = Block(tuple(params), tuple(equations), outputs)
-    return Equation(Apart(block), block.params, outputs, equations[-1].span)
+    """The call of a function with these equations and results."""
+    inputs, own = taken(equations, free)
+    block = Block(tuple(inputs), (*own, *equations), tuple(outputs))
+    return Equation(Apart(block), block.params, tuple(outputs), equations[-1].span)
 
 
 def _vars(atoms: Iterable[Atom]) -> Iterator[Var]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf, prod
 from typing import Final, TypeAlias
 
@@ -119,9 +119,11 @@ class Runs:
                 del self._growing[shape]
 
 
-def taken(stage: Run, free: Mapping[Atom, Equation]) -> tuple[list[Var], list[Equation]]:
-    """What the steps of a stage use that is made elsewhere, and what they make for themselves."""
-    results = {step.result for step in stage}
+def taken(
+    equations: Sequence[Equation], free: Mapping[Atom, Equation]
+) -> tuple[list[Var], list[Equation]]:
+    """What equations use that is made elsewhere, and what they make for themselves."""
+    results = {output for each in equations for output in each.outputs}
     inputs: dict[Var, None] = {}
     own: dict[Var, Equation] = {}
 
@@ -136,7 +138,7 @@ def taken(stage: Run, free: Mapping[Atom, Equation]) -> tuple[list[Var], list[Eq
             take(each)
         own[value] = maker
 
-    for step in stage:
-        for value in step.operands:
+    for equation in equations:
+        for value in equation.inputs:
             take(value)
     return list(inputs), list(own.values())

@@ -53,8 +53,8 @@ def with_stages(hlo: Hlo, block: Block) -> Block:
     for run in runs.found:
         for stage in _stages(hlo, runs, run):
             last = stage[-1]
-            inputs, own = taken(stage, runs.free)
             steps = [step.equation for step in stage]
+            inputs, own = taken(steps, runs.free)
             part = Block(tuple(inputs), (*own, *steps), (last.result,))
             instead.update(dict.fromkeys(steps))
             instead[last.equation] = Equation(
