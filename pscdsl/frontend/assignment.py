@@ -109,47 +109,49 @@ def _other_name(frame: Frame, name: str, value: object) -> str | None:
     return None
 
 
-def augment(frame: Frame, node: ast.AugAssign) -> None:
+def augment(
+    frame: Frame, node: ast.AugAssign, target: ast.expr, operator: str, value: ast.expr
+) -> None:
     """`name += value` binds the name again; stores into parts are refused."""
-    if not isinstance(node.target, ast.Name):
-        text = frame.source.text_of
-        owner = text(node.target.value)
-        if isinstance(node.target, ast.Subscript):
-            index = purity.index_text(text(node.target.slice), node.target.slice)
-            combine = {"Add": "add", "Mult": "multiply"}.get(type(node.op).__name__)
-            how = f', combine="{combine}"' if combine else ""
-            rewrite = f"{owner} = psc.update({owner}, {index}, {text(node.value)}{how})"
-        else:
-            rewrite = f"make a changed copy: `{owner}.replace({node.target.attr}=…)` of a record"
-        raise Failure(
-            Mutation(
-                what=f"an in-place update of `{text(node.target)}`",
-                rewrite=rewrite,
-                span=frame.span(node.target),
-            )
-        )
-    name = node.target.id
+    if not isinstance(target, ast.Name):
+        raise _updated_part(frame, target, operator, value)
+    name = target.id
     if name not in frame.assigned and name not in frame.names:
         raise Poisoned  # declared global or nonlocal, and reported there
     left = frame.lookup(name)
-    right = evaluate(frame, node.value)
+    right = evaluate(frame, value)
     if is_poisoned(left) or is_poisoned(right):
         frame.names[name] = POISON
         return
-    sign = operators.SIGNS[type(node.op).__name__]
+    sign = operators.SIGNS[operator]
     if is_traced(left) and left.ndim:
         other = _other_name(frame, name, left)
         if other is not None:
             frame.report(node, AliasedUpdate(name=name, other=other, sign=sign))
-    if isinstance(left, list | dict):
-        kind = "list" if isinstance(left, list) else "dict"
+    if isinstance(left, list | dict | set):
+        kind = type(left).__name__  # pyright: ignore[reportUnknownArgumentType]
         rewrite = f"{name} = {name} {sign} …"
         raise Failure(Mutation(what=f"`{sign}=` on the {kind} `{name}`", rewrite=rewrite))
     frame.names[name] = POISON
-    result = operators.binary(frame, node, type(node.op).__name__, left, right)
+    result = operators.binary(frame, node, operator, left, right)
     if is_traced(left) and left.ndim and is_traced(result):
         _require_place(frame, name, sign, left, result)
     frame.names[name] = result
+
+
+def _updated_part(frame: Frame, target: ast.expr, operator: str, value: ast.expr) -> Failure:
+    assert isinstance(target, ast.Subscript | ast.Attribute)
+    text = frame.source.text_of
+    owner = text(target.value)
+    if isinstance(target, ast.Subscript):
+        index = purity.index_text(text(target.slice), target.slice)
+        combine = {"Add": "add", "Mult": "multiply"}.get(operator)
+        how = f', combine="{combine}"' if combine else ""
+        rewrite = f"{owner} = psc.update({owner}, {index}, {text(value)}{how})"
+    else:
+        rewrite = f"make a changed copy: `{owner}.replace({target.attr}=…)` of a record"
+    what = f"an in-place update of `{text(target)}`"
+    return Failure(Mutation(what=what, rewrite=rewrite, span=frame.span(target)))
 
 
 def _require_place(

@@ -11,13 +11,15 @@ import numpy as np
 
 from pscdsl.builder import Builder
 from pscdsl.frontend import purity
-from pscdsl.frontend.equality import meant
+from pscdsl.frontend.closed import by_python, is_closed, require_closed
+from pscdsl.frontend.equality import MISSING, found_key
 from pscdsl.frontend.frames import Frame
-from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.iteration import items_of
 from pscdsl.frontend.known import known_attribute
 from pscdsl.frontend.memory import viewed
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
+    Builtin,
     EnumMember,
     External,
     KnownModule,
@@ -32,15 +34,14 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.frontend.weights import require_short
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_constant, is_dict, is_sequence, is_slice, is_tuple
+from pscdsl.narrowing import is_constant
 from pscdsl.numpy import methods
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.codes.language import NoSuchAttribute, NotStatic
+from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 
-STRING = ("format", "join", "split", "startswith", "endswith", "lower", "upper", "strip", "replace")
-SEQUENCE = ("index", "count")
 CONSTANT_PROPERTIES = ("T", "shape", "ndim", "dtype", "size", "real", "imag")
 CONSTANT_METHODS = tuple(
     "reshape astype sum mean max min prod std var transpose ravel flatten copy cumsum round dot "
@@ -105,6 +106,8 @@ def _of_constant(value: Any, name: str) -> Any:
     if name in CONSTANT_METHODS:
 
         def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+            if not all(is_closed(x) or isinstance(x, DType) for x in (*args, *kwargs.values())):
+                raise Failure(NotStatic(what=f"an argument of `{name}`"))
             plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
             named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
             return getattr(value, name)(*plain, **named)
@@ -114,99 +117,132 @@ def _of_constant(value: Any, name: str) -> Any:
 
 
 def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
-    def table(here: Any, *args: Any) -> Any:
-        if isinstance(value, MapValue):
-            items = dict(value.items)
-            if name == "set":
-                return MapValue({**items, args[0]: args[1]})
-            if name == "update":
-                other = args[0]
-                return MapValue(
-                    {**items, **(other.items if isinstance(other, MapValue) else other)}
-                )
-            if name in ("remove", "discard"):
-                return MapValue({k: v for k, v in items.items() if k != args[0]})
-            if name == "get":
-                return items.get(args[0], args[1] if len(args) > 1 else None)
-            pairs = sorted(items.items())
-            return {
-                "keys": [k for k, _ in pairs],
-                "values": [v for _, v in pairs],
-                "items": pairs,
-            }[name]
-        vector = list(value.items)
-        if name == "append":
-            return VectorValue((*vector, args[0]))
-        if name == "extend":
-            return VectorValue((*vector, *args[0]))
-        vector[args[0]] = args[1]
-        return VectorValue(tuple(vector))
-
-    known = (
-        ("set", "update", "remove", "discard", "get", "keys", "values", "items")
-        if isinstance(value, MapValue)
-        else ("append", "extend", "set")
-    )
-    if name in known:
-        return StaticFunction(name, table)
+    """A method of a PMap or a PVector, or the value of a key that is written as an attribute."""
+    methods = MAP if isinstance(value, MapValue) else VECTOR
+    if name in methods:
+        method = methods[name]
+        return StaticFunction(name, lambda here, *args: method(value, *args))
     if isinstance(value, MapValue) and name in value.items:
         return value.items[name]
-    raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, known=known))
+    raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, known=tuple(methods)))
 
 
-def _method(value: Any, name: str) -> Callable[..., Any]:
+def _text_key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise Failure(NotStatic(what=f"{describe(key)} as a key of a PMap"))
+    return key
+
+
+def _updated(value: MapValue, other: Any, /) -> MapValue:
+    items = other.items if isinstance(other, MapValue) else other
+    if not isinstance(items, dict):
+        raise Failure(NotStatic(what=f"`update` with {describe(other)}"))
+    return MapValue({**value.items, **{_text_key(key): each for key, each in items.items()}})
+
+
+def _without(value: MapValue, key: Any, /, *, there: bool = False) -> MapValue:
+    if there and _text_key(key) not in value.items:
+        raise Failure(NoSuchItem(found=describe(value), index=key, reason="no such key"))
+    return MapValue({k: v for k, v in value.items.items() if k != _text_key(key)})
+
+
+def _placed(value: VectorValue, index: Any, item: Any, /) -> VectorValue:
+    items = list(value.items)
+    if index.__class__ is not int or not -len(items) <= index < len(items):
+        found = describe(index)
+        raise Failure(NoSuchItem(found="a PVector", index=found, reason=f"it has {len(items)}"))
+    items[index] = item
+    return VectorValue(tuple(items))
+
+
+def _sorted_items(value: MapValue, /) -> list[Any]:
+    return sorted(value.items.items(), key=lambda pair: pair[0])
+
+
+MAP: dict[str, Callable[..., Any]] = {
+    "set": lambda value, key, item, /: MapValue({**value.items, _text_key(key): item}),
+    "update": _updated,
+    "remove": lambda value, key, /: _without(value, key, there=True),
+    "discard": _without,
+    "get": lambda value, key, default=None, /: value.items.get(_text_key(key), default),
+    "keys": lambda value, /: [key for key, _ in _sorted_items(value)],
+    "values": lambda value, /: [item for _, item in _sorted_items(value)],
+    "items": _sorted_items,
+}
+VECTOR: dict[str, Callable[..., Any]] = {
+    "append": lambda value, item, /: VectorValue((*value.items, item)),
+    "extend": lambda value, items, /: VectorValue((*value.items, *items_of(items))),
+    "set": _placed,
+}
+
+
+def _method(value: Any, name: str) -> Builtin:
+    """A method of one of Python's own values: CPython's, where all is closed."""
+
     def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
-        plain = [each.take() if isinstance(each, Once) else each for each in args]
-        for each in (*plain, *kwargs.values()):
-            if isinstance(each, External):
-                raise Failure(purity.external_value(each))
-        if (name != "get" and any(map(is_traced, plain))) or any(map(is_traced, plain[:1])):
-            raise Failure(NotStatic(what=f"an argument of `{name}`"))
+        given = [tuple(each.take()) if isinstance(each, Once) else each for each in args]
+        rule = RULES.get((type(value), name))
+        if rule is not None and not is_closed((value, given, kwargs)):
+            return rule(value, *given, **kwargs)
+        require_closed(f"what `{name}` is given", value, *given, *kwargs.values())
         if isinstance(value, str):
-            require_short(name, value, plain, kwargs)
-        elif name in _SEEKING:
-            plain = list(map(_sought, plain))
-        return getattr(value, name)(*plain, **kwargs)
+            require_short(name, value, given, kwargs)
+        found = by_python(name, getattr(value, name), given, kwargs)
+        return list(found) if name in ("items", "keys", "values") else found
 
-    return apply
-
-
-_SEEKING = ("get", "index", "count")
+    return Builtin(name, apply, consumes=name == "join")
 
 
-def _sought(item: Any) -> Any:
-    """What is looked for among items; a Failure if Python's equality does not find it."""
-    item = meant(item)
-    if is_tuple(item):
-        return tuple(map(_sought, item))
-    if isinstance(item, Closure):
-        raise Failure(NotStatic(what=f"where the function `{item.name}` is among others"))
-    return item
+def _get(value: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
+    found = found_key(key, value)
+    return default if found is MISSING else value[found]
 
 
-def _listed(value: Any, name: str) -> Callable[..., Any]:
-    def apply(here: Builder) -> list[Any]:
+def _view(name: str) -> Callable[..., Any]:
+    def view(value: dict[Any, Any], /) -> list[Any]:
         return list(getattr(value, name)())
 
-    return apply
+    return view
+
+
+RULES: dict[tuple[type, str], Callable[..., Any]] = {
+    (dict, "get"): _get,
+    **{(dict, name): _view(name) for name in ("items", "keys", "values")},
+}
+"""Methods that have a meaning where not everything is closed."""
+METHODS: dict[type, frozenset[str]] = {
+    str: frozenset(
+        "format join split startswith endswith lower upper strip replace count find index "
+        "isdigit isalpha isidentifier lstrip rstrip removeprefix removesuffix title".split()
+    ),
+    tuple: frozenset(("index", "count")),
+    list: frozenset(("index", "count", "copy")),
+    dict: frozenset(("items", "keys", "values", "get", "copy")),
+    range: frozenset(("index", "count")),
+    **dict.fromkeys(
+        (set, frozenset),
+        frozenset("union intersection difference isdisjoint issubset issuperset".split()),
+    ),
+    float: frozenset(("is_integer",)),
+    int: frozenset(("bit_length",)),
+    complex: frozenset(("conjugate",)),
+}
+"""Methods that compute something of a closed value, and nothing else."""
+PROPERTIES: dict[type, frozenset[str]] = {
+    **{kind: frozenset(("real", "imag")) for kind in (bool, int, float, complex)},
+    int: frozenset(("real", "imag", "numerator", "denominator")),
+    **{kind: frozenset(("start", "stop", "step")) for kind in (range, slice)},
+}
 
 
 def _of_static(value: Any, name: str) -> Any:
     refusal = purity.static_attribute(value, name)
     if refusal is not None:
         raise Failure(refusal)
-    if isinstance(value, str) and name in STRING:
-        return StaticFunction(name, _method(value, name))
-    if is_sequence(value) and name in SEQUENCE:
-        return StaticFunction(name, _method(value, name))
-    if is_dict(value):
-        if name in ("items", "keys", "values"):
-            return StaticFunction(name, _listed(value, name))
-        if name == "get":
-            return StaticFunction(name, _method(value, name))
-    if is_slice(value) and name in ("start", "stop", "step"):
-        return getattr(value, name)
-    if isinstance(value, int | float | complex) and name in ("real", "imag"):
+    kind: type[Any] = type(value)
+    if name in METHODS.get(kind, ()):
+        return _method(value, name)
+    if name in PROPERTIES.get(kind, ()):
         return getattr(value, name)
     if isinstance(value, DType) and name in ("char", "itemsize", "kind", "name"):
         return getattr(to_numpy(value), name)

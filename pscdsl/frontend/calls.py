@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,12 @@ from pscdsl.frontend.values import (
     POISON,
     PYTHON_DTYPES,
     Applicable,
+    Builtin,
     External,
     MapValue,
     Marker,
     Poison,
+    Poisoned,
     RecordValue,
     StaticFunction,
     Undecided,
@@ -30,7 +32,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_known_array, is_scalar
+from pscdsl.narrowing import is_dict, is_known_array, is_scalar
 from pscdsl.numpy.layout import values_only
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.numpy_dtypes import to_numpy
@@ -43,49 +45,73 @@ from pscdsl.typing.dtypes import DType
 from pscdsl.typing.spans import NOWHERE
 
 
-def call(frame: Frame, node: ast.Call) -> Any:
+def call(
+    frame: Frame,
+    node: ast.Call,
+    func: ast.expr,
+    args: Sequence[ast.expr],
+    keywords: Sequence[ast.keyword],
+) -> Any:
     """The value of a call."""
-    from pscdsl.frontend.expressions import evaluate
+    from pscdsl.frontend.expressions import evaluate, evaluate_in_place
 
-    function = evaluate(frame, node.func)
-    args: list[Any] = []
+    function = evaluate(frame, func)
+    in_place = isinstance(function, Builtin) and function.consumes
+    argument: Callable[[Frame, ast.expr], Any] = evaluate_in_place if in_place else evaluate
+    values: list[Any] = []
     nodes: list[ast.expr] = []
-    for each in node.args:
+    for each in args:
         if isinstance(each, ast.Starred):
-            items = elements(evaluate(frame, each.value))
-            args.extend(items)
+            items = elements(evaluate_in_place(frame, each.value))
+            values.extend(items)
             nodes.extend([each] * len(items))
         else:
-            args.append(evaluate(frame, each))
+            values.append(argument(frame, each))
             nodes.append(each)
-    kwargs: dict[str, Any] = {}
-    for keyword in node.keywords:
-        value = evaluate(frame, keyword.value)
-        if keyword.arg is None:
-            if isinstance(value, MapValue):
-                value = dict(value.items)
-            if isinstance(value, Poison):
-                return POISON
-            if not isinstance(value, dict):
-                raise Failure(NotStatic(what=f"`**` of {describe(value)}"))
-            kwargs.update(value)  # pyright: ignore[reportUnknownArgumentType]
-        else:
-            kwargs[keyword.arg] = value
+    named: dict[str, Any] = {}
+    for keyword in keywords:
+        value = (evaluate if keyword.arg is None else argument)(frame, keyword.value)
+        given = {keyword.arg: value} if keyword.arg is not None else _unpacked(value)
+        for name, each in given.items():
+            if name in named:
+                problem = f"got two values for argument '{name}'"
+                raise Failure(BadArguments(function=described(function), problem=problem))
+            named[name] = each
     if isinstance(function, External):  # refused whatever its arguments are
         raise Failure(purity.external_use(function))
-    if isinstance(function, Poison) or is_poisoned(args) or is_poisoned(kwargs):
+    if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):
         return POISON
     here = frame.here(node)
     try:
-        return invoke(frame, here, function, args, kwargs)
+        return invoke(frame, here, function, values, named)
     except Failure as failure:
         found = with_initial(with_operands(failure, frame, nodes), frame, node)
-        raise with_origins(found, args).at(frame.span(node)) from None
+        raise with_origins(found, values).at(frame.span(node)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError) as error:
         if not isinstance(function, Meaning | DType | ArrayMethod):
             raise  # only the library's own Python refuses arguments in this way
         problem = f"does not take these arguments ({error})"
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
+
+
+def _unpacked(value: Any) -> dict[str, Any]:
+    """What `**value` gives to a call."""
+    if isinstance(value, MapValue):
+        return dict(value.items)
+    if isinstance(value, Poison):
+        raise Poisoned
+    if not is_dict(value):
+        raise Failure(NotStatic(what=f"`**` of {describe(value)}"))
+    for each in value:
+        if not isinstance(each, str):
+            problem = f"keywords are strings, and {describe(each)} is none"
+            raise Failure(BadArguments(function="`**`", problem=problem))
+    return value
+
+
+def described(function: Any) -> str:
+    """A function's name for messages."""
+    return str(getattr(function, "name", describe(function)))
 
 
 def invoke(

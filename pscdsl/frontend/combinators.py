@@ -18,8 +18,10 @@ from pscdsl.frontend.transformations.modes import jvp_, linear_transpose, linear
 from pscdsl.frontend.transformations.rules import make_ruled
 from pscdsl.frontend.transformations.saving import checkpoint, stop_gradient
 from pscdsl.frontend.tree_functions import register as register_trees
-from pscdsl.frontend.values import Marker, StaticFunction
+from pscdsl.frontend.values import External, Marker, StaticFunction, describe
 from pscdsl.meanings import MEANINGS
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
 
 
 def reveal_type(here: Builder, value: Any) -> Any:
@@ -31,9 +33,17 @@ def reveal_type(here: Builder, value: Any) -> Any:
     return value
 
 
+SCOPE = Marker("pscdsl.scope(…)")
+"""What `psc.scope(name)` gives: a context."""
+
+
 def scope(here: Builder, name: Any) -> Marker:
     """`with psc.scope(name):` names a part of a kernel."""
-    return Marker("pscdsl.scope")
+    del here
+    if not isinstance(name, str | External):  # the text of sizes is not known, and not needed
+        problem = f"takes a name, and {describe(name)} is none"
+        raise Failure(BadArguments(function="psc.scope", problem=problem))
+    return SCOPE
 
 
 def register() -> None:

@@ -1,40 +1,56 @@
-"""Whether two values that are known while checking are equal.
+"""Whether two static values are equal, or one and the same, or one among others.
 
-Static arguments and fields are objects of Python's as a call gives them, where the source names
-what these are as it reads it: `mode == Mode.FAST`, `dtype == np.float32`, `f is relu`.  Both are
-brought to what the source would say of them.
+Closed values are compared by CPython.  Static arguments and fields are objects of Python's as a
+call gives them, where the source names what these are as it reads it: `mode == Mode.FAST`,
+`dtype == np.float32`, `f is relu`.  Both are brought to what the source would say of them.  Sizes
+are compared as facts about them.  Anything else is refused.
 """
 
 from __future__ import annotations
 
+import operator
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import Any, Final
 
 import numpy as np
 
+from pscdsl.frontend.closed import Sets, by_python, is_closed
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.purity import external_value
+from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
     PYTHON_DTYPES,
+    EnumMember,
     External,
-    MapValue,
+    KnownModule,
     RecordValue,
     StaticFunction,
+    Undecided,
     describe,
+    is_traced,
 )
+from pscdsl.meanings import Meaning
 from pscdsl.narrowing import is_tuple
 from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.purity import HiddenInput
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import DType
+
+Decide = Callable[[Fact], "bool | Undecided"]
+"""What is known of a fact about sizes."""
 
 _PLAIN: Final[tuple[type, ...]] = (
     *(bool, int, float, complex, str, bytes, range, slice, tuple, list, dict, set, frozenset),
     *(type(None), type(Ellipsis), np.ndarray),
 )
-_LIKE_RECORDS: Final = (RecordValue, MapValue, tuple)
 _COMPARING: Final = frozenset({"builtins", "enum", "numpy"})
+_SAME_THING: Final = (StaticFunction, Meaning, RecordClass, KnownModule, EnumMember, Closure)
+"""What is equal to itself alone, and to nothing that is closed."""
 
 
 def meant(value: Any) -> Any:
@@ -53,34 +69,88 @@ def meant(value: Any) -> Any:
 def compares_as_itself(value: Any) -> bool:
     """Whether a value is compared by Python, and not by a method of its class."""
     for cls in value.__class__.__mro__:
-        if "__eq__" in vars(cls):
+        if any(name in vars(cls) for name in ("__eq__", "__ne__")):
             return cls.__module__ in _COMPARING
     return True
 
 
-def same(left: Any, right: Any) -> bool:
+def equal(left: Any, right: Any, decide: Decide) -> bool | Undecided:
     """Whether two static values are equal; a Failure where that is not known."""
     left, right = meant(left), meant(right)
+    if is_closed(left) and is_closed(right):
+        return bool(by_python("==", operator.eq, (left, right), sets=Sets.UNORDERED))
+    if _is_integer(left) and _is_integer(right):
+        return decide(Fact("==", _integer(left), _integer(right)))
     if is_tuple(left) and is_tuple(right):
-        return len(left) == len(right) and all(map(same, left, right))
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, RecordValue) and isinstance(other, _LIKE_RECORDS) and one is not other:
-            shown = [describe(each) for each in (left, right)]
-            what = f"whether {shown[0]} and {shown[1]} are equal"
-            raise Failure(NotStatic(what=what, rewrite="compare field by field"))
+        return _equal_items(left, right, decide)
     if isinstance(left, DType) or isinstance(right, DType):
-        one, other = _dtype(left), _dtype(right)
-        return one is not None and one == other
+        return _equal_dtypes(left, right)
+    found = _one_thing(left, right)
+    if found is None:
+        raise _unknown(left, right)
+    return found
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | Dim) and not isinstance(value, Enum)
+
+
+def _integer(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) -> bool | Undecided:
+    """Tuples are compared item by item, up to the first that differ."""
+    if len(left) != len(right):
+        return False
+    facts: list[Fact] = []
+    for one, other in zip(left, right, strict=True):
+        found = equal(one, other, decide)
+        if found is False:
+            return False
+        if isinstance(found, Undecided):
+            if found.any_of:
+                raise _unknown(left, right)
+            facts.extend(found.facts)
+    return Undecided(tuple(facts)) if facts else True
+
+
+def _one_thing(left: Any, right: Any) -> bool | None:
+    """Equality of what is equal to itself alone; None where that is not all there is to it."""
+    if isinstance(left, Enum) or isinstance(right, Enum):  # real members: Python is asked
+        real = [isinstance(each, Enum) or is_closed(each) for each in (left, right)]
+        return bool(left == right) if all(real) else None
+    for one, other in ((left, right), (right, left)):
+        if is_closed(other):
+            if isinstance(one, Dim):
+                return None if isinstance(other, int | float | complex) else False
+            return False if isinstance(one, _SAME_THING) else None
     if isinstance(left, Closure) and isinstance(right, Closure):
         return left is right or _same_function(left, right)
-    return bool(left == right)
+    if isinstance(left, _SAME_THING) and isinstance(right, _SAME_THING):
+        if left.__class__ is not right.__class__:
+            return False
+        if isinstance(left, RecordClass) and isinstance(right, RecordClass):
+            alike = left.title == right.title and left.module == right.module
+            return True if left is right else None if alike else False
+        return bool(left == right)
+    return None
 
 
-def is_among(item: Any, items: Iterable[Any], *, hashed: bool) -> bool:
-    """`in`, of a collection's items; where these are `hashed`, a dtype is not its name."""
-    if hashed and isinstance(meant(item), DType):
-        items = [each for each in items if isinstance(meant(each), DType)]
-    return any([same(item, each) for each in items])
+def _unknown(left: Any, right: Any) -> Failure:
+    shown = [describe(each) for each in (left, right)]
+    rewrite = "compare field by field" if RecordValue in (type(left), type(right)) else ""
+    return Failure(NotStatic(what=f"whether {shown[0]} and {shown[1]} are equal", rewrite=rewrite))
+
+
+def _equal_dtypes(left: Any, right: Any) -> bool:
+    one, other = _dtype(left), _dtype(right)
+    for each in (left, right):
+        if not (is_closed(each) or isinstance(each, DType | StaticFunction)):
+            raise _unknown(left, right)
+        if isinstance(each, tuple | list | dict | bytes):
+            raise _unknown(left, right)  # NumPy makes a dtype of it
+    return one is not None and one == other
 
 
 def _dtype(value: Any) -> DType | None:
@@ -107,3 +177,88 @@ def _same_function(left: Closure, right: Closure) -> bool:
     if cells[0] == {} == cells[1] and not left.defaults and not right.defaults:
         return True
     raise Failure(NotStatic(what=f"whether two functions made as `{left.name}` are the same one"))
+
+
+def identical(left: Any, right: Any) -> bool:
+    """`is`: of values it would ask where they are kept in memory; of the rest, which one it is."""
+    left, right = meant(left), meant(right)
+    for one, other in ((left, right), (right, left)):
+        if one is None or one is ... or isinstance(one, bool):
+            if isinstance(other, Undecided) and isinstance(one, bool):
+                raise Failure(NotStatic(what=f"whether {describe(other)} is {one}"))
+            return one is other
+    for each in (left, right):
+        if is_traced(each) or is_closed(each) or not isinstance(each, (*_SAME_THING, Enum, DType)):
+            raise Failure(
+                HiddenInput(function="is", what="an address in memory", rewrite="`==` compares")
+            )
+    if isinstance(left, DType) or isinstance(right, DType):
+        return _equal_dtypes(left, right)
+    found = _one_thing(left, right)
+    if found is None:
+        raise _unknown(left, right)
+    return found
+
+
+def is_among(item: Any, items: Iterable[Any], decide: Decide) -> bool | Undecided:
+    """`in`, of items in their order: the first that is equal decides."""
+    facts: list[Fact] = []
+    for each in items:
+        found = equal(item, each, decide)
+        if found is True:
+            return True  # in any case, whatever of those before is equal
+        if isinstance(found, Undecided):
+            if len(found.facts) > 1:
+                raise _unknown(item, each)
+            facts.extend(found.facts)
+    return Undecided(tuple(facts), any_of=len(facts) > 1) if facts else False
+
+
+def is_key(value: Any) -> bool:
+    """Whether a value can be a key: it is hashed as Python does, and compared as is known."""
+    if is_tuple(value):
+        return all(map(is_key, value))
+    if isinstance(value, slice | list | dict | set):
+        return False
+    return is_closed(value) or isinstance(value, (*_SAME_THING, Enum, DType))
+
+
+def require_key(value: Any) -> Any:
+    """A key, or an item of a set; a Failure for what is none, or is not known."""
+    if isinstance(value, External):
+        raise Failure(external_value(value))
+    if not is_key(value):
+        raise Failure(NotStatic(what=f"{describe(value)} as a key"))
+    return value
+
+
+def found_key(key: Any, keys: Iterable[Any]) -> Any:
+    """The key of a dict or the item of a set that is meant; MISSING if there is none.
+
+    A dtype is no key that a name of it finds: the two are equal, and hashed differently.
+    """
+    key = require_key(meant(key))
+    if is_closed(key) and isinstance(keys, dict | set | frozenset) and key in keys:
+        return key
+    for each in keys:
+        known = meant(each)
+        if isinstance(known, DType) is isinstance(key, DType) and equal(key, known, _no_facts):
+            return each
+    return MISSING
+
+
+def put(items: dict[Any, Any], key: Any, value: Any) -> None:
+    """`items[key] = value`, of a dict that is being made."""
+    found = found_key(key, items)
+    items[key if found is MISSING else found] = value
+
+
+class _Missing:
+    """Stands for a key that is not there."""
+
+
+MISSING: Final = _Missing()
+
+
+def _no_facts(fact: Fact) -> bool | Undecided:
+    raise Failure(NotStatic(what=f"whether {fact}"))

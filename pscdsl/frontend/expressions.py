@@ -1,21 +1,25 @@
 """Expressions: the abstract interpreter's other half is `statements`.
 
-Each kind of node has a handler `(frame, node) -> value`; `evaluate` adds the place to whatever
-goes wrong and lets the rest of the function be checked.
+Each kind of node has a handler that is given all its fields by name; `evaluate` adds the place to
+whatever goes wrong, lets the rest of the function be checked, and sees that all was evaluated.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pscdsl.frontend import operators
 from pscdsl.frontend.attributes import attribute
 from pscdsl.frontend.calls import call, with_operands, with_origins
+from pscdsl.frontend.closed import is_closed
+from pscdsl.frontend.due import due
+from pscdsl.frontend.equality import meant, put, require_key
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.iteration import elements, unrolling
+from pscdsl.frontend.ledger import fields
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.source import with_defaults
 from pscdsl.frontend.subscripts import subscript
@@ -25,188 +29,248 @@ from pscdsl.frontend.values import (
     Once,
     Poison,
     Poisoned,
+    RecordValue,
     Undecided,
     describe,
-    is_plain,
     is_poisoned,
     is_traced,
-    text,
     without_poison,
 )
 from pscdsl.frontend.weights import formatted
 from pscdsl.narrowing import is_dict, is_known_array
-from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NotStatic, Unsupported
 from pscdsl.typing.codes.language_arrays import BranchOnArray
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim, DimTooLarge
+from pscdsl.typing.dims import DimTooLarge
 
-Handler = Callable[[Frame, Any], Any]
+Handler = Callable[..., Any]
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
     """The value of an expression; POISON, with the finding reported, if it has none."""
+    value = evaluate_in_place(frame, node)
+    if isinstance(value, Once) and value.lazy:
+        frame.report(node, Unsupported(what=f"{value.kind} here", rewrite=_AT_ONCE))
+        return POISON
+    return value
+
+
+_AT_ONCE = "what is lazy is used up where it stands: `tuple(…)` or `[…]` computes it now"
+
+
+def evaluate_in_place(frame: Frame, node: ast.expr) -> Any:
+    """The same where a generator may stand: whoever asks takes all that it gives, at once."""
     handler = EXPRESSIONS.get(type(node))
     session = frame.session
+    ledger = session.ledger
+    began = ledger.now()
+    value: Any = POISON
     try:
         session.step()
         if handler is None:
             what, rewrite = REFUSED.get(type(node), (type(node).__name__, ""))
             raise Failure(Unsupported(what=what, rewrite=rewrite))
-        value = handler(frame, node)
-        return session.made(value) if type(node) in MAKING else value
+        value = handler(frame, node, **fields(node))
+        if type(node) in MAKING:
+            value = session.made(value)
+        if not isinstance(value, Poison):
+            ledger.settle(node, due(node), began)
     except Failure as failure:
         session.report(failure.at(frame.span(node)))
+        value = POISON
     except Poisoned:
-        pass
+        value = POISON
     except DimTooLarge:
         frame.report(node, Unsupported(what="a size this large", rewrite=""))
+        value = POISON
     except RecursionError:
         raise
     except (TypeError, ValueError, ZeroDivisionError, OverflowError, IndexError, KeyError) as error:
         frame.report(node, InternalError(what=f"{type(error).__name__}: {error}"))
-    return POISON
+        value = POISON
+    ledger.enter(node, value)
+    return value
 
 
-def _constant(frame: Frame, node: ast.Constant) -> Any:
-    return frame.session.made(node.value) if isinstance(node.value, int) else node.value
+def _constant(frame: Frame, node: ast.Constant, value: Any) -> Any:
+    del node
+    return frame.session.made(value) if isinstance(value, int) else value
 
 
-def _name(frame: Frame, node: ast.Name) -> Any:
-    return frame.lookup(node.id)
+def _name(frame: Frame, node: ast.Name, id: str) -> Any:  # noqa: A002
+    del node
+    return frame.lookup(id)
 
 
-def _tuple(frame: Frame, node: ast.Tuple) -> Any:
-    return tuple(_items(frame, node.elts))
+def _tuple(frame: Frame, node: ast.Tuple, elts: list[ast.expr]) -> Any:
+    del node
+    return tuple(_items(frame, elts))
 
 
-def _list(frame: Frame, node: ast.List) -> Any:
-    return _items(frame, node.elts)
+def _list(frame: Frame, node: ast.List, elts: list[ast.expr]) -> Any:
+    del node
+    return _items(frame, elts)
 
 
 def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
     values: list[Any] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
-            values.extend(elements(evaluate(frame, node.value)))
+            values.extend(elements(evaluate_in_place(frame, node.value)))
         else:
             values.append(evaluate(frame, node))
     return values
 
 
-def _set(frame: Frame, node: ast.Set) -> Any:
-    return _as_set(_items(frame, node.elts))
+def _set(frame: Frame, node: ast.Set, elts: list[ast.expr]) -> Any:
+    del node
+    return set_of(_items(frame, elts))
 
 
-def _as_set(items: list[Any]) -> set[Any]:
+def set_of(items: list[Any]) -> set[Any]:
     """A set of static values: what it holds is known, in which order is not."""
     if is_poisoned(items):
         raise Poisoned
     if any(is_traced(each) for each in items):
         raise Failure(NotStatic(what="an item of a set"))
-    return set(items)
+    made: dict[Any, None] = {}
+    for each in items:
+        put(made, require_key(meant(each)), None)
+    return set(made)
 
 
-def _set_comprehension(frame: Frame, node: ast.SetComp) -> Any:
+def _set_comprehension(
+    frame: Frame, node: ast.SetComp, elt: ast.expr, generators: list[ast.comprehension]
+) -> Any:
+    del node
     values: list[Any] = []
-    _generate(frame, node.generators, lambda inner: values.append(evaluate(inner, node.elt)))
-    return _as_set(values)
+    _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))
+    return set_of(values)
 
 
-def _dict(frame: Frame, node: ast.Dict) -> Any:
+def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
+    del node
     result: dict[Any, Any] = {}
-    for key, value in zip(node.keys, node.values, strict=True):
+    for key, value in zip(keys, values, strict=True):
         if key is None:
             inner = evaluate(frame, value)
             if isinstance(inner, Poison):
                 raise Poisoned
             if not is_dict(inner):
                 raise Failure(NotStatic(what=f"`**` of {describe(inner)}"))
-            result.update(inner)
+            for each, item in inner.items():
+                put(result, each, item)
         else:
             evaluated = evaluate(frame, key)
-            if is_poisoned(evaluated) or is_traced(evaluated):
-                raise Failure(NotStatic(what="a key of a dict"))
-            result[evaluated] = evaluate(frame, value)
+            item = evaluate(frame, value)
+            _put(result, evaluated, item)
     return result
 
 
-def _attribute(frame: Frame, node: ast.Attribute) -> Any:
-    value = evaluate(frame, node.value)
-    if isinstance(value, Poison):
+def _put(result: dict[Any, Any], key: Any, value: Any) -> None:
+    if is_poisoned(key):
+        raise Poisoned
+    if is_traced(key):
+        raise Failure(NotStatic(what="a key of a dict"))
+    put(result, key, value)
+
+
+def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) -> Any:
+    owner = evaluate(frame, value)
+    if isinstance(owner, Poison):
         return POISON
-    return attribute(frame, node, value, node.attr)
+    return attribute(frame, node, owner, attr)
 
 
-def _subscript(frame: Frame, node: ast.Subscript) -> Any:
-    value = evaluate(frame, node.value)
-    index = evaluate(frame, node.slice)
-    if isinstance(value, Poison) or is_poisoned(index):
+def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.expr) -> Any:  # noqa: A002
+    owner = evaluate(frame, value)
+    index = evaluate(frame, slice)
+    if isinstance(owner, Poison) or is_poisoned(index):
         return POISON
-    return subscript(frame, node, value, index)
+    return subscript(frame, node, owner, index)
 
 
-def _slice(frame: Frame, node: ast.Slice) -> Any:
-    parts = [
-        None if each is None else evaluate(frame, each)
-        for each in (node.lower, node.upper, node.step)
-    ]
+def _slice(
+    frame: Frame,
+    node: ast.Slice,
+    lower: ast.expr | None,
+    upper: ast.expr | None,
+    step: ast.expr | None,
+) -> Any:
+    del node
+    parts = [None if each is None else evaluate(frame, each) for each in (lower, upper, step)]
     if is_poisoned(parts):
         return POISON
     return slice(*parts)
 
 
-def _binary(frame: Frame, node: ast.BinOp) -> Any:
-    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
-    if is_poisoned(left) or is_poisoned(right):
+def _binary(
+    frame: Frame, node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr
+) -> Any:
+    values = evaluate(frame, left), evaluate(frame, right)
+    if is_poisoned(values):
         return POISON
-    for value, part in ((left, node.left), (right, node.right)):
+    for value, part in zip(values, (left, right), strict=True):
         if isinstance(value, External):
             raise Failure(external_value(value)).at(frame.span(part))
     try:
-        return operators.binary(frame, node, type(node.op).__name__, left, right)
+        return operators.binary(frame, node, type(op).__name__, *values)
     except Failure as failure:
-        found = with_operands(failure, frame, (node.left, node.right))
-        raise with_origins(found, (left, right)) from None
+        found = with_operands(failure, frame, (left, right))
+        raise with_origins(found, values) from None
 
 
-def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
-    operand = evaluate(frame, node.operand)
-    if is_poisoned(operand):
+def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) -> Any:
+    value = evaluate(frame, operand)
+    if is_poisoned(value):
         return POISON
-    return operators.unary(frame, node, operand)
+    return operators.unary(frame, node, type(op).__name__, value)
 
 
-def _compare(frame: Frame, node: ast.Compare) -> Any:
-    values = [evaluate(frame, each) for each in (node.left, *node.comparators)]
-    if is_poisoned(values):
-        return POISON
+def _compare(
+    frame: Frame,
+    node: ast.Compare,
+    left: ast.expr,
+    ops: list[ast.cmpop],
+    comparators: list[ast.expr],
+) -> Any:
+    """A chain, whose operands are evaluated up to the comparison that decides it."""
+    values: list[Any] = []
+
+    def operands() -> Iterator[Any]:
+        for index, each in enumerate((left, *comparators)):
+            if index > 1:
+                _require_no_binding(each)  # it may be that Python does not come to it
+            within = index > 0 and isinstance(ops[index - 1], ast.In | ast.NotIn)
+            value = (evaluate_in_place if within else evaluate)(frame, each)
+            if is_poisoned(value):
+                raise Poisoned
+            values.append(value)
+            yield value
+
     try:
-        return operators.comparison(frame, node, values)
+        return operators.comparison(frame, node, [type(op).__name__ for op in ops], operands())
     except Failure as failure:
         raise with_origins(failure, values) from None
 
 
-def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
+def _require_no_binding(node: ast.expr) -> None:
+    """Refuse `:=` where it is not known whether it is executed, or how often."""
+    if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
+        raise Failure(Unsupported(what="`:=` in this place", rewrite="bind the name before"))
+
+
+def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.expr]) -> Any:
     """`and`, `or`: short-circuit on static truth."""
-    is_and = isinstance(node.op, ast.And)
+    is_and = isinstance(op, ast.And)
     pending: list[Undecided] = []
-    value: Any = None
-    for index, each in enumerate(node.values):
+    for index, each in enumerate(values):
+        if pending:
+            _require_no_binding(each)
         value = evaluate(frame, each)
         if isinstance(value, Poison):
             return POISON
-        if isinstance(value, Undecided):
-            pending.append(value)
-            continue
-        if isinstance(value, Dim):
-            truth = operators.decided(frame, (Fact("!=", value, 0),))
-            if isinstance(truth, Undecided):
-                raise Failure(operators.undecided(operators.known_facts(frame), truth))
-            if truth is not is_and:
-                return value
-            continue
         if is_traced(value) or is_known_array(value):
             word, sign = ("and", "&") if is_and else ("or", "|")
             rest = [frame.source.text_of(x) for x in node.values]
@@ -217,11 +281,24 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
                     rewrite=f" {sign} ".join(f"({text})" for text in rest),
                 )
             )
-        if operators.static_truth(value) is not is_and:
+        if pending:
+            if isinstance(value, Undecided):
+                pending.append(value)
+            elif not isinstance(value, bool):
+                what = f"which of `{pending[0]}` and {describe(value)} it is,"
+                raise Failure(NotStatic(what=what))
+            elif value is not is_and:
+                return value
+            continue
+        if index == len(values) - 1:
             return value
-        del index
-    if not pending:
-        return value
+        truth = operators.static_truth(value, operators.decider(frame))
+        if isinstance(value, Undecided):
+            pending.append(value)
+        elif isinstance(truth, Undecided):
+            raise Failure(operators.undecided(operators.known_facts(frame), truth))
+        elif truth is not is_and:
+            return value
     if len(pending) == 1:
         return pending[0]
     if any(len(each.facts) > 1 and each.any_of is is_and for each in pending):
@@ -229,15 +306,15 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
     return Undecided(tuple(fact for each in pending for fact in each.facts), not is_and)
 
 
-def _conditional(frame: Frame, node: ast.IfExp) -> Any:
-    chosen = operators.truth(
-        frame, node.test, "a conditional expression", lambda: _where(frame, node)
-    )
+def _conditional(
+    frame: Frame, node: ast.IfExp, test: ast.expr, body: ast.expr, orelse: ast.expr
+) -> Any:
+    chosen = operators.truth(frame, test, "a conditional expression", lambda: _where(frame, node))
     if chosen is None:
-        evaluate(frame, node.body)
-        evaluate(frame, node.orelse)
+        evaluate(frame, body)
+        evaluate(frame, orelse)
         return POISON
-    return evaluate(frame, node.body if chosen else node.orelse)
+    return evaluate(frame, body if chosen else orelse)
 
 
 def _where(frame: Frame, node: ast.IfExp) -> str:
@@ -245,7 +322,8 @@ def _where(frame: Frame, node: ast.IfExp) -> str:
     return f"np.where({text(node.test)}, {text(node.body)}, {text(node.orelse)})"
 
 
-def _lambda(frame: Frame, node: ast.Lambda) -> Any:
+def _lambda(frame: Frame, node: ast.Lambda, args: ast.arguments, body: ast.expr) -> Any:
+    del args, body  # `closure` reads the parameters, and each call the body
     return closure(frame, node, "<lambda>")
 
 
@@ -267,6 +345,7 @@ def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any
         return evaluate(frame, node)
     quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
     value = evaluate(quiet, node)
+    frame.session.ledger.enter(node, value)
     quiet.session.findings[:] = [d for d in quiet.session.findings if d.code != "PSC201"]
     return known_or_why(quiet, value, f"{function}(…, {parameter}=…)")
 
@@ -277,86 +356,128 @@ def known_or_why(frame: Frame, value: Any, name: str) -> Any:
     return without_poison(value, External(name, found))
 
 
-def _comprehension(frame: Frame, node: ast.ListComp | ast.GeneratorExp) -> Any:
+def _list_comprehension(
+    frame: Frame, node: ast.ListComp, elt: ast.expr, generators: list[ast.comprehension]
+) -> Any:
+    del node
     values: list[Any] = []
-    _generate(frame, node.generators, lambda inner: values.append(evaluate(inner, node.elt)))
-    return Once("a generator", values) if isinstance(node, ast.GeneratorExp) else values
+    _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))
+    return values
 
 
-def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
+def _generator(
+    frame: Frame, node: ast.GeneratorExp, elt: ast.expr, generators: list[ast.comprehension]
+) -> Any:
+    """All that a generator gives; whoever takes it may stop before its end."""
+    _require_no_binding(node)
+    values: list[Any] = []
+    _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))
+    return Once("a generator", values, lazy=True)
+
+
+def _dict_comprehension(
+    frame: Frame,
+    node: ast.DictComp,
+    key: ast.expr,
+    value: ast.expr,
+    generators: list[ast.comprehension],
+) -> Any:
+    del node
     values: dict[Any, Any] = {}
-
-    def add(inner: Frame) -> None:
-        key = evaluate(inner, node.key)
-        if is_traced(key) or is_poisoned(key):
-            raise Failure(NotStatic(what="a key of a dict"))
-        values[key] = evaluate(inner, node.value)
-
-    _generate(frame, node.generators, add)
+    _generate(
+        frame,
+        generators,
+        lambda inner: _put(values, evaluate(inner, key), evaluate(inner, value)),
+    )
     return values
 
 
 def _generate(
     frame: Frame, generators: list[ast.comprehension], emit: Callable[[Frame], None]
 ) -> None:
-    from pscdsl.frontend.assignment import assign
-
     inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
     inner.in_comprehension = True
 
     def loop(level: int) -> None:
         if level == len(generators):
             emit(inner)
-            return
-        generator = generators[level]
-        if generator.is_async:
-            raise Failure(Unsupported(what="an async comprehension", rewrite=""))
-        source = evaluate(inner if level else frame, generator.iter)
-        if is_poisoned(source):
-            raise Poisoned
-        items = elements(source)
-        with unrolling(frame, frame.span(generator.target), items):
-            for item in items:
-                frame.session.step()
-                assign(inner, generator.target, item)
-                if all(
-                    operators.truth(inner, test, "a comprehension's `if`", "")
-                    for test in generator.ifs
-                ):
-                    loop(level + 1)
+        else:
+            around = inner if level else frame
+            _loop(frame, around, inner, lambda: loop(level + 1), generators[level])
 
     loop(0)
 
 
-def _named(frame: Frame, node: ast.NamedExpr) -> Any:
-    value = evaluate(frame, node.value)
-    frame.bind_outside(node.target.id, value)
-    return value
+def _loop(
+    frame: Frame,
+    around: Frame,
+    inner: Frame,
+    emit: Callable[[], None],
+    generator: ast.comprehension,
+) -> None:
+    """One `for` of a comprehension."""
+    from pscdsl.frontend.assignment import assign
+
+    if generator.is_async:
+        raise Failure(Unsupported(what="an async comprehension", rewrite=""))
+    source = evaluate(around, generator.iter)
+    if is_poisoned(source):
+        raise Poisoned
+    items = elements(source)
+    with unrolling(frame, frame.span(generator.target), items):
+        for item in items:
+            frame.session.step()
+            assign(inner, generator.target, item)
+            if all(
+                operators.truth(inner, test, "a comprehension's `if`", "") for test in generator.ifs
+            ):
+                emit()
 
 
-def _joined(frame: Frame, node: ast.JoinedStr) -> Any:
-    parts: list[str] = []
-    unknown: Any = None
-    for each in node.values:
-        if isinstance(each, ast.Constant):
-            parts.append(str(each.value))
-        elif isinstance(each, ast.FormattedValue):
-            value = evaluate(frame, each.value)
-            spec = "" if each.format_spec is None else evaluate(frame, each.format_spec)
-            if isinstance(value, Poison) or isinstance(spec, Poison):
-                return POISON
-            if not isinstance(spec, str):
-                unknown = spec
-                continue
-            if not is_plain(value):
-                unknown = text(value)
-                continue
-            conversion = chr(each.conversion) if each.conversion > 0 else ""
-            parts.append(formatted(value, spec, conversion))
-    return "".join(parts) if unknown is None else unknown
+def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr) -> Any:
+    del node
+    found = evaluate(frame, value)
+    frame.bind_outside(target.id, found)
+    return found
 
 
-def _starred(frame: Frame, node: ast.Starred) -> Any:
+def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> Any:
+    """A text; that of a size or an array can only be the message of an `assert`."""
+    del node
+    parts = [_part(frame, each) for each in values]
+    for each in parts:
+        if not isinstance(each, str):
+            return each
+    return "".join(parts)
+
+
+def _part(frame: Frame, node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if not isinstance(node, ast.FormattedValue):
+        raise Failure(InternalError(what=f"{type(node).__name__} in an f-string"))
+    return formatted_value(frame, **fields(node))
+
+
+def formatted_value(
+    frame: Frame, value: ast.expr, conversion: int, format_spec: ast.expr | None
+) -> Any:
+    """What an f-string has in braces."""
+    found = evaluate(frame, value)
+    spec = "" if format_spec is None else evaluate(frame, format_spec)
+    if isinstance(found, Poison) or not isinstance(spec, str):
+        return POISON if isinstance(found, Poison) else spec
+    if isinstance(found, External):
+        raise Failure(external_value(found))
+    if isinstance(found, RecordValue):
+        found.cls.refuse_special("__format__", "__str__", "__repr__")
+    if not is_closed(found):
+        return External(f"the text of {describe(found)}")
+    return formatted(found, spec, chr(conversion) if conversion > 0 else "")
+
+
+def _starred(frame: Frame, node: ast.Starred, value: ast.expr) -> Any:
+    del frame, node, value
     raise Failure(Unsupported(what="a starred expression here", rewrite=""))
 
 
@@ -377,8 +498,8 @@ EXPRESSIONS: dict[type[ast.expr], Handler] = {
     ast.IfExp: _conditional,
     ast.Call: call,
     ast.Lambda: _lambda,
-    ast.ListComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
+    ast.ListComp: _list_comprehension,
+    ast.GeneratorExp: _generator,
     ast.DictComp: _dict_comprehension,
     ast.SetComp: _set_comprehension,
     ast.NamedExpr: _named,

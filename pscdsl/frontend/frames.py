@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pscdsl.builder import Builder, Program
+from pscdsl.frontend.ledger import Ledger
 from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.values import POISON, Poisoned
 from pscdsl.frontend.weights import require_small
@@ -106,6 +107,8 @@ class Session:
         """The functions that were elaborated."""
         self.steps = 0
         self.data = 0
+        self.ledger = Ledger()
+        """Which expressions were evaluated."""
         self.bases: dict[int, tuple[Any, Any]] = {}
         """Views, and the arrays they show; see `memory`."""
 

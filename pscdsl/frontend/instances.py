@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pscdsl.builder import Weak
+from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.equality import meant
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
+    EnumMember,
     MapValue,
     RecordValue,
+    Undecided,
     VectorValue,
     describe,
     is_traced,
 )
-from pscdsl.narrowing import is_scalar, is_tuple
+from pscdsl.narrowing import is_tuple
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
@@ -35,7 +39,7 @@ OPEN = ("typing.", "collections.", "numbers.", "abc.")
 """Where classes come from whose instances are decided by what they can do."""
 
 
-def isinstance_(here: Any, value: Any, classes: Any) -> bool:
+def isinstance_(here: Any, value: Any, classes: Any, /) -> bool:
     """Whether a value is of one of some classes; a Failure where that is not known."""
     del here
     value = meant(value)
@@ -68,9 +72,13 @@ def _is(value: Any, cls: Any) -> bool | None:
         return None
     if name == "builtins.object":
         return True
+    if isinstance(value, Undecided):
+        return None
     if name.startswith(OPEN):
         return None
     if is_traced(value):
+        if isinstance(value, Weak) or not value.ndim:
+            return None  # a number of Python's or NumPy's, or an array
         return name in ("numpy.ndarray", "pscdsl.Array")
     if isinstance(value, RecordValue):
         return name in OURS.get(value.cls.kind, ())
@@ -78,6 +86,9 @@ def _is(value: Any, cls: Any) -> bool | None:
         return name == ("pyrsistent.PMap" if isinstance(value, MapValue) else "pyrsistent.PVector")
     if isinstance(value, Dim):
         return name == "builtins.int"
-    if is_scalar(value):
-        return None
-    return name in PYTHON and isinstance(value, PYTHON[name])
+    if is_closed(value) or isinstance(value, tuple | list | dict | slice):
+        known = name in PYTHON or not name.startswith(("builtins.", "enum."))
+        return (name in PYTHON and isinstance(value, PYTHON[name])) if known else None
+    if isinstance(value, EnumMember) and name in PYTHON:
+        return False
+    return None

@@ -67,18 +67,11 @@ def items_of(value: Any) -> Sequence[Any]:
     return _items(value, "what {} holds")
 
 
-def unordered(value: Any) -> Sequence[Any]:
-    """The items of a static collection, for whoever does not care for their order."""
-    if isinstance(value, set | frozenset):
-        return list(value)  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
-    return items_of(value)
-
-
 def _items(value: Any, unknown: str) -> Sequence[Any]:
     """The items in their order; `unknown` is what is said of a value without any."""
     if is_traced(value):
         raise Failure(LoopOverArray(found=str(value.type)))
-    if is_sequence(value) or isinstance(value, range | str):
+    if is_sequence(value) or isinstance(value, range | str | bytes):
         return value
     if is_dict(value):
         return tuple(value)

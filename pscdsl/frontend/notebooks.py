@@ -73,7 +73,7 @@ def _statements(lines: list[str], path: str, offset: int) -> list[ast.stmt]:
         lines[first : first + 1 if python else None] = [""] * (1 if python else len(lines) - first)
     for _ in range(_MOST_MAGICS):
         try:
-            tree = parsed("\n".join(lines), path)
+            tree = parsed("\n".join(lines), path, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         except Failure as failure:
             place = failure.diagnostics[0].span.line - 1
             if not 0 <= place < len(lines) or not _blank(lines, place):

@@ -3,59 +3,63 @@
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Any, TypeGuard
 
 import numpy as np
 
+from pscdsl.builder import Value
 from pscdsl.frontend import purity
-from pscdsl.frontend.equality import is_among, meant, same
+from pscdsl.frontend.closed import (
+    BINARY,
+    COMPARE,
+    UNARY,
+    Sets,
+    by_python,
+    is_closed,
+    refused,
+    require_bounded,
+)
+from pscdsl.frontend.equality import (
+    MISSING,
+    Decide,
+    equal,
+    found_key,
+    identical,
+    is_among,
+    meant,
+    put,
+)
 from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.memory import fresh
 from pscdsl.frontend.pytrees import condition
+from pscdsl.frontend.quotients import quotient
 from pscdsl.frontend.values import (
     External,
     MapValue,
     Once,
     Poison,
     RecordValue,
+    StaticFunction,
     Undecided,
     VectorValue,
     describe,
     is_number,
     is_traced,
 )
-from pscdsl.frontend.weights import MAX_BITS, MAX_ITEMS, require_short
-from pscdsl.narrowing import is_constant, is_dict, is_known_array, is_sequence, is_tuple
+from pscdsl.meanings import Meaning
+from pscdsl.narrowing import is_constant, is_known_array, is_scalar
 from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.language_arrays import BranchOnArray
-from pscdsl.typing.codes.language_evaluation import BadOperands, TooLarge
-from pscdsl.typing.codes.purity import HiddenInput
+from pscdsl.typing.codes.language_evaluation import BadOperands
 from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 
-PYTHON: dict[str, Callable[[Any, Any], Any]] = {
-    name: getattr(operator, function)
-    for name, function in {
-        "Add": "add",
-        "Sub": "sub",
-        "Mult": "mul",
-        "Div": "truediv",
-        "FloorDiv": "floordiv",
-        "Mod": "mod",
-        "Pow": "pow",
-        "LShift": "lshift",
-        "RShift": "rshift",
-        "BitAnd": "and_",
-        "BitOr": "or_",
-        "BitXor": "xor",
-        "MatMult": "matmul",
-    }.items()
-}
 SIGNS = {
     "Add": "+",
     "Sub": "-",
@@ -80,14 +84,6 @@ SIGNS = {
     "UAdd": "+",
     "Invert": "~",
 }
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "Eq": operator.eq,
-    "NotEq": operator.ne,
-    "Lt": operator.lt,
-    "LtE": operator.le,
-    "Gt": operator.gt,
-    "GtE": operator.ge,
-}
 
 
 def known_facts(frame: Frame) -> Assumptions:
@@ -97,17 +93,39 @@ def known_facts(frame: Frame) -> Assumptions:
 
 def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
     """`left name right`, neither an error."""
-    if isinstance(left, Undecided):
-        left = condition(frame.here(node), left)
-    if isinstance(right, Undecided):
-        right = condition(frame.here(node), right)
+    left, right = _asked(left), _asked(right)
     traced = is_traced(left) or is_traced(right)
-    arrays = isinstance(left, np.ndarray | np.generic) or isinstance(right, np.ndarray | np.generic)
-    if frame.program is not None and (traced or arrays):
+    if traced:
+        left, right = _as_array(frame, node, left, right), _as_array(frame, node, right, left)
+    if frame.program is not None and (traced or is_constant(left) or is_constant(right)):
         return _traced(frame, node, name, left, right)
-    if isinstance(left, Dim) or isinstance(right, Dim):
-        return _sizes(frame, node, name, left, right)
-    return frame.session.made(_static(name, left, right))
+    return frame.session.made(_static(frame, node, name, left, right))
+
+
+def _asked(value: Any) -> Any:
+    """The number that a real member of an `IntEnum` is."""
+    return int(value) if _is_number_itself(value) else value
+
+
+def _is_number_itself(value: Any) -> bool:
+    """Whether a value is a real member of an enumeration, and computes as an integer does."""
+    own = {"__module__", "__doc__", "__new__", "__qualname__"}
+    return (
+        isinstance(value, Enum)
+        and isinstance(value, int)
+        and not any(
+            name.startswith("__") and name not in own and cls.__module__ not in ("builtins", "enum")
+            for cls in type(value).__mro__
+            for name in vars(cls)
+        )
+    )
+
+
+def _as_array(frame: Frame, node: ast.AST, value: Any, other: Any) -> Any:
+    """A condition on sizes as an array, where it meets one; Python's own would be a weak bool."""
+    if isinstance(value, Undecided) and isinstance(other, Value):
+        return condition(frame.here(node), value)
+    return value
 
 
 def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
@@ -123,11 +141,78 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
     return fresh(meaning.apply(here, (left, right), {}), (left, right))
 
 
+def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """An operator on static values: CPython's own on closed ones, else one of a short list."""
+    if is_closed(left) and is_closed(right):
+        require_bounded(name, left, right)
+        try:
+            return by_python(SIGNS[name], BINARY[name], (left, right), sets=_sets_of(name))
+        except Failure as failure:
+            if not isinstance(failure.diagnostics[0], BadArguments):
+                raise
+        divided = name in ("Div", "FloorDiv", "Mod") and right == 0
+        raise _bad(name, left, right, "division by zero" if divided else "")
+    for each in (left, right):
+        if isinstance(each, External):
+            raise Failure(purity.external_value(each))
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        if is_number(left) and is_number(right):
+            return _sizes(frame, node, name, left, right)
+    structural = _STRUCTURAL.get((name, type(left), type(right)))
+    if structural is not None:
+        require_bounded(name, left, right)
+        return structural(left, right)
+    if all(is_constant(each) or is_closed(each) for each in (left, right)):
+        return _of_constants(name, left, right)
+    raise _bad(name, left, right)
+
+
+def _sets_of(name: str) -> Sets:
+    """`%` makes a text, where the order of a set shows; the others do not."""
+    return Sets.DECIDE if name == "Mod" else Sets.UNORDERED
+
+
+def _of_constants(name: str, left: Any, right: Any) -> Any:
+    """NumPy's own, for constants at module level."""
+    with np.errstate(all="ignore"):
+        try:
+            return BINARY[name](left, right)
+        except (TypeError, ValueError, ArithmeticError):
+            raise _bad(name, left, right) from None
+
+
+def _added(left: Any, right: Any) -> Any:
+    return left + right
+
+
+def _repeated(left: Any, right: Any) -> Any:
+    return left * right
+
+
+def _merged(left: dict[Any, Any], right: dict[Any, Any]) -> dict[Any, Any]:
+    made = dict(left)
+    for key, value in right.items():
+        put(made, key, value)
+    return made
+
+
+_STRUCTURAL: dict[tuple[str, type, type], Callable[[Any, Any], Any]] = {
+    **{("Add", kind, kind): _added for kind in (tuple, list)},
+    **{("Mult", kind, int): _repeated for kind in (tuple, list)},
+    **{("Mult", int, kind): _repeated for kind in (tuple, list)},
+    ("BitOr", dict, dict): _merged,
+    ("Add", VectorValue, VectorValue): lambda left, right: VectorValue(left.items + right.items),
+}
+"""Operators that look at no item of what they are given."""
+
+
 def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
     """Arithmetic of sizes stays a size where it is one; otherwise it is a weak number."""
     whole = isinstance(left, Dim | int) and isinstance(right, Dim | int)
+    if whole:
+        left, right = _int(left), _int(right)
     if whole and name in ("Add", "Sub", "Mult"):
-        return PYTHON[name](_int(left), _int(right))
+        return BINARY[name](left, right)
     if whole and name in ("FloorDiv", "Mod"):
         if not known_facts(frame).proves(Fact("<=", 1, right)):
             raise Failure(
@@ -138,48 +223,27 @@ def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
                     reason="the divisor may be zero or negative",
                 )
             )
-        return PYTHON[name](_int(left), _int(right))
-    if name == "Pow" and isinstance(right, int) and 0 <= right <= 16:
+        return BINARY[name](left, right)
+    if whole and name == "Pow" and isinstance(right, int) and 0 <= right <= 16:
         result: Any = 1
         for _ in range(right):
             result = result * left
         return result
-    if not is_number(left) or not is_number(right):
-        raise _bad(name, left, right)
     if frame.program is None:
         raise Failure(NotStatic(what="a size used as a number"))
+    if name in ("LShift", "MatMult"):
+        raise _bad(name, left, right)
+    if whole and name == "Pow":
+        raise _bad(name, left, right, "the exponent is no integer from 0 to 16")
     here = frame.here(node)
+    if whole and name == "Div" and isinstance(right, int) and right > 0:
+        return quotient(here, left, right)
     operands = [here.weak(x) if isinstance(x, Dim) else x for x in (left, right)]
     return table.BINARY[name].apply(here, operands, {})
 
 
 def _int(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
-
-
-def _static(name: str, left: Any, right: Any) -> Any:
-    for each in (left, right):
-        if isinstance(each, RecordValue | MapValue | VectorValue):
-            if isinstance(left, VectorValue) and isinstance(right, VectorValue) and name == "Add":
-                return VectorValue(left.items + right.items)
-            raise _bad(name, left, right)
-    if name in ("Pow", "LShift") and isinstance(left, int) and isinstance(right, int):
-        grown = right * max(left.bit_length(), 1) if name == "Pow" else right + left.bit_length()
-        if grown > MAX_BITS:
-            raise Failure(TooLarge(what=f"an integer of more than {MAX_BITS} bits"))
-    if name == "Mult":
-        for sequence, count in ((left, right), (right, left)):
-            if isinstance(sequence, str | tuple | list | bytes) and isinstance(count, int):
-                if len(sequence) * count > MAX_ITEMS:  # pyright: ignore[reportUnknownArgumentType]
-                    raise Failure(TooLarge(what=f"a sequence of more than {MAX_ITEMS} items"))
-    if name == "Mod" and isinstance(left, str):
-        require_short("%", left, right if is_tuple(right) else (right,), {})
-    try:
-        return PYTHON[name](left, right)
-    except ZeroDivisionError:
-        raise _bad(name, left, right, "division by zero") from None
-    except (TypeError, ValueError, OverflowError):
-        raise _bad(name, left, right) from None
 
 
 def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
@@ -196,120 +260,141 @@ def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
     )
 
 
-def unary(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
+def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
     """`-x`, `~x`, `+x`, `not x`."""
-    name = type(node.op).__name__
     if name == "Not":
-        if isinstance(operand, Undecided):
-            return operand.negated()
-        if is_traced(operand) or is_known_array(operand):
-            text = frame.source.text_of(node.operand)
-            raise Failure(
-                BranchOnArray(construct="`not`", found=describe(operand), rewrite=f"~({text})")
-            )
-        if isinstance(operand, Dim):
-            return decided(frame, (Fact("==", operand, 0),))
-        return not static_truth(operand)
-    if isinstance(operand, Undecided):
-        operand = condition(frame.here(node), operand)
+        return negated(frame, node, operand)
+    operand = _asked(operand)
     if is_traced(operand):
         return fresh(table.UNARY[name].apply(frame.here(node), (operand,), {}), (operand,))
     if is_constant(operand) and frame.program is not None:
         here = frame.here(node)
         return table.UNARY[name].apply(here, (here.constant(operand),), {})
-    python: dict[str, Callable[[Any], Any]] = {
-        "USub": operator.neg,
-        "UAdd": operator.pos,
-        "Invert": operator.invert,
-    }
-    try:
-        return operand if name == "UAdd" and isinstance(operand, Dim) else python[name](operand)
-    except TypeError:
-        raise Failure(
-            BadOperands(operator=SIGNS[name], left=describe(operand), right="", reason="")
-        ) from None
+    if is_closed(operand) or is_constant(operand):
+        try:
+            return UNARY[name](operand)
+        except TypeError:
+            pass
+    elif isinstance(operand, Dim):
+        return {"USub": -operand, "UAdd": operand, "Invert": -operand - 1}[name]
+    elif isinstance(operand, External):
+        raise Failure(purity.external_value(operand))
+    raise Failure(
+        BadOperands(operator=SIGNS[name], left=describe(operand), right="", reason="")
+    ) from None
 
 
-def comparison(frame: Frame, node: ast.Compare, values: list[Any]) -> Any:
-    """A chain of comparisons."""
-    results: list[Any] = []
-    for op, left, right in zip(node.ops, values[:-1], values[1:], strict=True):
-        results.append(_compare_pair(frame, node, type(op).__name__, left, right))
-    if len(results) == 1:
-        return results[0]
-    if any(is_traced(each) for each in results):
-        texts = [frame.source.text_of(each) for each in (node.left, *node.comparators[:4])]
-        signs = [
-            {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}.get(type(o).__name__, "==")
-            for o in node.ops
-        ]
-        parts = [f"({a} {s} {b})" for a, s, b in zip(texts, signs, texts[1:], strict=False)]
+def negated(frame: Frame, node: ast.UnaryOp, operand: Any) -> bool | Undecided:
+    """`not x`."""
+    if is_traced(operand) or is_known_array(operand):
+        text = frame.source.text_of(node.operand)
         raise Failure(
-            BranchOnArray(
-                construct="a chained comparison", found="an array", rewrite=" & ".join(parts)
-            )
+            BranchOnArray(construct="`not`", found=describe(operand), rewrite=f"~({text})")
         )
+    found = static_truth(operand, decider(frame))
+    return found.negated() if isinstance(found, Undecided) else not found
+
+
+def decider(frame: Frame) -> Decide:
+    """What is known of facts where a frame stands."""
+    return lambda fact: decided(frame, (fact,))
+
+
+def comparison(
+    frame: Frame, node: ast.Compare, names: Sequence[str], operands: Iterator[Any]
+) -> Any:
+    """A chain of comparisons, whose operands are evaluated when they are asked for."""
+    left = next(operands)
     facts: list[Fact] = []
-    for each in results:
-        if isinstance(each, Undecided):
-            facts.extend(each.facts)
-        elif not each:
+    found: Any = True
+    for name in names:
+        right = next(operands)
+        found = compared(frame, node, name, left, right)
+        if len(names) == 1:
+            return found
+        if not isinstance(found, bool | Undecided):
+            raise _chained(frame, node)
+        if found is False:
             return False
+        if isinstance(found, Undecided):
+            if found.any_of:
+                raise Failure(NotStatic(what=f"`{found}` in a chain of comparisons"))
+            facts.extend(found.facts)
+        left = right
     return Undecided(tuple(facts)) if facts else True
 
 
-def _compare_pair(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    left, right = meant(left), meant(right)
+def _chained(frame: Frame, node: ast.Compare) -> Failure:
+    texts = [frame.source.text_of(each) for each in (node.left, *node.comparators[:4])]
+    signs = [
+        {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}.get(type(o).__name__, "==")
+        for o in node.ops
+    ]
+    parts = [f"({a} {s} {b})" for a, s, b in zip(texts, signs, texts[1:], strict=False)]
+    return Failure(
+        BranchOnArray(construct="a chained comparison", found="an array", rewrite=" & ".join(parts))
+    )
+
+
+def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """One comparison of a chain."""
     if name in ("Is", "IsNot"):
-        return _identical(left, right) is (name == "Is")
+        return identical(left, right) is (name == "Is")
     if name in ("In", "NotIn"):
         found = _contains(frame, right, left)
-        if isinstance(found, Undecided):
-            return found if name == "In" else found.negated()
-        return found is (name == "In")
-    for each in (left, right):
-        if isinstance(each, RecordValue):
-            each.cls.refuse_special("__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__ne__")
-            raise _bad(name, left, right, "records are compared field by field")
+        return _unless(found, name == "NotIn")
+    left, right = meant(left), meant(right)
     if is_traced(left) or is_traced(right):
+        left, right = _as_array(frame, node, left, right), _as_array(frame, node, right, left)
         if not is_number(left) or not is_number(right):
-            if left is None or right is None:
-                raise _bad(name, left, right, "`is None` asks whether something is None")
-            raise Failure(
-                BadOperands(operator=name, left=describe(left), right=describe(right), reason="")
-            )
+            reason = "`is None` asks whether something is None" if None in _own(left, right) else ""
+            raise _bad(name, left, right, reason)
         return table.COMPARE[name].apply(frame.here(node), (left, right), {})
-    if is_known_array(left) or is_known_array(right):
-        if frame.program is not None:
-            here = frame.here(node)
-            left, right = (here.constant(x) if is_known_array(x) else x for x in (left, right))
-            return table.COMPARE[name].apply(here, (left, right), {})
-    whole = isinstance(left, Dim | int) and isinstance(right, Dim | int)
-    if whole and (isinstance(left, Dim) or isinstance(right, Dim)):
-        return decided(frame, (_fact(name, _int(left), _int(right)),))
-    if is_tuple(left) and is_tuple(right) and name in ("Eq", "NotEq"):
-        return _compare_tuples(frame, node, name, left, right)
+    if is_constant(left) or is_constant(right):
+        return _compared_constants(frame, node, name, left, right)
     if name in ("Eq", "NotEq"):
-        return same(left, right) is (name == "Eq")
-    try:
-        return _COMPARE[name](left, right)
-    except TypeError:
-        raise _bad(name, left, right) from None
+        for each in (left, right):
+            if isinstance(each, RecordValue):
+                each.cls.refuse_special("__eq__", "__ne__")
+                raise _bad(name, left, right, "records are compared field by field")
+        return _unless(equal(left, right, decider(frame)), name == "NotEq")
+    left, right = _asked(left), _asked(right)
+    if is_closed(left) and is_closed(right):
+        try:
+            return by_python(SIGNS[name], COMPARE[name], (left, right), sets=Sets.UNORDERED)
+        except Failure:
+            raise _bad(name, left, right) from None
+    if isinstance(left, Dim | int) and isinstance(right, Dim | int):
+        return decided(frame, (_fact(name, _int(left), _int(right)),))
+    raise _bad(name, left, right)
 
 
-_VALUES = (bool, str, bytes, int, float, complex, tuple, list, dict, set, frozenset)
+def _own(*values: Any) -> list[Any]:
+    return [None if each is None else each.__class__ for each in values]
 
 
-def _identical(left: Any, right: Any) -> bool:
-    """`is`: of values it would ask where they are kept in memory; of the rest, which one it is."""
-    if any(each is None or each is ... or isinstance(each, bool) for each in (left, right)):
-        return left is right
+def _unless(found: bool | Undecided, negate: bool) -> bool | Undecided:
+    if not negate:
+        return found
+    return found.negated() if isinstance(found, Undecided) else not found
+
+
+def _compared_constants(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """Arrays and scalars of NumPy: constants of the program, or compared by NumPy."""
     for each in (left, right):
-        if is_traced(each) or isinstance(each, (*_VALUES, Dim, RecordValue, MapValue, VectorValue)):
-            raise Failure(
-                HiddenInput(function="is", what="an address in memory", rewrite="`==` compares")
-            )
-    return same(left, right)
+        if not (is_constant(each) or is_number(each)):
+            raise _bad(name, left, right)
+    if frame.program is not None:
+        here = frame.here(node)
+        left, right = (here.constant(x) if is_constant(x) else x for x in (left, right))
+        return table.COMPARE[name].apply(here, (left, right), {})
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        raise Failure(NotStatic(what="a size used as a number"))
+    try:
+        found = COMPARE[name](left, right)
+    except (TypeError, ValueError):
+        raise _bad(name, left, right) from None
+    return bool(found) if is_scalar(found) else found
 
 
 def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
@@ -317,58 +402,48 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     if isinstance(collection, RecordValue):
         collection.cls.refuse_special("__contains__", "__iter__")
     if isinstance(collection, Once):
-        collection = collection.take()
-    items: Any = collection.items if isinstance(collection, MapValue | VectorValue) else collection
-    ordered = is_sequence(items)
-    hashed = is_dict(items) or isinstance(items, set | frozenset)
-    several = ordered or hashed
-    parts: list[Any] = [*items] if several else []
+        collection = tuple(collection.take())
+    if isinstance(collection, MapValue):
+        collection = dict.fromkeys(collection.items)
+    elif isinstance(collection, VectorValue):
+        collection = collection.items
+    elif isinstance(collection, RecordValue) and collection.cls.kind == "namedtuple":
+        collection = tuple(collection.fields.values())
+    item = meant(item)
+    if is_closed(collection) and is_closed(item):
+        try:
+            return bool(by_python("in", _is_in, (collection, item), sets=Sets.UNORDERED))
+        except Failure:
+            raise _not_in(item, collection) from None
+    parts: list[Any] = [*collection] if is_collection(collection) else []
     if is_traced(collection) or is_traced(item) or any(is_traced(each) for each in parts):
         found = describe(collection)
         raise Failure(BranchOnArray(construct="`in`", found=found, rewrite="np.any(x == value)"))
-    for each in parts:
+    if isinstance(collection, tuple | list):
+        return is_among(item, parts, decider(frame))
+    if isinstance(collection, dict | set | frozenset):
+        return found_key(item, collection) is not MISSING
+    for each in (collection, item):
         if isinstance(each, External):
             raise Failure(purity.external_value(each))
-    if isinstance(item, Dim) or any(isinstance(each, Dim) for each in parts):
-        if isinstance(items, range):
-            raise Failure(NotStatic(what=f"whether the size {item} is in a range"))
-        answers = [
-            decided(frame, (Fact("==", item, each),))
-            for each in parts
-            if isinstance(each, Dim | int) and isinstance(item, Dim | int)
-        ]
-        if any(each is True for each in answers):
-            return True
-        facts = tuple(f for each in answers if isinstance(each, Undecided) for f in each.facts)
-        return Undecided(facts, any_of=len(facts) > 1) if facts else False
-    item = meant(item)
-    if several:
-        return is_among(item, parts, hashed=hashed)
-    try:
-        return bool(item in items)
-    except TypeError:
-        raise Failure(
-            BadOperands(operator="in", left=describe(item), right=describe(collection), reason="")
-        ) from None
+    if isinstance(collection, range) and isinstance(item, Dim):
+        raise Failure(NotStatic(what=f"whether the size {item} is in a range"))
+    raise _not_in(item, collection)
 
 
-def _compare_tuples(
-    frame: Frame, node: ast.AST, name: str, left: tuple[Any, ...], right: tuple[Any, ...]
-) -> Any:
-    """Shapes are compared size by size."""
-    if len(left) != len(right):
-        return name == "NotEq"
-    facts: list[Fact] = []
-    for a, b in zip(left, right, strict=True):
-        each = _compare_pair(frame, node, "Eq", a, b)
-        if isinstance(each, Undecided):
-            facts.extend(each.facts)
-        elif each is False:
-            return name == "NotEq"
-    if not facts:
-        return name == "Eq"
-    same = Undecided(tuple(facts))
-    return same if name == "Eq" else same.negated()
+def _is_in(collection: Any, item: Any) -> bool:
+    return item in collection
+
+
+def is_collection(value: Any) -> TypeGuard[Iterable[Any]]:
+    """Whether a value is one of Python's own containers of other values."""
+    return isinstance(value, tuple | list | dict | set | frozenset)
+
+
+def _not_in(item: Any, collection: Any) -> Failure:
+    return Failure(
+        BadOperands(operator="in", left=describe(item), right=describe(collection), reason="")
+    )
 
 
 def _fact(name: str, left: Any, right: Any) -> Fact:
@@ -408,39 +483,42 @@ def truth(
         found = BranchOnArray(construct=construct, found=describe(value), rewrite=text)
         frame.report(node, found)
         return None
-    if isinstance(value, Undecided):
-        frame.report(node, undecided(known_facts(frame), value))
-        return None
-    if isinstance(value, Dim):
-        answer = decided(frame, (Fact("!=", value, 0),))
-        if isinstance(answer, bool):
-            return answer
-        frame.report(node, undecided(known_facts(frame), answer))
-        return None
     try:
-        return static_truth(value)
+        answer = static_truth(value, decider(frame))
     except Failure as failure:
         frame.session.report(failure.at(frame.span(node)))
         return None
+    if isinstance(answer, Undecided):
+        frame.report(node, undecided(known_facts(frame), answer))
+        return None
+    return answer
 
 
-def static_truth(value: Any) -> bool:
-    """The truth of a static value; a Failure for one of which only the name is known."""
+def static_truth(value: Any, decide: Decide) -> bool | Undecided:
+    """The truth of a static value; a Failure for one of which it is not known."""
+    if is_closed(value):
+        return bool(value)
+    if isinstance(value, Undecided):
+        return value
+    if isinstance(value, Dim):
+        return decide(Fact("!=", value, 0))
+    if isinstance(value, tuple | list | dict | set | frozenset):
+        return len(value) > 0  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, External):
         raise Failure(purity.external_value(value))
     if isinstance(value, RecordValue):
         value.cls.refuse_special("__bool__", "__len__")
-        return value.cls.kind not in ("namedtuple", "precord") or bool(value.fields)
+        return value.cls.kind not in ("namedtuple", "precord") or len(value.fields) > 0
     if isinstance(value, MapValue | VectorValue):
-        return bool(value.items)
-    return bool(value)
+        return len(value.items) > 0
+    if isinstance(value, Closure | BoundMethod | StaticFunction | Meaning):
+        return True
+    raise refused("the truth", value)
 
 
 def presumed(frame: Frame, node: ast.expr, truth: bool) -> tuple[Fact, ...]:
     """What a condition on sizes says in the branch where it is true, or where it is false."""
-    from pscdsl.frontend.expressions import evaluate
-
-    value = evaluate(frame, node)
+    value = frame.session.ledger.value(node)
     if not isinstance(value, Undecided):
         return ()
     said = value if truth else value.negated()

@@ -35,35 +35,37 @@ def is_guard(node: ast.If) -> bool:
     return len(node.body) == 1 and isinstance(node.body[0], ast.Raise) and not node.orelse
 
 
-def check_assert(frame: Frame, node: ast.Assert) -> None:
+def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr | None) -> None:
     """`assert fact`."""
-    value = evaluate(frame, node.test)
-    text = "" if node.msg is None else evaluate(frame, node.msg)
+    value = evaluate(frame, test)
+    text = "" if msg is None else _message(frame, msg)
     if isinstance(value, Poison):
         return
-    _admit_empty(frame, node.test)
-    _static_only(frame, node.test, value, "`assert`")
-    value = _truth(frame, value)
+    _admit_empty(frame, test)
+    _static_only(frame, test, value, "`assert`")
+    value = operators.static_truth(value, operators.decider(frame))
     _require(frame, node, value, text if isinstance(text, str) else "")
+
+
+def _message(frame: Frame, msg: ast.expr) -> Any:
+    """The message of an `assert`, which is evaluated only where that fails: it binds nothing."""
+    names = dict(frame.names)
+    text = evaluate(frame, msg)
+    frame.names = names
+    return text
 
 
 def check_guard(frame: Frame, node: ast.If) -> bool:
     """`if fact: raise …`: a precondition; whether the `raise` is reached for all sizes."""
-    value = _truth(frame, evaluate(frame, node.test))
+    value = evaluate(frame, node.test)
     if isinstance(value, Poison):
         return False
-    if isinstance(value, Undecided):
-        _require(frame, node, value.negated(), "")
-        return False
     _static_only(frame, node.test, value, "`if … raise`")
-    return bool(value)
-
-
-def _truth(frame: Frame, value: Any) -> Any:
-    """A size as a condition: that it is not 0."""
-    if isinstance(value, Dim):
-        return operators.decided(frame, (Fact("!=", value, 0),))
-    return value
+    truth = operators.static_truth(value, operators.decider(frame))
+    if isinstance(truth, Undecided):
+        _require(frame, node, truth.negated(), "")
+        return False
+    return truth
 
 
 def _admit_empty(frame: Frame, test: ast.expr) -> None:
@@ -71,12 +73,18 @@ def _admit_empty(frame: Frame, test: ast.expr) -> None:
     program = frame.program
     if program is None or not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return
-    left, right = evaluate(frame, test.left), evaluate(frame, test.comparators[0])
+    ledger = frame.session.ledger
+    left, right = ledger.value(test.left), ledger.value(test.comparators[0])
     sign = type(test.ops[0]).__name__
     if sign in ("GtE", "Gt"):
         left, right = right, left
     bound = {"LtE": 0, "GtE": 0, "Lt": -1, "Gt": -1}.get(sign)
-    if left == bound and isinstance(right, Dim) and len(names(right)) == 1:
+    if (
+        left.__class__ is int
+        and left == bound
+        and isinstance(right, Dim)
+        and len(names(right)) == 1
+    ):
         fact = Fact("<=", 0, right)
         if frame.in_kernel and fact not in program.facts.facts:
             raise Widened(fact)
@@ -94,7 +102,7 @@ def _static_only(frame: Frame, test: ast.expr, value: Any, construct: str) -> No
         )
 
 
-def _require(frame: Frame, node: ast.Assert | ast.If, value: Any, text: str) -> None:
+def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, text: str) -> None:
     """A fact that holds from here on: assumed in the kernel itself, proven in a helper."""
     if isinstance(value, Undecided):
         program = frame.program

@@ -1,20 +1,30 @@
-"""Python's own functions over static values: builtins, functools, dataclasses, operator, math."""
+"""Python's own functions over static values: builtins, functools, dataclasses, operator, math.
+
+A function of the table is CPython's own on closed values (see `closed`); of others it has a rule
+that says exactly what it gives, or refuses.  A rule has the parameters of the real function.
+"""
 
 from __future__ import annotations
 
 import ast
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pscdsl.builder import Weak
+from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend import operators
+from pscdsl.frontend.closed import Sets, by_python, is_closed, is_set, refused, require_closed
 from pscdsl.frontend.frames import Frame, session_of
+from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.instances import isinstance_
-from pscdsl.frontend.iteration import items_of, unordered
+from pscdsl.frontend.iteration import items_of
 from pscdsl.frontend.purity import external_value
+from pscdsl.frontend.quotients import Quotient
 from pscdsl.frontend.records import replaced
 from pscdsl.frontend.values import (
+    Applicable,
+    Builtin,
     External,
     MapValue,
     Once,
@@ -25,41 +35,84 @@ from pscdsl.frontend.values import (
     VectorValue,
     describe,
     is_traced,
-    text,
 )
-from pscdsl.meanings import MEANINGS
-from pscdsl.narrowing import is_dict, is_known_array
+from pscdsl.frontend.weights import require_short
+from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl.narrowing import is_dict, is_known_array, is_scalar, is_sequence
+from pscdsl.primitives import elementwise
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
+from pscdsl.typing.dtypes import F64, DType, Kind
+
+Rule = Callable[..., Any]
+"""What a function gives of values that are not closed: `(here, *arguments)`."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function of Python's."""
+
+    rule: Rule
+    real: Callable[..., Any] | None = None
+    """CPython's own, for closed arguments; None if the rule is all that is needed."""
+    consumes: bool = False
+    """Whether it goes through its arguments at once: a generator may be among them."""
+    sets: Sets = Sets.DECIDE
+
+
+def _body(name: str, entry: Entry) -> Rule:
+    real = entry.real
+    if real is None:
+        return entry.rule
+
+    def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+        taken = [_taken(each) for each in args]
+        if all(map(is_closed, (*taken, *kwargs.values()))):
+            return by_python(name, real, taken, kwargs, sets=entry.sets)
+        return entry.rule(here, *taken, **kwargs)
+
+    return apply
+
+
+def _taken(value: Any) -> Any:
+    """What is left of something that is gone through once, as a tuple."""
+    return tuple(value.take()) if isinstance(value, Once) else value
 
 
 def _call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
-    apply = getattr(function, "apply", None)
-    if apply is None:
+    if not isinstance(function, Applicable):
         raise Failure(NotCallable(found=describe(function)))
-    return apply(here, args, kwargs)
+    return function.apply(here, args, kwargs)
 
 
 def _numpy(name: str) -> Any:
     return MEANINGS[f"numpy.{name}"]
 
 
-def _len(here: Any, value: Any) -> Any:
-    if is_traced(value):
-        if not value.ndim:
+def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
+    """A Failure if an array is among some values, or is one of them."""
+    for value in values:
+        for each in (value, *(value if is_sequence(value) else ())):
+            if is_traced(each) or is_known_array(each):
+                raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
+
+
+def _len(here: Any, obj: Any, /) -> Any:
+    if isinstance(obj, Once):
+        raise Failure(BadArguments(function="len", problem=f"of {obj.kind}, use a list"))
+    if is_traced(obj):
+        if not obj.ndim:
             raise Failure(BadArguments(function="len", problem="of an array without axes"))
-        return value.shape[0]
-    if is_known_array(value):
-        return len(value)
-    if isinstance(value, RecordValue):
-        value.cls.refuse_special("__len__")
-    if isinstance(value, Once):
-        raise Failure(BadArguments(function="len", problem=f"of {value.kind}, use a list"))
-    return len(unordered(value))
+        return obj.shape[0]
+    if (is_known_array(obj) and obj.ndim) or is_set(obj):
+        return len(obj)
+    if isinstance(obj, RecordValue):
+        obj.cls.refuse_special("__len__")
+    return len(items_of(obj))
 
 
 def _range(here: Any, *bounds: Any) -> Any:
@@ -72,38 +125,94 @@ def _range(here: Any, *bounds: Any) -> Any:
             )
         if isinstance(each, Dim):
             raise Failure(NotStatic(what=f"the size {each} in a loop", rewrite=LOOPS))
-    return range(*bounds)
+    raise refused("`range`", *bounds)
 
 
-def _enumerate(here: Any, value: Any, start: int = 0) -> Any:
-    return Once("an enumeration", [(i + start, item) for i, item in enumerate(items_of(value))])
+def _is_lazy(*values: Any) -> bool:
+    return any(isinstance(each, Once) and each.lazy for each in values)
 
 
-def _zip(here: Any, *values: Any, strict: bool = False) -> Any:
-    columns = [items_of(each) for each in values]
+def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
+    require_closed("the `start` of `enumerate`", start)
+    if not isinstance(start, int):
+        raise Failure(BadArguments(function="enumerate", problem="starts from an integer"))
+    items, lazy = items_of(iterable), _is_lazy(iterable)
+    return Once("an enumeration", list(enumerate(items, start)), lazy=lazy)
+
+
+def _zip(here: Any, *iterables: Any, strict: Any = False) -> Any:
+    require_closed("the `strict` of `zip`", strict)
+    columns = [items_of(each) for each in iterables]
     if strict and len({len(each) for each in columns}) > 1:
         raise Failure(BadArguments(function="zip", problem="got sequences of different lengths"))
-    return Once("a `zip`", list(zip(*columns, strict=False)))
+    return Once("a `zip`", list(zip(*columns, strict=False)), lazy=_is_lazy(*iterables))
 
 
-def _sum(here: Any, value: Any, start: Any = 0) -> Any:
-    if is_traced(value):
-        return _numpy("sum").apply(here, (value,), {"axis": 0})
-    return _fold(here, "Add", items_of(value), start)
+def _reversed(here: Any, sequence: Any, /) -> Any:
+    if isinstance(sequence, Once):
+        problem = f"of {sequence.kind}, use a list"
+        raise Failure(BadArguments(function="reversed", problem=problem))
+    if not isinstance(sequence, str | tuple | list | range | dict | VectorValue):
+        raise Failure(NotStatic(what=f"the reverse of {describe(sequence)}"))
+    return Once("what `reversed` gives", list(items_of(sequence))[::-1])
 
 
-def _fold(here: Any, name: str, items: Sequence[Any], start: Any) -> Any:
-    from pscdsl.frontend import operators
+def _map(here: Any, func: Any, /, *iterables: Any) -> Any:
+    if not iterables:
+        raise Failure(BadArguments(function="map", problem="takes a function and its arguments"))
+    lazy = _reads_names(func) or _is_lazy(*iterables)
+    rows = zip(*(items_of(each) for each in iterables), strict=False)
+    return Once("a `map`", [_call(here, func, *row) for row in rows], lazy=lazy)
 
+
+def _filter(here: Any, function: Any, iterable: Any, /) -> Any:
+    kept = [item for item in items_of(iterable) if _holds(here, function, item)]
+    lazy = _reads_names(function) or _is_lazy(iterable)
+    return Once("a `filter`", kept, lazy=lazy)
+
+
+def _reads_names(function: Any) -> bool:
+    """Whether what a function gives may depend on names that are bound anew before the call."""
+    if isinstance(function, Closure):
+        return function.outer is not None
+    return not (function is None or isinstance(function, StaticFunction | Meaning))
+
+
+def _holds(here: Any, function: Any, item: Any) -> bool:
+    frame = _frame(here)
+    value = item if function is None else _call(here, function, item)
+    found = operators.static_truth(value, operators.decider(frame))
+    if isinstance(found, Undecided):
+        raise Failure(operators.undecided(operators.known_facts(frame), found))
+    return found
+
+
+def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
+    if is_traced(iterable):
+        return _sum_of_array(here, iterable, start)
+    items = items_of(iterable)
+    if isinstance(start, str | bytes):
+        raise Failure(BadArguments(function="sum", problem="does not add up texts"))
     total = start
     frame = _frame(here)
     for item in items:
-        traced = is_traced(item) or is_traced(total)
-        if traced and isinstance(total, int) and total == 0 and name == "Add":
-            total = item
+        first = is_traced(item) and isinstance(total, int) and total == 0
+        if first and item.dtype.name != "bool":
+            total = item  # adding 0 changes neither the value nor the dtype
         else:
-            total = operators.binary(frame, _NO_NODE, name, total, item)
+            total = operators.binary(frame, _NO_NODE, "Add", total, item)
     return total
+
+
+def _sum_of_array(here: Any, array: Any, start: Any) -> Any:
+    """`0 + x[0] + x[1] + …`: NumPy's sum, where both have one dtype and add in it."""
+    dtype = array.dtype
+    if start.__class__ is not int or start != 0:
+        rewrite = f"`start + {array.type.dtype}_array.sum(axis=0)`"
+        raise Failure(NotStatic(what="`sum` of an array with a start", rewrite=rewrite))
+    if dtype.name == "bool" or dtype.bits < 32:
+        raise Failure(NotStatic(what=f"`sum` of an array of {dtype}", rewrite="x.sum(axis=0)"))
+    return _numpy("sum").apply(here, (array,), {"axis": 0})
 
 
 class _Here(Frame):
@@ -122,233 +231,357 @@ def _frame(here: Any) -> Frame:
     return _Here(session, None, None)  # type: ignore[arg-type]
 
 
-def _extremum(name: str) -> Callable[..., Any]:
-    def apply(here: Any, *values: Any, **kwargs: Any) -> Any:
+def _keys(here: Any, name: str, key: Any, items: Sequence[Any]) -> list[Any]:
+    """What a `key` function makes of each item: closed values, which CPython compares."""
+    keys = list(items) if key is None else [_call(here, key, each) for each in items]
+    _refuse_arrays(name, "", keys)
+    require_closed(f"the order in which `{name}` puts its items", *keys)
+    return keys
+
+
+_ABSENT: Any = object()
+
+
+def _extremum(name: str, real: Callable[..., Any]) -> Rule:
+    def apply(here: Any, *values: Any, key: Any = None, default: Any = _ABSENT) -> Any:
         if len(values) == 1 and is_traced(values[0]):
             raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`x.{name}()`"))
-        collect = unordered if kwargs.get("key") is None else items_of
-        items = collect(values[0]) if len(values) == 1 else values
-        if any(is_traced(each) for each in items):
-            rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
-            raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
-        if any(isinstance(each, Dim) for each in items):
+        if not values or (len(values) > 1 and default is not _ABSENT):
+            raise Failure(BadArguments(function=name, problem="takes items, or a `default` of one"))
+        items = items_of(values[0]) if len(values) == 1 else values
+        if not items:
+            if default is _ABSENT:
+                raise Failure(BadArguments(function=name, problem="is given nothing"))
+            return default
+        rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
+        _refuse_arrays(name, rewrite, list(items))
+        sizes = all(each.__class__ is int or isinstance(each, Dim) for each in items)
+        if key is None and sizes:
             result = items[0]
             for each in items[1:]:
                 result = (minimum if name == "min" else maximum)(result, each)
             return result
-        python: Callable[..., Any] = min if name == "min" else max
-        key = kwargs.get("key")
-        if key is not None:
-            kwargs["key"] = functools.partial(_call, here, key)
-        return python(items, **kwargs)
+        keys = _keys(here, name, key, items)
+        return items[by_python(name, real, (range(len(items)),), {"key": keys.__getitem__})]
 
     return apply
 
 
-def _abs(here: Any, value: Any) -> Any:
-    if isinstance(value, Dim):
-        if here.facts.proves(Fact("<=", 0, value)):
-            return value
-        raise Failure(NotStatic(what=f"the sign of {value}"))
-    return _numpy("absolute").apply(here, (value,), {}) if is_traced(value) else abs(value)
+def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    require_closed("the `reverse` of `sorted`", reverse)
+    _refuse_arrays("sorted", "`np.sort(x)`", iterable)
+    items = items_of(iterable)
+    keys = _keys(here, "sorted", key, items)
+    options = {"key": keys.__getitem__, "reverse": reverse}
+    return [items[i] for i in by_python("sorted", sorted, (range(len(items)),), options)]
 
 
-def _round(here: Any, value: Any, ndigits: Any = None) -> Any:
-    if is_traced(value):
-        return _numpy("round").apply(here, (value, ndigits or 0), {})
-    return round(value, ndigits)
-
-
-def _convert(name: str, python: Callable[[Any], Any], dtype: str) -> Callable[..., Any]:
-    def apply(here: Any, value: Any = 0) -> Any:
-        if isinstance(value, Undecided):
-            return value
-        if is_traced(value):
-            raise Failure(
-                ArrayLeavesProgram(
-                    function=name, rewrite=f"`x.astype(psc.{dtype})` keeps it an array"
-                )
-            )
-        if isinstance(value, External):
-            raise Failure(external_value(value))
-        if isinstance(value, Dim):
-            return value if python is int else here.weak(value)
-        return python(value)
+def _truths(name: str, real: Callable[..., Any]) -> Rule:
+    def apply(here: Any, iterable: Any, /) -> Any:
+        _refuse_arrays(name, f"`np.{name}(x)`", iterable)
+        decide = operators.decider(_frame(here))
+        for each in items_of(iterable):
+            found = operators.static_truth(each, decide)
+            if isinstance(found, Undecided):
+                raise Failure(NotStatic(what=f"`{name}` of conditions on sizes"))
+            if found is (name == "any"):
+                return found
+        return name == "all"
 
     return apply
 
 
-def _complex(here: Any, real: Any = 0, imag: Any = None) -> Any:
-    """A number of one or two that are known; with a size among them it is weak."""
-    given = [real] if imag is None else [real, imag]
-    parts = [_convert("complex", lambda x: x, "c64")(here, each) for each in given]
-    for each in parts:
-        if isinstance(each, Undecided):
-            return each
-    if any(isinstance(each, Weak) for each in parts):
-        return sum((part * unit for part, unit in zip(parts, (1, 1j), strict=False)), 0j)
-    return complex(*parts)
+def _abs(here: Any, x: Any, /) -> Any:
+    if isinstance(x, Dim):
+        if here.facts.proves(Fact("<=", 0, x)):
+            return x
+        raise Failure(NotStatic(what=f"the sign of {x}"))
+    if is_traced(x):
+        return _numpy("absolute").apply(here, (x,), {})
+    raise refused("`abs`", x)
 
 
-def _tuple(here: Any, value: Any = ()) -> Any:
-    return tuple(items_of(value))
+def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
+    if is_traced(number):
+        return _numpy("round").apply(here, (number, ndigits or 0), {})
+    raise refused("`round`", number, ndigits)
 
 
-def _list(here: Any, value: Any = ()) -> Any:
-    return list(items_of(value))
+def _leaves(name: str, dtype: str, x: Any) -> Failure:
+    """The refusal to make a number of Python's of something."""
+    if is_traced(x) or is_known_array(x):
+        rewrite = f"`x.astype(psc.{dtype})` keeps it an array"
+        return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
+    return refused(f"`{name}`", x)
 
 
-def _dict(here: Any, value: Any = (), **kwargs: Any) -> Any:
-    if isinstance(value, MapValue):
-        value = dict(value.items)
-    if not is_dict(value):
-        value = items_of(value)
-    return dict(value, **kwargs)
+def _int(here: Any, x: Any = 0, /) -> Any:
+    if is_scalar(x):
+        return by_python("int", int, (x,))
+    if isinstance(x, Dim):
+        return x
+    if isinstance(x, Quotient):
+        found = x.truncated()
+        if found is None:
+            raise Failure(NotStatic(what=f"the sign of {x.numerator}"))
+        return found
+    raise _leaves("int", "i32", x)
 
 
-def _set(kind: type) -> Callable[..., Any]:
-    def apply(here: Any, value: Any = ()) -> Any:
-        items = unordered(value)
-        if any(is_traced(each) for each in items):
-            raise Failure(NotStatic(what="an item of a set"))
-        return kind(items)
+def _float(here: Any, x: Any = 0, /) -> Any:
+    if is_scalar(x):
+        return by_python("float", float, (x,))
+    if isinstance(x, Dim):
+        return operators.binary(_frame(here), _NO_NODE, "Mult", x, 1.0)
+    if isinstance(x, Quotient):
+        return x
+    raise _leaves("float", "f32", x)
+
+
+def _bool(here: Any, x: Any = False, /) -> Any:
+    if is_scalar(x):
+        return bool(x)
+    if is_traced(x) or is_known_array(x):
+        raise _leaves("bool", "bool_", x)
+    return operators.static_truth(x, operators.decider(_frame(here)))
+
+
+def _complex(here: Any, real: Any = 0, imag: Any = 0) -> Any:
+    """A number of two that are known; with a size among them it is weak."""
+    for each in (real, imag):
+        if not isinstance(each, Dim | int | float | complex):
+            raise _leaves("complex", "c64", each)
+    frame = _frame(here)
+    turned = operators.binary(frame, _NO_NODE, "Mult", imag, 1j)
+    return operators.binary(frame, _NO_NODE, "Add", real, turned)
+
+
+def _tuple(here: Any, iterable: Any = (), /) -> Any:
+    return tuple(items_of(iterable))
+
+
+def _list(here: Any, iterable: Any = (), /) -> Any:
+    return list(items_of(iterable))
+
+
+def _dict(here: Any, iterable: Any = (), /, **kwargs: Any) -> Any:
+    from pscdsl.frontend.equality import put
+
+    made: dict[Any, Any] = {}
+    if isinstance(iterable, MapValue):
+        made.update(iterable.items)
+    elif is_dict(iterable):
+        made.update(iterable)
+    else:
+        for pair in items_of(iterable):
+            items = items_of(pair)
+            if len(items) != 2:
+                raise Failure(BadArguments(function="dict", problem="takes pairs"))
+            put(made, items[0], items[1])
+    return {**made, **kwargs}
+
+
+def _set(kind: type) -> Rule:
+    def apply(here: Any, iterable: Any = (), /) -> Any:
+        from pscdsl.frontend.expressions import set_of
+
+        return kind(iterable if is_set(iterable) else set_of(list(items_of(iterable))))
 
     return apply
 
 
-def _getattr(here: Any, value: Any, name: Any, *default: Any) -> Any:
-    if isinstance(name, str):
-        from pscdsl.frontend.attributes import attribute
+def _getattr(here: Any, obj: Any, name: Any, default: Any = _ABSENT, /) -> Any:
+    from pscdsl.frontend.attributes import attribute
 
-        node = ast.Attribute(ast.Name("value"), name)
-        try:
-            return attribute(_frame(here), node, value, name)
-        except Failure:
-            if default:
-                return default[0]
-            raise
-    raise Failure(NotStatic(what="the attribute that `getattr` reads"))
+    if not isinstance(name, str):
+        raise Failure(NotStatic(what="the attribute that `getattr` reads"))
+    if default is not _ABSENT and not _has(obj, name):
+        what = f"whether {describe(obj)} has the attribute `{name}`"
+        raise Failure(NotStatic(what=what, rewrite="leave the default out"))
+    node = ast.Attribute(ast.Name("value", ast.Load()), name, ast.Load())
+    return attribute(_frame(here), node, obj, name)
 
 
-def _all(here: Any, value: Any) -> Any:
-    return _truths(value, "all", all)
+def _has(value: Any, name: str) -> bool:
+    """Whether an attribute is there for certain; that one is not there is never certain."""
+    return isinstance(value, RecordValue) and (name in value.fields or name in value.cls.members)
 
 
-def _any(here: Any, value: Any) -> Any:
-    return _truths(value, "any", any)
-
-
-def _truths(value: Any, name: str, python: Callable[[Sequence[Any]], bool]) -> Any:
-    items = () if is_traced(value) else unordered(value)
-    if is_traced(value) or any(is_traced(each) for each in items):
-        raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`np.{name}(x)`"))
-    for each in items:
-        if isinstance(each, External):
-            raise Failure(external_value(each))
-    if any(isinstance(each, Undecided) for each in items):
-        raise Failure(NotStatic(what=f"`{name}` of conditions on sizes"))
-    return python(items)
-
-
-def _sorted(here: Any, value: Any, *, key: Any = None, reverse: bool = False) -> Any:
-    items = unordered(value) if key is None else items_of(value)
-    if any(is_traced(each) for each in items):
-        raise Failure(ArrayLeavesProgram(function="sorted", rewrite="`np.sort(x)`"))
-    if key is None:
-        return sorted(items, reverse=reverse)
-    return sorted(items, key=functools.partial(_call, here, key), reverse=reverse)
-
-
-def _map(here: Any, function: Any, *columns: Any) -> Any:
-    rows = zip(*(items_of(each) for each in columns), strict=False)
-    return Once("a `map`", [_call(here, function, *row) for row in rows])
-
-
-def _filter(here: Any, function: Any, items: Any) -> Any:
-    kept = [item for item in items_of(items) if _holds(here, function, item)]
-    return Once("a `filter`", kept)
-
-
-def _holds(here: Any, function: Any, item: Any) -> bool:
-    from pscdsl.frontend.operators import static_truth
-
-    return static_truth(item if function is None else _call(here, function, item))
-
-
-def _reduce(here: Any, function: Any, items: Any, *initial: Any) -> Any:
-    values = [*initial, *items_of(items)]
-    if not values:
+def _reduce(here: Any, function: Any, iterable: Any, initial: Any = _ABSENT, /) -> Any:
+    items = [*(() if initial is _ABSENT else (initial,)), *items_of(iterable)]
+    if not items:
         raise Failure(BadArguments(function="functools.reduce", problem="of nothing"))
-    total = values[0]
-    for each in values[1:]:
+    total = items[0]
+    for each in items[1:]:
         total = _call(here, function, total, each)
     return total
 
 
-def _partial(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
-    if getattr(function, "apply", None) is None:
-        raise Failure(NotCallable(found=describe(function)))
-    return Partial(function, args, kwargs)
+def _partial(here: Any, func: Any, /, *args: Any, **keywords: Any) -> Any:
+    if not isinstance(func, Applicable):
+        raise Failure(NotCallable(found=describe(func)))
+    return Partial(func, args, keywords)
 
 
-def _replace(here: Any, value: Any, **changes: Any) -> Any:
-    if not isinstance(value, RecordValue):
+def _replace(here: Any, obj: Any, /, **changes: Any) -> Any:
+    if not isinstance(obj, RecordValue) or obj.cls.kind not in ("dataclass", "record"):
         raise Failure(BadArguments(function="dataclasses.replace", problem="takes a dataclass"))
-    return replaced(value, changes)
+    return replaced(here, obj, changes)
 
 
-def _identity(here: Any, function: Any) -> Any:
+def _asdict(here: Any, obj: Any) -> Any:
+    if not isinstance(obj, RecordValue) or obj.cls.kind not in ("dataclass", "record"):
+        raise Failure(BadArguments(function="dataclasses.asdict", problem="takes a dataclass"))
+    for each in obj.fields.values():
+        if isinstance(each, RecordValue | tuple | list | dict):
+            what = "`asdict` of a record that holds more than numbers and arrays"
+            raise Failure(NotStatic(what=what, rewrite="name the fields"))
+    return dict(obj.fields)
+
+
+def _identity(here: Any, function: Any, /) -> Any:
     return function
 
 
-def _lru_cache(here: Any, maxsize: Any = 128, typed: bool = False) -> Any:
-    """A cache changes nothing that a pure function says, and the function is looked into."""
-    if getattr(maxsize, "apply", None) is not None:
-        return maxsize
-    return StaticFunction("functools.lru_cache", _identity)
+@dataclass(frozen=True, eq=False)
+class Cached:
+    """A function with a cache, which changes nothing but asks its arguments for their hashes."""
+
+    function: Any
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return str(getattr(self.function, "name", "function"))
+
+    def apply(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call the function; a Failure for arguments that are no keys."""
+        from pscdsl.frontend.equality import is_key, meant
+
+        for each in (*args, *kwargs.values()):
+            if not (isinstance(each, Dim | RecordValue) or is_key(meant(each))):
+                what = f"{describe(each)} as a key of the cache of `{self.name}`"
+                raise Failure(NotStatic(what=what, rewrite="leave the cache out"))
+        return self.function.apply(here, args, kwargs)
 
 
-def _pmap(here: Any, items: Any = None, **more: Any) -> Any:
-    if isinstance(items, MapValue):
-        items = items.items
-    return MapValue({**(items or {}), **more})
+def _cache(here: Any, user_function: Any, /) -> Any:
+    if not isinstance(user_function, Applicable):
+        raise Failure(NotCallable(found=describe(user_function)))
+    return Cached(user_function)
 
 
-def _pvector(here: Any, items: Any = ()) -> Any:
-    return VectorValue(tuple(items_of(items)))
+def _lru_cache(here: Any, maxsize: Any = 128, typed: Any = False) -> Any:
+    if isinstance(maxsize, Applicable):
+        return Cached(maxsize)
+    return StaticFunction("functools.lru_cache", _cache)
 
 
-def _math(name: str) -> Callable[..., Any]:
-    real: Callable[..., Any] = getattr(math, name)
-    ours = {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(name, name)
-    ours = {"atan2": "arctan2", "fabs": "absolute", "ceil": "ceil", "floor": "floor"}.get(
-        ours, ours
-    )
+def _wraps(here: Any, wrapped: Any) -> Any:
+    return StaticFunction("functools.wraps", _identity)
 
-    def apply(here: Any, *args: Any) -> Any:
-        if any(is_traced(each) for each in args):
-            rewrite = f"`np.{ours}` works on arrays" if f"numpy.{ours}" in MEANINGS else ""
-            raise Failure(ArrayLeavesProgram(function=f"math.{name}", rewrite=rewrite))
-        if any(isinstance(each, Dim) for each in args):
-            meaning = MEANINGS.get(f"numpy.{ours}")
-            if meaning is None:
-                raise Failure(NotStatic(what="a size used as a number"))
-            return _numpy(ours).apply(here, args, {})
-        if name in ("factorial", "comb", "perm") and any(abs(each) > 1000 for each in args):
-            raise Failure(TooLarge(what=f"`math.{name}` of numbers above 1000"))
-        try:
-            return real(*args)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise Failure(BadArguments(function=f"math.{name}", problem=str(error))) from None
+
+def _pmap(here: Any, initial: Any = None) -> Any:
+    if isinstance(initial, MapValue):
+        return initial
+    items = {} if initial is None else _dict(here, initial)
+    for key in items:
+        if not isinstance(key, str):
+            raise Failure(NotStatic(what=f"a PMap with the key {describe(key)}"))
+    return MapValue(items)
+
+
+def _pvector(here: Any, iterable: Any = (), /) -> Any:
+    return VectorValue(tuple(items_of(iterable)))
+
+
+def _m(here: Any, **items: Any) -> Any:
+    return MapValue(items)
+
+
+def _v(here: Any, *elements: Any) -> Any:
+    return VectorValue(elements)
+
+
+NUMPY_NAMES = {
+    **{"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"},
+    **{"atan2": "arctan2", "fabs": "absolute"},
+}
+OF_SIZES = frozenset("sqrt log log2 log10 log1p exp exp2 cos sin tanh cbrt".split())
+"""Functions of one real number that NumPy has, too: of a size they give a number."""
+
+
+def _math(name: str) -> Rule:
+    """Functions of numbers that are known; of a size, NumPy's function of the same name."""
+    ours = NUMPY_NAMES.get(name, name)
+
+    def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+        known = f"numpy.{ours}" in MEANINGS
+        _refuse_arrays_but_quotients(f"math.{name}", known and f"`np.{ours}` works on arrays", args)
+        if len(args) == 1 and not kwargs:
+            (x,) = args
+            if isinstance(x, Quotient) and name in ("floor", "ceil"):
+                return x.floor() if name == "floor" else x.ceil()
+            if isinstance(x, Dim) and name in ("floor", "ceil", "trunc"):
+                return x
+            if isinstance(x, Dim | Weak) and name in OF_SIZES and known:
+                return _numpy(ours).apply(here, (x,), {})
+            if isinstance(x, Dim) and name == "isqrt":
+                return _root_of_size(here, x)
+        raise refused(f"`math.{name}`", *args, *kwargs.values())
 
     return apply
 
 
-def _operator(name: str) -> Callable[..., Any]:
-    def apply(here: Any, left: Any, right: Any) -> Any:
-        from pscdsl.frontend import operators
+def _refuse_arrays_but_quotients(name: str, rewrite: Any, args: Sequence[Any]) -> None:
+    for each in args:
+        if (is_traced(each) and not isinstance(each, Weak)) or is_known_array(each):
+            raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite or ""))
 
-        return operators.binary(_frame(here), _NO_NODE, name, left, right)
+
+def _root_of_size(here: Any, size: Dim) -> Weak:
+    """`math.isqrt`: exact, as the root of an integer below 2**52 is in f64."""
+    if not here.facts.proves(Fact("<=", 0, size)):
+        raise Failure(NotStatic(what=f"the sign of {size}"))
+
+    def at(dtype: DType) -> Value:
+        here = builder.program.current
+        (root,) = here.bind(elementwise.sqrt, (here.size(size, F64),))
+        (whole,) = here.bind(elementwise.floor, (root,))
+        (found,) = here.bind(elementwise.Convert(dtype), (whole,))
+        return found
+
+    builder: Builder = here
+    return Weak(builder, Kind.INT, (), at)
+
+
+def _prod(here: Any, iterable: Any, /, *, start: Any = 1) -> Any:
+    _refuse_arrays("math.prod", "`np.prod(x)` works on arrays", iterable, start)
+    total, frame = start, _frame(here)
+    for each in items_of(iterable):
+        total = operators.binary(frame, _NO_NODE, "Mult", total, each)
+    return total
+
+
+def _large(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `math` whose results are large where its arguments are."""
+    if name not in ("factorial", "comb", "perm"):
+        return real
+
+    def bounded(*args: Any) -> Any:
+        if any(isinstance(each, int) and abs(each) > 1000 for each in args):
+            raise Failure(TooLarge(what=f"`math.{name}` of numbers above 1000"))
+        return real(*args)
+
+    return bounded
+
+
+def _operator(name: str) -> Rule:
+    def apply(here: Any, a: Any, b: Any, /) -> Any:
+        for each in (a, b):
+            if isinstance(each, External):
+                raise Failure(external_value(each))
+        return operators.binary(_frame(here), _NO_NODE, name, a, b)
 
     return apply
 
@@ -356,114 +589,126 @@ def _operator(name: str) -> Callable[..., Any]:
 def _pow(here: Any, base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is None:
         return _operator("Pow")(here, base, exp)
-    if isinstance(base, int) and isinstance(exp, int) and isinstance(mod, int):
-        return pow(base, exp, mod)
-    raise Failure(NotStatic(what="`pow` with three arguments, unless all are static integers,"))
+    require_closed("`pow` with three arguments", base, exp, mod)
+    return by_python("pow", pow, (base, exp, mod))
 
 
-def _itemgetter(here: Any, index: Any) -> Any:
+def _divmod(here: Any, x: Any, y: Any, /) -> Any:
+    return _operator("FloorDiv")(here, x, y), _operator("Mod")(here, x, y)
+
+
+def _itemgetter(here: Any, item: Any, /, *items: Any) -> Any:
     from pscdsl.frontend.subscripts import subscript
 
-    def get(inner: Any, value: Any) -> Any:
-        return subscript(_frame(inner), _NO_NODE, value, index)
+    def get(inner: Any, value: Any, /) -> Any:
+        found = [subscript(_frame(inner), _NO_NODE, value, each) for each in (item, *items)]
+        return tuple(found) if items else found[0]
 
     return StaticFunction("operator.itemgetter", get)
 
 
-def _type(here: Any, value: Any) -> Any:
-    if isinstance(value, RecordValue):
-        return value.cls
-    raise Failure(NotStatic(what=f"the class of {describe(value)}"))
+def _type(here: Any, obj: Any, /) -> Any:
+    if isinstance(obj, RecordValue):
+        return obj.cls
+    raise Failure(NotStatic(what=f"the class of {describe(obj)}"))
 
 
-def _str(here: Any, value: Any = "") -> Any:
-    return text(value)
+def _text(name: str) -> Rule:
+    def apply(here: Any, obj: Any = "", /) -> Any:
+        if isinstance(obj, RecordValue):
+            obj.cls.refuse_special("__str__", "__repr__")
+        if isinstance(obj, External):
+            raise Failure(external_value(obj))
+        return External(f"the text of {describe(obj)}")  # for messages, which nobody compares
+
+    return apply
+
+
+def _format(here: Any, value: Any, format_spec: Any = "", /) -> Any:
+    raise refused("`format`", value, format_spec)
+
+
+def _formatted(value: Any, format_spec: str = "", /) -> str:
+    require_short("format", f"{{:{format_spec}}}", (value,), {})
+    return format(value, format_spec)
 
 
 def _slice(here: Any, *args: Any) -> Any:
+    if not 1 <= len(args) <= 3:
+        raise Failure(BadArguments(function="slice", problem="takes one to three bounds"))
     return slice(*args)
 
 
-def _reversed(here: Any, value: Any) -> Any:
-    if isinstance(value, Once):
-        raise Failure(BadArguments(function="reversed", problem=f"of {value.kind}, use a list"))
-    return Once("what `reversed` gives", list(items_of(value))[::-1])
+def _cast(here: Any, typ: Any, val: Any) -> Any:
+    return val
 
 
-def _divmod(here: Any, left: Any, right: Any) -> Any:
-    return _operator("FloorDiv")(here, left, right), _operator("Mod")(here, left, right)
+def _callable(here: Any, obj: Any, /) -> bool:
+    if isinstance(obj, External):
+        raise Failure(external_value(obj))
+    if isinstance(obj, RecordValue):
+        return "__call__" in obj.cls.members
+    if isinstance(obj, Applicable):
+        return True
+    raise refused("whether one can call this", obj)
 
 
-def _wraps(here: Any, wrapped: Any) -> Any:
-    return StaticFunction("functools.wraps", _identity)
+def _no(value: Any) -> bool:
+    return False
 
 
-def _asdict(here: Any, value: Any) -> Any:
-    return dict(value.fields)
-
-
-def _m(here: Any, **items: Any) -> Any:
-    return MapValue(items)
-
-
-def _v(here: Any, *items: Any) -> Any:
-    return VectorValue(items)
-
-
-def _cast(here: Any, kind: Any, value: Any) -> Any:
-    return value
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "builtins.len": _len,
-    "builtins.range": _range,
-    "builtins.enumerate": _enumerate,
-    "builtins.zip": _zip,
-    "builtins.sum": _sum,
-    "builtins.min": _extremum("min"),
-    "builtins.max": _extremum("max"),
-    "builtins.abs": _abs,
-    "builtins.round": _round,
-    "builtins.float": _convert("float", float, "f32"),
-    "builtins.int": _convert("int", int, "i32"),
-    "builtins.bool": _convert("bool", bool, "bool"),
-    "builtins.complex": _complex,
-    "builtins.tuple": _tuple,
-    "builtins.list": _list,
-    "builtins.dict": _dict,
-    "builtins.set": _set(set),
-    "builtins.frozenset": _set(frozenset),
-    "builtins.str": _str,
-    "builtins.repr": _str,
-    "builtins.slice": _slice,
-    "builtins.isinstance": isinstance_,
-    "builtins.getattr": _getattr,
-    "builtins.all": _all,
-    "builtins.any": _any,
-    "builtins.sorted": _sorted,
-    "builtins.reversed": _reversed,
-    "builtins.map": _map,
-    "builtins.filter": _filter,
-    "builtins.type": _type,
-    "builtins.pow": _pow,
-    "builtins.divmod": _divmod,
-    "functools.partial": _partial,
-    "functools.reduce": _reduce,
-    "functools.wraps": _wraps,
-    "functools.cache": _identity,
-    "functools.lru_cache": _lru_cache,
-    "typeguard.typechecked": _identity,
-    "dataclasses.replace": _replace,
-    "dataclasses.asdict": _asdict,
-    "pyrsistent.pmap": _pmap,
-    "pyrsistent.m": _m,
-    "pyrsistent.pvector": _pvector,
-    "pyrsistent.v": _v,
-    "operator.itemgetter": _itemgetter,
-    "typing.cast": _cast,
+FUNCTIONS: dict[str, Entry] = {
+    "builtins.len": Entry(_len, sets=Sets.UNORDERED),
+    "builtins.range": Entry(_range, range),
+    "builtins.enumerate": Entry(_enumerate, consumes=True),
+    "builtins.zip": Entry(_zip, consumes=True),
+    "builtins.reversed": Entry(_reversed),
+    "builtins.map": Entry(_map, consumes=True),
+    "builtins.filter": Entry(_filter, consumes=True),
+    "builtins.sum": Entry(_sum, sum, consumes=True, sets=Sets.SUMMED),
+    "builtins.min": Entry(_extremum("min", min), min, consumes=True, sets=Sets.SORTED),
+    "builtins.max": Entry(_extremum("max", max), max, consumes=True, sets=Sets.SORTED),
+    "builtins.sorted": Entry(_sorted, sorted, consumes=True, sets=Sets.SORTED),
+    "builtins.all": Entry(_truths("all", all), all, consumes=True, sets=Sets.UNORDERED),
+    "builtins.any": Entry(_truths("any", any), any, consumes=True, sets=Sets.UNORDERED),
+    "builtins.abs": Entry(_abs, abs),
+    "builtins.round": Entry(_round, round),
+    "builtins.int": Entry(_int, int),
+    "builtins.float": Entry(_float, float),
+    "builtins.bool": Entry(_bool, bool, sets=Sets.UNORDERED),
+    "builtins.complex": Entry(_complex, complex),
+    "builtins.tuple": Entry(_tuple, tuple, consumes=True),
+    "builtins.list": Entry(_list, list, consumes=True),
+    "builtins.dict": Entry(_dict, dict, consumes=True),
+    "builtins.set": Entry(_set(set), set, consumes=True, sets=Sets.UNORDERED),
+    "builtins.frozenset": Entry(_set(frozenset), frozenset, consumes=True, sets=Sets.UNORDERED),
+    "builtins.str": Entry(_text("str"), str),
+    "builtins.repr": Entry(_text("repr"), repr),
+    "builtins.format": Entry(_format, _formatted),
+    "builtins.slice": Entry(_slice),
+    "builtins.isinstance": Entry(isinstance_),
+    "builtins.callable": Entry(_callable, _no, sets=Sets.UNORDERED),
+    "builtins.getattr": Entry(_getattr),
+    "builtins.type": Entry(_type),
+    "builtins.pow": Entry(_pow),
+    "builtins.divmod": Entry(_divmod, divmod),
+    "functools.partial": Entry(_partial),
+    "functools.reduce": Entry(_reduce, consumes=True),
+    "functools.wraps": Entry(_wraps),
+    "functools.cache": Entry(_cache),
+    "functools.lru_cache": Entry(_lru_cache),
+    "typeguard.typechecked": Entry(_identity),
+    "dataclasses.replace": Entry(_replace),
+    "dataclasses.asdict": Entry(_asdict),
+    "pyrsistent.pmap": Entry(_pmap),
+    "pyrsistent.m": Entry(_m),
+    "pyrsistent.pvector": Entry(_pvector, consumes=True),
+    "pyrsistent.v": Entry(_v),
+    "operator.itemgetter": Entry(_itemgetter),
+    "typing.cast": Entry(_cast),
     **{
-        f"operator.{python}": _operator(name)
-        for python, name in {
+        f"operator.{function}": Entry(_operator(name))
+        for function, name in {
             "add": "Add",
             "sub": "Sub",
             "mul": "Mult",
@@ -478,14 +723,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         }.items()
     },
     **{
-        f"math.{name}": _math(name)
+        f"math.{name}": Entry(_math(name), _large(name, getattr(math, name)))
         for name in dir(math)
         if callable(getattr(math, name)) and not name.startswith("_")
     },
+    "math.prod": Entry(_prod, math.prod, consumes=True, sets=Sets.SUMMED),
+    "math.fsum": Entry(_math("fsum"), math.fsum, consumes=True),
 }
 
 
 def register() -> None:
     """Give these functions their names."""
-    for name, body in FUNCTIONS.items():
-        MEANINGS[name] = StaticFunction(name, body)
+    for name, entry in FUNCTIONS.items():
+        MEANINGS[name] = Builtin(name, _body(name.removeprefix("builtins."), entry), entry.consumes)

@@ -130,10 +130,14 @@ class RecordClass:
                     raise Failure(BadArguments(function=self.title, problem=problem))
                 values[each.name] = each.default()
         made = RecordValue(self, self._converted(here, {name: values[name] for name in names}))
+        self.look_at(here, made)
+        return made
+
+    def look_at(self, here: Builder, made: RecordValue) -> None:
+        """What the class does with each instance that is made."""
         check = self.members.get("__post_init__")
         if check is not None:
             check.value.apply(here, (made,), {})
-        return made
 
     def _converted(self, here: Builder, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values of fields that are set, each through the factory of its field."""
@@ -212,16 +216,19 @@ class RecordClass:
             changes.update(args[0])
         elif args:
             raise Failure(BadArguments(function=name, problem="takes keyword arguments"))
-        return replaced(value, self._converted(here, changes))
+        return replaced(here, value, self._converted(here, changes))
 
 
-def replaced(value: RecordValue, changes: Mapping[str, Any]) -> RecordValue:
-    """A record with some fields changed."""
+def replaced(here: Builder, value: RecordValue, changes: Mapping[str, Any]) -> RecordValue:
+    """A record with some fields changed; of a dataclass, it is made and looked at anew."""
     unknown = changes.keys() - value.fields.keys()
     if unknown:
         problem = f"has no field '{sorted(unknown)[0]}', only {', '.join(value.fields)}"
         raise Failure(BadArguments(function=value.cls.title, problem=problem))
-    return RecordValue(value.cls, {**value.fields, **changes})
+    made = RecordValue(value.cls, {**value.fields, **changes})
+    if value.cls.kind in ("dataclass", "record"):
+        value.cls.look_at(here, made)
+    return made
 
 
 BASES = {

@@ -105,6 +105,15 @@ class Source:
         rows[0] = rows[0][span.column - 1 :]
         return " ".join(" ".join(rows).split())
 
+    def postpones_annotations(self) -> bool:
+        """Whether annotations are texts that nobody evaluates, as `__future__` has them."""
+        return any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "__future__"
+            and any(alias.name == "annotations" for alias in node.names)
+            for node in self.tree.body
+        )
+
     def scoping(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
         """The names that are local to a function."""
         found = self._scoping.get(id(node))
@@ -139,12 +148,14 @@ class Source:
         return self._classes
 
 
-def parsed(text: str, path: str) -> ast.Module:
-    """The syntax tree of a text; a Failure if it is not Python."""
+def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
+    """The syntax tree of a text; a Failure if CPython does not compile it (nothing is run)."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape is not ours to report
-            return ast.parse(text, path)
+            tree = ast.parse(text, path)
+            compile(tree, path, "exec", flags, dont_inherit=True)  # it sees more than a parser
+            return tree
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
         end = (error.end_lineno or line, max(error.end_offset or 0, column + 1))
@@ -231,17 +242,30 @@ def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
 def targets(node: ast.AST) -> set[str]:
     """The names that a statement assigns, nested functions left out."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {node.name}
+        return {node.name}.union(*map(targets, node.decorator_list), *map(targets, _around(node)))
     if isinstance(node, ast.Name):
-        return {node.id} if isinstance(node.ctx, ast.Store) else set()
-    if isinstance(node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
-        return set()
+        return set() if isinstance(node.ctx, ast.Load) else {node.id}
+    if isinstance(node, ast.Lambda):
+        return {name for each in _defaults(node.args) for name in targets(each)}
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        return {each.target.id for each in ast.walk(node) if isinstance(each, ast.NamedExpr)}
     if isinstance(node, ast.Import | ast.ImportFrom):
         return {(alias.asname or alias.name).split(".")[0] for alias in node.names}
     found: set[str] = set()
     for child in ast.iter_child_nodes(node):
         found |= targets(child)
     return found
+
+
+def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.expr]:
+    """What is evaluated around a function or class where it is defined, but for its decorators."""
+    if not isinstance(node, ast.ClassDef):
+        return _defaults(node.args)
+    return iter([*node.bases, *(each.value for each in node.keywords)])
+
+
+def _defaults(spec: ast.arguments) -> Iterator[ast.expr]:
+    return (each for each in (*spec.defaults, *spec.kw_defaults) if each is not None)
 
 
 def shown_path(path: str) -> str:

@@ -6,20 +6,26 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pscdsl.frontend import operators, purity
+from pscdsl.frontend import operators
 from pscdsl.frontend.assignment import assign, augment
+from pscdsl.frontend.combinators import SCOPE
+from pscdsl.frontend.due import due, evaluated_annotations
 from pscdsl.frontend.expressions import closure, evaluate
-from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.iteration import elements, unrolling
+from pscdsl.frontend.ledger import fields
 from pscdsl.frontend.preconditions import check_assert, check_guard, is_guard
 from pscdsl.frontend.source import FunctionNode, targets
 from pscdsl.frontend.values import (
     POISON,
+    Applicable,
     External,
     Poison,
     Poisoned,
+    describe,
+    is_type,
 )
-from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.codes.language import NotCallable, UnknownName, Unsupported
 from pscdsl.typing.codes.language_evaluation import RaiseReached
 from pscdsl.typing.codes.purity import Mutation, OuterWrite
 from pscdsl.typing.diagnostics import Diagnostic, Failure
@@ -46,7 +52,7 @@ class Jump:
 
 
 Outcome = Return | Jump | None
-Handler = Callable[[Frame, Any], Outcome]
+Handler = Callable[..., Outcome]
 
 
 def run_body(frame: Frame, node: FunctionNode) -> Any:
@@ -81,12 +87,16 @@ def run(frame: Frame, body: Sequence[ast.stmt]) -> Outcome:
 def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
     handler = STATEMENTS.get(type(statement))
     session = frame.session
+    began, known = session.ledger.now(), len(session.findings)
     try:
-        frame.session.step()
+        session.step()
         if handler is None:
             what, rewrite = REFUSED.get(type(statement), (type(statement).__name__, ""))
             raise Failure(Unsupported(what=what, rewrite=rewrite))
-        return handler(frame, statement)
+        outcome = handler(frame, statement, **fields(statement))
+        if len(session.findings) == known:
+            session.ledger.settle(statement, due(statement), began)
+        return outcome
     except Failure as failure:
         session.report(failure.at(_head(frame, statement)))
     except Poisoned:
@@ -122,66 +132,83 @@ def _head(frame: Frame, statement: ast.stmt) -> Span:
     return span
 
 
-def _assign(frame: Frame, node: ast.Assign) -> Outcome:
-    value = evaluate(frame, node.value)
-    for target in node.targets:
-        assign(frame, target, value)
+def _assign(frame: Frame, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> Outcome:
+    del node
+    found = evaluate(frame, value)
+    for target in targets:
+        assign(frame, target, found)
     return None
 
 
-def _annotated(frame: Frame, node: ast.AnnAssign) -> Outcome:
-    if node.value is not None:
-        assign(frame, node.target, evaluate(frame, node.value))
+def _annotated(
+    frame: Frame,
+    node: ast.AnnAssign,
+    target: ast.expr,
+    annotation: ast.expr,
+    value: ast.expr | None,
+) -> Outcome:
+    del node, annotation  # that of a local name is never evaluated
+    if not isinstance(target, ast.Name):
+        text = frame.source.text_of(target)
+        what = f"the annotation of `{text}`, which is no name,"
+        raise Failure(Unsupported(what=what, rewrite="", span=frame.span(target)))
+    if value is not None:
+        assign(frame, target, evaluate(frame, value))
     return None
 
 
-def _augmented(frame: Frame, node: ast.AugAssign) -> Outcome:
-    augment(frame, node)
+def _augmented(
+    frame: Frame, node: ast.AugAssign, target: ast.expr, op: ast.operator, value: ast.expr
+) -> Outcome:
+    augment(frame, node, target, type(op).__name__, value)
     return None
 
 
-def _assert(frame: Frame, node: ast.Assert) -> Outcome:
-    check_assert(frame, node)
+def _assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr | None) -> Outcome:
+    check_assert(frame, node, test, msg)
     return None
 
 
-def _return(frame: Frame, node: ast.Return) -> Outcome:
-    value = None if node.value is None else evaluate(frame, node.value)
-    return Return(value, node.value or node)
+def _return(frame: Frame, node: ast.Return, value: ast.expr | None) -> Outcome:
+    return Return(None if value is None else evaluate(frame, value), value or node)
 
 
-def _expression(frame: Frame, node: ast.Expr) -> Outcome:
-    if not isinstance(node.value, ast.Constant):
-        evaluate(frame, node.value)
+def _expression(frame: Frame, node: ast.Expr, value: ast.expr) -> Outcome:
+    del node
+    if not isinstance(value, ast.Constant):
+        evaluate(frame, value)
     return None
 
 
-def _if(frame: Frame, node: ast.If) -> Outcome:
+def _if(
+    frame: Frame, node: ast.If, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
+) -> Outcome:
     if is_guard(node):
-        return run(frame, node.body) if check_guard(frame, node) else None
-    chosen = operators.truth(frame, node.test, "`if`", "psc.cond(…), or np.where(…)")
+        return run(frame, body) if check_guard(frame, node) else None
+    chosen = operators.truth(frame, test, "`if`", "psc.cond(…), or np.where(…)")
     if chosen is not None:
-        return run(frame, node.body if chosen else node.orelse)
+        return run(frame, body if chosen else orelse)
     before = dict(frame.names)
     outcomes: list[Outcome] = []
     program = frame.program
     facts = None if program is None else program.facts
-    for body, truth in ((node.body, True), (node.orelse, False)):  # look for findings in both
+    for branch, truth in ((body, True), (orelse, False)):  # look for findings in both
         frame.names = dict(before)
         if program is not None and facts is not None:
-            program.facts = facts.assume(*operators.presumed(frame, node.test, truth))
-        outcomes.append(run(frame, body))
+            program.facts = facts.assume(*operators.presumed(frame, test, truth))
+        outcomes.append(run(frame, branch))
     frame.names = before
     if program is not None and facts is not None:
         program.facts = facts
-    for statement in (*node.body, *node.orelse):
+    for statement in (*body, *orelse):
         frame.names.update(dict.fromkeys(targets(statement), POISON))
     returned = next((o for o in outcomes if isinstance(o, Return)), None)
     return None if returned is None else Return(POISON, returned.node)
 
 
-def _raise(frame: Frame, node: ast.Raise) -> Outcome:
-    text = "" if node.exc is None else frame.source.text_of(node.exc)
+def _raise(frame: Frame, node: ast.Raise, exc: ast.expr | None, cause: ast.expr | None) -> Outcome:
+    del cause  # the program ends here, whatever is said of why
+    text = "" if exc is None else frame.source.text_of(exc)
     finding: Diagnostic = RaiseReached(what=text, span=frame.span(node))
     if frame.in_kernel and frame.program is not None:
         from pscdsl.frontend.definitions import Excluded
@@ -190,118 +217,180 @@ def _raise(frame: Frame, node: ast.Raise) -> Outcome:
     raise Failure(finding)
 
 
-def _for(frame: Frame, node: ast.For) -> Outcome:
-    source = evaluate(frame, node.iter)
+def _for(
+    frame: Frame,
+    node: ast.For,
+    target: ast.expr,
+    iter: ast.expr,  # noqa: A002
+    body: list[ast.stmt],
+    orelse: list[ast.stmt],
+) -> Outcome:
+    source = evaluate(frame, iter)
     broken = False
     if isinstance(source, Poison):
-        return _unrolled_in_doubt(frame, node)
+        return _unrolled_in_doubt(frame, target, body)
     try:
         items = elements(source)
     except Failure as failure:
-        frame.session.report(failure.at(frame.span(node.iter)))
-        return _unrolled_in_doubt(frame, node)
+        frame.session.report(failure.at(frame.span(iter)))
+        return _unrolled_in_doubt(frame, target, body)
     with unrolling(frame, frame.span(node).head(len("for")), items):
         for item in items:
             frame.session.step()
-            assign(frame, node.target, item)
-            outcome = run(frame, node.body)
+            assign(frame, target, item)
+            outcome = run(frame, body)
             if isinstance(outcome, Return):
                 return outcome
             if isinstance(outcome, Jump) and outcome.kind == "break":
                 broken = True
                 break
-    return None if broken else run(frame, node.orelse)
+    return None if broken else run(frame, orelse)
 
 
-def _unrolled_in_doubt(frame: Frame, node: ast.For) -> Outcome:
+def _unrolled_in_doubt(frame: Frame, target: ast.expr, body: Sequence[ast.stmt]) -> Outcome:
     """What is wrong in the body of a loop whatever it runs over."""
-    assign(frame, node.target, POISON)
-    run(frame, node.body)
-    for statement in node.body:
+    assign(frame, target, POISON)
+    run(frame, body)
+    for statement in body:
         frame.names.update(dict.fromkeys(targets(statement), POISON))
     return None
 
 
-def _while(frame: Frame, node: ast.While) -> Outcome:
+def _while(
+    frame: Frame, node: ast.While, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
+) -> Outcome:
+    del node
     while True:
         frame.session.step()
-        chosen = operators.truth(frame, node.test, "`while`", "psc.while_loop(cond, body, init)")
+        chosen = operators.truth(frame, test, "`while`", "psc.while_loop(cond, body, init)")
         if chosen is None:
-            run(frame, node.body)
-            for statement in node.body:
+            run(frame, body)
+            for statement in body:
                 frame.names.update(dict.fromkeys(targets(statement), POISON))
             return None
         if not chosen:
-            return run(frame, node.orelse)
-        outcome = run(frame, node.body)
+            return run(frame, orelse)
+        outcome = run(frame, body)
         if isinstance(outcome, Return):
             return outcome
         if isinstance(outcome, Jump) and outcome.kind == "break":
             return None
 
 
-def _with(frame: Frame, node: ast.With) -> Outcome:
-    for item in node.items:
-        manager = item.context_expr
-        function = evaluate(frame, manager.func if isinstance(manager, ast.Call) else manager)
-        if isinstance(function, Poison) or getattr(function, "name", "") == "psc.scope":
-            continue
-        if item.optional_vars is not None:
-            for name in targets(item.optional_vars):
-                frame.names[name] = POISON
-        finding: Diagnostic = Unsupported(
-            what="`with`", rewrite="only `with psc.scope(name)` has a meaning"
-        )
-        if isinstance(function, External):
-            known = purity.external_use(function)
-            finding = known if known.code.startswith("PSC2") else finding
-        frame.report(manager, finding)
-    return run(frame, node.body)
+def _with(frame: Frame, node: ast.With, items: list[ast.withitem], body: list[ast.stmt]) -> Outcome:
+    del node
+    for item in items:
+        _enter(frame, **fields(item))
+    return run(frame, body)
 
 
-def _function(frame: Frame, node: ast.FunctionDef) -> Outcome:
-    value: Any = closure(frame, node, node.name)
-    spec = node.args
-    parameters = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg)
-    for annotation in (node.returns, *(p.annotation for p in parameters if p is not None)):
-        if annotation is not None and any(isinstance(n, ast.Call) for n in ast.walk(annotation)):
-            evaluate(frame, annotation)  # what it calls is called where the function is defined
-    for decorator in reversed(node.decorator_list):
-        function = evaluate(frame, decorator)
+def _enter(frame: Frame, context_expr: ast.expr, optional_vars: ast.expr | None) -> None:
+    """`with psc.scope(name):` is the one context that has a meaning; it gives nothing."""
+    known = len(frame.session.findings)
+    value = evaluate(frame, context_expr)
+    if optional_vars is not None:
+        for name in targets(optional_vars):
+            frame.names[name] = POISON
+    if isinstance(value, Poison) and len(frame.session.findings) > known:
+        return
+    if value != SCOPE:
+        what, rewrite = "`with`", "only `with psc.scope(name)` has a meaning"
+        frame.report(context_expr, Unsupported(what=what, rewrite=rewrite))
+    elif optional_vars is not None:
+        what = "`as` of `psc.scope`"
+        frame.report(optional_vars, Unsupported(what=what, rewrite="leave it out"))
+
+
+def _function(
+    frame: Frame,
+    node: ast.FunctionDef,
+    name: str,
+    args: ast.arguments,
+    body: list[ast.stmt],
+    decorator_list: list[ast.expr],
+    returns: ast.expr | None,
+) -> Outcome:
+    del args, body, returns  # `closure` and the annotations read them
+    decorators = [(each, evaluate(frame, each)) for each in decorator_list]
+    value: Any = closure(frame, node, name)
+    if not frame.source.postpones_annotations():
+        for each in evaluated_annotations(node):
+            require_plain_type(frame, each)
+    for decorator, function in reversed(decorators):
         if isinstance(function, Poison):
             value = POISON
             break
+        if not isinstance(function, Applicable):
+            raise Failure(NotCallable(found=describe(function))).at(frame.span(decorator))
         value = function.apply(frame.here(decorator), (value,), {})
-    frame.names[node.name] = value
+    frame.names[name] = value
     return None
 
 
-def _global(frame: Frame, node: ast.Global | ast.Nonlocal) -> Outcome:
-    raise Failure(OuterWrite(name=", ".join(node.names)))
+def require_plain_type(frame: Frame, node: ast.expr) -> None:
+    """Refuse an annotation that does more than name types: it is evaluated with the function."""
+    if isinstance(node, ast.Constant):
+        return
+    if isinstance(node, ast.Tuple | ast.List):
+        for each in node.elts:
+            require_plain_type(frame, each)
+        return
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        require_plain_type(frame, node.left)
+        require_plain_type(frame, node.right)
+        return
+    if isinstance(node, ast.Subscript):
+        require_plain_type(frame, node.value)
+        require_plain_type(frame, node.slice)
+        return
+    if isinstance(node, ast.Name | ast.Attribute):
+        value = evaluate(Frame(Session(None), frame.source, frame.scope, frame), node)
+        if isinstance(value, External | Poison) or is_type(value):
+            return
+    what = f"the annotation `{frame.source.text_of(node)}`, which is computed,"
+    raise Failure(Unsupported(what=what, rewrite="name a type", span=frame.span(node)))
 
 
-def _delete(frame: Frame, node: ast.Delete) -> Outcome:
-    raise Failure(
-        Mutation(what=f"`{frame.source.text_of(node)}`", rewrite="leave the name, or rebind it")
-    )
+def _global(frame: Frame, node: ast.Global | ast.Nonlocal, names: list[str]) -> Outcome:
+    del frame, node
+    raise Failure(OuterWrite(name=", ".join(names)))
 
 
-def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> Outcome:
+def _delete(frame: Frame, node: ast.Delete, targets: list[ast.expr]) -> Outcome:
+    for each in targets:
+        if not isinstance(each, ast.Name):
+            text = frame.source.text_of(node)
+            raise Failure(Mutation(what=f"`{text}`", rewrite="make a copy without it"))
+        if each.id not in frame.assigned:
+            raise Poisoned  # declared global or nonlocal, and reported there
+        if each.id not in frame.names:
+            raise Failure(UnknownName(name=each.id, unassigned=True))
+        del frame.names[each.id]
+    return None
+
+
+def _import(
+    frame: Frame, node: ast.Import | ast.ImportFrom, names: list[ast.alias], **origin: Any
+) -> Outcome:
     from pscdsl.frontend.scope import imported
 
+    del names, origin  # `imported` reads them
     frame.names.update(imported(frame.scope, node))
     return None
 
 
 def _pass(frame: Frame, node: ast.Pass) -> Outcome:
+    del frame, node
     return None
 
 
 def _break(frame: Frame, node: ast.Break) -> Outcome:
+    del frame, node
     return Jump("break")
 
 
 def _continue(frame: Frame, node: ast.Continue) -> Outcome:
+    del frame, node
     return Jump("continue")
 
 

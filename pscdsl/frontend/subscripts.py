@@ -6,7 +6,8 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.frontend.equality import meant
+from pscdsl.frontend.closed import is_closed
+from pscdsl.frontend.equality import MISSING, found_key
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.memory import indexed
 from pscdsl.frontend.purity import external_value
@@ -44,29 +45,37 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         frame.here(node)
         return indexed(frame.session, value, index, indexing.getitem(value, index))
     if isinstance(value, MapValue):
-        if index in value.items:
+        if isinstance(index, str) and index in value.items:
             return value.items[index]
-        raise Failure(NoSuchItem(found=describe(value), index=repr(index), reason="no such key"))
+        raise Failure(
+            NoSuchItem(found=describe(value), index=describe(index), reason="no such key")
+        )
     if isinstance(value, VectorValue):
         items = _sequence(value.items, index, describe(value))
         return VectorValue(items) if isinstance(index, slice) else items
     if isinstance(value, RecordValue):
         value.cls.refuse_special("__getitem__")
-    if isinstance(value, RecordValue) and value.cls.kind in ("namedtuple", "precord"):
+    if isinstance(value, RecordValue) and value.cls.kind == "precord":
         if isinstance(index, str) and index in value.fields:
             return value.fields[index]
+        raise Failure(
+            NoSuchItem(found=describe(value), index=describe(index), reason="no such key")
+        )
+    if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
         return _sequence(tuple(value.fields.values()), index, describe(value))
-    if is_sequence(value) or isinstance(value, str | range):
+    if is_sequence(value) or isinstance(value, str | bytes | range):
         return _sequence(value, index, describe(value))
     if is_dict(value):
-        index = meant(index)
-        if not is_traced(index) and index in value:
-            return value[index]
+        found = MISSING if is_traced(index) else found_key(index, value)
+        if found is not MISSING:
+            return value[found]
         raise Failure(NoSuchItem(found="a dict", index=describe(index), reason="no such key"))
     if is_known_array(value):
         return value[index]
     if isinstance(value, Marker) and value.name in ("numpy.s_", "numpy.index_exp"):
         return index
+    if isinstance(value, RecordClass) and value.kind == "enum":
+        return value.member(index)
     if isinstance(value, Marker | DType | DTypeClass | RecordClass | StaticFunction):
         return Alias(value, frame, node)
     if isinstance(value, External):
@@ -74,6 +83,10 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
     raise Failure(
         NoSuchItem(found=describe(value), index=describe(index), reason="it has no items")
     )
+
+
+def _no_key(value: Any, index: Any) -> Failure:
+    return Failure(NoSuchItem(found=describe(value), index=describe(index), reason="no such key"))
 
 
 def _sequence(items: Sequence[Any], index: Any, found: str) -> Any:
@@ -87,6 +100,8 @@ def _sequence(items: Sequence[Any], index: Any, found: str) -> Any:
             )
         )
     try:
+        if not is_closed(index):
+            raise TypeError
         return items[index]
     except IndexError:
         reason = f"it has {len(items)} items"

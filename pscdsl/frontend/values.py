@@ -17,7 +17,7 @@ import numpy as np
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.narrowing import is_dict, is_sequence, is_tuple
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.purity_state import IteratorUsed
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
@@ -38,6 +38,21 @@ class Applicable(Protocol):
         ...
 
 
+class Open:
+    """What is no value of CPython's: Python's own protocols do not work on it.
+
+    Whoever asks for the truth, the items or the number of such a value has forgotten that it is
+    open, and would take what Python answers for what the program means: that is refused.
+    """
+
+    def _refuse(self, *_: Any) -> Any:
+        raise Failure(NotStatic(what=describe(self)))
+
+    __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __reversed__ = _refuse
+    __int__ = __float__ = __complex__ = __index__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
 class Poison:
     """Stands for an expression in which an error was found; silences whatever depends on it."""
 
@@ -52,12 +67,18 @@ class Poisoned(Exception):
     """An operation met an expression in which an error was reported already."""
 
 
-@dataclass(frozen=True)
-class Undecided:
+@dataclass(frozen=True, eq=False)
+class Undecided(Open):
     """Facts about sizes, all or any of which must hold; true for some sizes only."""
 
     facts: tuple[Fact, ...]
     any_of: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        raise Failure(NotStatic(what=f"whether `{self}` is equal to something"))
+
+    def __hash__(self) -> int:
+        raise Failure(NotStatic(what=f"the hash of `{self}`"))
 
     def __str__(self) -> str:
         return (" or " if self.any_of else " and ").join(map(str, self.facts))
@@ -149,6 +170,14 @@ class StaticFunction:
 
 
 @dataclass(frozen=True)
+class Builtin(StaticFunction):
+    """A function of Python's: CPython's own on closed values, and a rule for others."""
+
+    consumes: bool = False
+    """Whether it goes through its arguments at once, and keeps none of them."""
+
+
+@dataclass(frozen=True)
 class Partial:
     """A function with some of its arguments given."""
 
@@ -162,7 +191,7 @@ class Partial:
 
 
 @dataclass(frozen=True, eq=False)
-class RecordValue:
+class RecordValue(Open):
     """An instance of a record class."""
 
     cls: RecordClass
@@ -175,24 +204,29 @@ class RecordValue:
 
 
 @dataclass(frozen=True, eq=False)
-class MapValue:
+class MapValue(Open):
     """A pyrsistent map with string keys."""
 
     items: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class VectorValue:
+class VectorValue(Open):
     """A pyrsistent vector."""
 
     items: tuple[Any, ...]
 
 
-class Once:
-    """What can be gone through once: a generator, what `zip` and `map` give."""
+class Once(Open):
+    """What can be gone through once: a generator, what `zip` and `map` give.
 
-    def __init__(self, kind: str, items: Sequence[Any]) -> None:
+    What is `lazy` is computed where it is gone through, with what names stand for then.  Here it
+    is computed where it stands, so it is used up there: it gets no name and no other way out.
+    """
+
+    def __init__(self, kind: str, items: Sequence[Any], *, lazy: bool = False) -> None:
         self.kind = kind
+        self.lazy = lazy
         self._items: Sequence[Any] | None = items
 
     def take(self) -> Sequence[Any]:
@@ -255,6 +289,17 @@ def is_plain(value: object) -> bool:
 def text(value: Any) -> Any:
     """A static value as text; that of an array or a size is for messages only."""
     return str(value) if is_plain(value) else External(f"the text of {describe(value)}")
+
+
+def is_type(value: object) -> bool:
+    """Whether a value names a type, and does nothing where an annotation has it."""
+    from pscdsl.frontend.records import RecordClass
+    from pscdsl.frontend.type_variables import TypeVariable
+    from pscdsl.typing.dtypes import DType
+    from pscdsl.typing.signatures import DTypeClass
+
+    kinds = (Marker, StaticFunction, Alias, RecordClass, TypeVariable, DType, DTypeClass)
+    return value is None or isinstance(value, kinds)
 
 
 def describe(value: object) -> str:

@@ -1,0 +1,122 @@
+"""What CPython evaluates whenever an expression or a statement is executed, in its order.
+
+What is evaluated on a condition only (the rest of `and`, a branch, the element of a comprehension,
+the message of an `assert`) is no part of it: it is due when that condition is taken.  Of `raise`,
+nothing is due: it leaves the kernel, and what it would have raised is never seen.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+Part = ast.expr | None
+
+
+def due(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions just inside of a node that are evaluated whenever it is executed."""
+    for each in _parts(node):
+        if isinstance(each, ast.Starred):
+            yield each.value
+        elif each is not None:
+            yield each
+
+
+def _parts(node: ast.AST) -> Iterable[Part]:
+    match node:
+        case ast.Constant() | ast.Name():
+            return ()
+        case ast.Attribute() | ast.UnaryOp() | ast.NamedExpr() | ast.Starred() | ast.Await():
+            return (node.operand if isinstance(node, ast.UnaryOp) else node.value,)
+        case ast.BinOp():
+            return (node.left, node.right)
+        case ast.BoolOp():
+            return (node.values[0],)
+        case ast.Compare():
+            return (node.left, node.comparators[0])
+        case ast.Call():
+            return (node.func, *node.args, *(each.value for each in node.keywords))
+        case ast.IfExp():
+            return (node.test,)
+        case ast.Subscript():
+            return (node.value, node.slice)
+        case ast.Slice():
+            return (node.lower, node.upper, node.step)
+        case ast.Tuple() | ast.List() | ast.Set():
+            return node.elts
+        case ast.Dict():
+            return [each for item in zip(node.keys, node.values, strict=True) for each in item]
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return (node.generators[0].iter,)
+        case ast.JoinedStr():
+            braces = [each for each in node.values if isinstance(each, ast.FormattedValue)]
+            return [part for each in braces for part in (each.value, each.format_spec)]
+        case ast.Lambda():
+            return _defaults(node.args)
+        case _:
+            return _of_statement(node)
+
+
+def _of_statement(node: ast.AST) -> Iterable[Part]:
+    match node:
+        case ast.Assign():
+            return (node.value, *_of_targets(node.targets))
+        case ast.AnnAssign():
+            return (node.value, *_of_targets([node.target]))
+        case ast.AugAssign():
+            return (*_of_targets([node.target]), node.value)
+        case ast.Expr():  # a constant is not even compiled
+            return () if isinstance(node.value, ast.Constant) else (node.value,)
+        case ast.Return():
+            return (node.value,)
+        case ast.If() | ast.While() | ast.Assert():
+            return (node.test,)
+        case ast.For():
+            return (node.iter,)
+        case ast.With():
+            return [item.context_expr for item in node.items]
+        case ast.FunctionDef():
+            return (*node.decorator_list, *_defaults(node.args))
+        case ast.Delete():
+            return _of_targets(node.targets)
+        case (
+            ast.Raise()
+            | ast.Import()
+            | ast.ImportFrom()
+            | ast.Pass()
+            | ast.Break()
+            | ast.Continue()
+            | ast.Global()
+            | ast.Nonlocal()
+        ):
+            return ()
+        case _:
+            raise NotImplementedError(type(node).__name__)
+
+
+def _defaults(spec: ast.arguments) -> Iterable[Part]:
+    return (*spec.defaults, *spec.kw_defaults)
+
+
+def _of_targets(nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    """What is evaluated to find the places that are stored into, or deleted."""
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            yield node.value
+        elif isinstance(node, ast.Subscript):
+            yield from (node.value, node.slice)
+        elif isinstance(node, ast.Tuple | ast.List):
+            yield from _of_targets(node.elts)
+        elif isinstance(node, ast.Starred):
+            yield from _of_targets([node.value])
+
+
+def evaluated_annotations(node: ast.FunctionDef) -> Iterator[ast.expr]:
+    """The annotations of a function, which are evaluated where it is defined, if not postponed."""
+    spec = node.args
+    parameters = (*spec.posonlyargs, *spec.args, spec.vararg, *spec.kwonlyargs, spec.kwarg)
+    for each in parameters:
+        if each is not None and each.annotation is not None:
+            yield each.annotation
+    if node.returns is not None:
+        yield node.returns

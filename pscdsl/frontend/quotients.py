@@ -1,0 +1,42 @@
+"""`n / 2` of a size: a number, of which rounding gives a size again."""
+
+from __future__ import annotations
+
+from pscdsl.builder import Builder, Weak
+from pscdsl.numpy import operators as table
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.dims import Dim, Size
+
+LARGEST = 2**20
+"""Python divides into f64: below this, what it gives for a size is rounded as the quotient is."""
+
+
+class Quotient(Weak):
+    """A size divided by a positive integer, as a number in Python's arithmetic."""
+
+    __slots__ = ("denominator", "numerator")
+
+    numerator: Size
+    denominator: int
+
+    def floor(self) -> Size:
+        """The largest integer that is not above it."""
+        return self.numerator // self.denominator
+
+    def ceil(self) -> Size:
+        """The smallest integer that is not below it."""
+        return -((-self.numerator) // self.denominator)
+
+    def truncated(self) -> Size | None:
+        """What `int` makes of it; None if its sign is not known."""
+        return self.floor() if self.builder.facts.proves(Fact("<=", 0, self.numerator)) else None
+
+
+def quotient(here: Builder, numerator: Dim, denominator: int) -> Weak:
+    """A size divided by a positive integer."""
+    weak: Weak = table.BINARY["Div"].apply(here, (here.weak(numerator), denominator), {})
+    if denominator > LARGEST:
+        return weak
+    made = Quotient(weak.builder, weak.kind, weak.shape, weak.at)
+    made.numerator, made.denominator = numerator, denominator
+    return made
