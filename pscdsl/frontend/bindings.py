@@ -37,6 +37,10 @@ class Bindings:
         """What may bind a name; nothing if it is not bound."""
         return self.last.get(name) or self.for_types.get(name, ())
 
+    def all_of(self, name: str) -> tuple[Binding, ...]:
+        """All that binds a name where the program runs; else what binds it for type checkers."""
+        return tuple(self.every.get(name, ())) or self.for_types.get(name, ())
+
     def only_for_types(self, name: str) -> bool:
         """Whether a name is not there when the program runs."""
         return name in self.for_types and name not in self.last
@@ -52,6 +56,7 @@ class Bindings:
 
     def _statement(self, node: ast.stmt, names: _Names) -> None:
         if isinstance(node, FunctionStatement | ast.ClassDef):
+            self._stored(_around(node), node, names)
             self._bind(names, node.name, node, node)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             for name, alias in self._imported(node):
@@ -74,7 +79,7 @@ class Bindings:
             _merge(names, [*ways, dict(names)])
         elif isinstance(node, ast.Delete):
             for target in node.targets:
-                names.pop(getattr(target, "id", ""), None)
+                self._unbind(names, getattr(target, "id", ""), node)
         elif isinstance(node, ast.AnnAssign) and node.value is None:
             pass  # it declares a name and does not bind it
         else:
@@ -95,6 +100,19 @@ class Bindings:
             if part is not None:
                 for name in _assigned(part):
                     self._bind(names, name, node, node)
+
+    def _handler(
+        self, node: ast.Try | ast.TryStar, handler: ast.ExceptHandler, names: _Names
+    ) -> _Names:
+        way = self._way([handler.type], node, handler.body, names)
+        if handler.name is not None:
+            self._unbind(way, handler.name, node)
+        return way
+
+    def _unbind(self, names: _Names, name: str, node: ast.stmt) -> None:
+        """A name is no more; what it was before depends on when one looks."""
+        self._bind(names, name, node, node)
+        names.pop(name)
 
     def _imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ast.alias]]:
         for alias in node.names:
@@ -118,12 +136,26 @@ class Bindings:
             self._scan(node.body if decided else node.orelse, names)
 
     def _try(self, node: ast.Try | ast.TryStar, names: _Names) -> None:
-        handlers = [self._way([], node, handler.body, names) for handler in node.handlers]
+        handlers = [self._handler(node, handler, names) for handler in node.handlers]
         body = self._way([], node, [*node.body, *node.orelse], names)
         bound = {name for name in body if body[name] is not names.get(name)}
         _merge(names, handlers)
         names.update({name: body[name] for name in bound})
         self._scan(node.finalbody, names)
+
+
+def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.AST]:
+    """What is evaluated where a function or a class is defined, its body left out."""
+    yield from node.decorator_list
+    if isinstance(node, ast.ClassDef):
+        yield from (*node.bases, *node.keywords)
+        for each in node.body:
+            if isinstance(each, ast.Global):  # it binds names of the module
+                yield from [ast.Name(name, ast.Store()) for name in each.names]
+    else:
+        yield node.args
+        if node.returns is not None:
+            yield node.returns
 
 
 def _merge(names: _Names, ways: list[_Names]) -> None:
@@ -144,7 +176,11 @@ def _assigned(node: ast.AST) -> Iterator[str]:
             yield node.name
     elif isinstance(node, ast.MatchMapping) and node.rest is not None:
         yield node.rest
-    elif isinstance(node, ast.Lambda | ast.Constant):
+    elif isinstance(node, ast.Constant):
+        return
+    elif isinstance(node, ast.Lambda):
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            yield from _assigned(default) if default is not None else ()
         return
     elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
         for each in ast.walk(node):  # `:=` in a comprehension binds outside of it

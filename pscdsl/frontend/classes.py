@@ -1,4 +1,4 @@
-"""Class statements as record classes."""
+"""Class statements as record classes: what `class_rules` admits, made into values."""
 
 from __future__ import annotations
 
@@ -9,101 +9,93 @@ from functools import partial
 from typing import Any
 
 from pscdsl.builder import Builder
+from pscdsl.frontend.class_rules import ClassText, class_text
+from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.expressions import closure, evaluate, known_or_why
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.purity import external_value
-from pscdsl.frontend.records import Field, Member, RecordClass, base_kind
+from pscdsl.frontend.records import Field, Member, RecordClass
 from pscdsl.frontend.type_variables import TypeVariable
-from pscdsl.frontend.values import EnumMember, External, Poison, StaticFunction
+from pscdsl.frontend.values import EnumMember, External, StaticFunction
 from pscdsl.meanings import MEANINGS
-from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.diagnostics import Failure
 
 
-def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any = None) -> Any:
-    """A class statement: a record class if it is one, else something that is not known."""
-    kind: str | None = None
-    fields: list[Field] = []
-    members: dict[str, Member] = {}
-    dims: tuple[str, ...] = ()
-    parents: list[RecordClass] = []
-    for base in node.bases:
-        value = evaluate(frame, base.value if isinstance(base, ast.Subscript) else base)
-        if isinstance(value, RecordClass):
-            parents.append(value)
-            kind = value.kind
-            fields.extend(_inherited(frame, value, base))
-            members.update(
-                (name, replace(member, admit=partial(_admit, value, name, member)))
-                for name, member in value.members.items()
-            )
-            dims = value.dims
-        else:
-            kind = kind or base_kind(value)
-    for keyword in node.keywords:
-        if keyword.arg == "dims":
-            text = evaluate(frame, keyword.value)
-            dims = tuple(text.split()) if isinstance(text, str) else ()
-    frozen = _dataclass(frame, node)
+def class_value(frame: Frame, node: ast.ClassDef, module: str, loaded: Any = None) -> RecordClass:
+    """What a class statement binds; of a class that is loaded, its own objects are asked."""
+    text = class_text(frame, node)
+    own = {name: _method(frame, kind, each) for name, (kind, each) in text.methods.items()}
+    title = f"{module}.{node.name}"
+    for name, each in text.values.items():
+        own[name] = Member("value", _value(frame, each, f"{title}.{name}"))
+    fields = [_field(frame, name, each) for name, each in text.fields.items()]
+    if loaded is not None:
+        from pscdsl.frontend.loaded_classes import asked
+
+        own, fields = asked(frame, text, own, fields, loaded)
+    elif text.kind == "enumeration":
+        own = _enumeration(frame, text, title, own)
 
     def guard(name: str, value: Any) -> None:
         frame.scope.guard.of_class(frame.source, node, name, value)
 
-    if kind is None and frozen is None:
-        return _namespace(frame, node, module, guard, constructor)
-    _refuse_rebuilt(frame, node)
-    if kind is None:
-        if not frozen:
-            raise Failure(
-                Unsupported(
-                    what=f"the mutable dataclass `{node.name}`",
-                    rewrite="@dataclass(frozen=True)",
-                    span=frame.span(node),
-                )
-            )
-        kind = "dataclass"
-    for statement in node.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            name = statement.target.id
-            if _is_class_variable(statement.annotation):
-                if statement.value is not None:
-                    members[name] = Member("value", _constant(frame, statement.value, name))
-                continue
-            fields = [each for each in fields if each.name != name]
-            fields.append(_field(frame, name, statement))
-        elif isinstance(statement, ast.FunctionDef):
-            if statement.name in _REBUILDING:
-                rewrite = _REBUILDING[statement.name]
-                what = f"`{statement.name}` of a record"
-                span = frame.span(statement)
-                raise Failure(Unsupported(what=what, rewrite=rewrite, span=span))
-            members[statement.name] = _method(frame, statement)
-        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-            if kind == "precord" and isinstance(statement.value, ast.Call):
-                fields.append(_precord_field(frame, name, statement.value))
-            else:
-                members[name] = Member("value", _constant(frame, statement.value, name))
+    if text.kind in ("namespace", "enumeration"):
+        own = {name: each for name, each in own.items() if each.kind not in _OF_INSTANCES}
+        made = RecordClass(node.name, module, "namespace", (), own, guard=guard)
+        made.enumeration = text.kind == "enumeration"
+        return made
+    parent = text.parent
+    members = {} if parent is None else _inherited_members(parent)
+    inherited = () if parent is None else _inherited_fields(frame, parent, text.parent_node)
     return RecordClass(
         node.name,
         module,
-        kind,
-        tuple(fields),
-        members,
-        dims,
-        constructor,
+        text.kind,
+        (*inherited, *fields),
+        {**members, **own},
+        _dims(frame, text),
+        loaded,
         guard,
-        tuple(parents),
+        () if parent is None else (parent,),
         _variables(frame, node),
     )
 
 
-def _inherited(frame: Frame, cls: RecordClass, base: ast.expr) -> Sequence[Field]:
+_OF_INSTANCES = ("method", "property", "unread")
+"""Members that a class without instances in kernels does not have."""
+
+
+def _inherited_members(parent: RecordClass) -> dict[str, Member]:
+    return {
+        name: replace(member, admit=partial(_admit, parent, name, member))
+        for name, member in parent.members.items()
+    }
+
+
+def _admit(cls: RecordClass, name: str, member: Member) -> None:
+    """Refuse a member that is written in the class that it is inherited from."""
+    member.admit()
+    if cls.guard is not None:
+        cls.guard(name, member.value)
+
+
+def _inherited_fields(frame: Frame, cls: RecordClass, base: ast.expr | None) -> Sequence[Field]:
     """The fields of a class as those that derive from it have them."""
     if not cls.variables or not isinstance(base, ast.Subscript):
         return cls.fields
     given = (cls.variables, frame, base.slice)
     return [replace(each, applied=(*each.applied, given)) for each in cls.fields]
+
+
+def _dims(frame: Frame, text: ClassText) -> tuple[str, ...]:
+    if text.dims is None:
+        return () if text.parent is None else text.parent.dims
+    dims = evaluate(frame, text.dims)
+    if not isinstance(dims, str):
+        what, rewrite = "these `dims=` of a record", 'a string, `dims="n d"`'
+        raise Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(text.dims)))
+    return tuple(dims.split())
 
 
 def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
@@ -121,197 +113,125 @@ def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
     return tuple(found)
 
 
-_MAKE = "declare fields; compute them in a function that makes the record"
-_REBUILDING = {
-    "__init__": _MAKE,
-    "__new__": _MAKE,
-    "__getattribute__": "declare fields; properties compute what is not stored",
-    "__setattr__": "records do not change; make a changed copy with `.replace`",
-    "__init_subclass__": "a record that other records derive from has fields and methods only",
-}
-"""Methods that change what making or reading a record means."""
-_REBUILDERS = frozenset("dataclasses.dataclass typing.final typing.dataclass_transform".split())
-
-
-def _refuse_rebuilt(frame: Frame, node: ast.ClassDef) -> None:
-    """Refuse metaclasses, and decorators of which is not known what they make of a record."""
-    for keyword in node.keywords:
-        if keyword.arg == "metaclass":
-            what, rewrite = "a metaclass of a record", "derive from `psc.Record`"
-            raise Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(keyword)))
-    for decorator in node.decorator_list:
-        head = decorator.func if isinstance(decorator, ast.Call) else decorator
-        value = evaluate(frame, head)
-        if getattr(value, "name", "") not in _REBUILDERS:
-            what = f"the decorator `{frame.source.text_of(head)}` of a record"
-            span = frame.span(decorator)
-            raise Failure(Unsupported(what=what, rewrite="leave it out", span=span))
-
-
-def _namespace(
-    frame: Frame,
-    node: ast.ClassDef,
-    module: str,
-    guard: Callable[[str, Any], None],
-    loaded: Any,
-) -> RecordClass:
-    """A class that has no instances in kernels: its static methods and constants can be used."""
-    members: dict[str, Member] = {}
-    for statement in node.body:
-        if isinstance(statement, ast.FunctionDef):
-            member = _method(frame, statement)
-            if member.kind in ("static", "class"):
-                members[statement.name] = member
-        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-            targets = (
-                [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
-            )
-            value: Any = None
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    value = _constant(frame, statement.value, f"{module}.{node.name}.{target.id}")
-                    members[target.id] = Member("value", value)
-    if _is_enumeration(frame, node):
-        _enumerate(node, module, members, getattr(loaded, "__members__", None))
-    return RecordClass(node.name, module, "namespace", (), members, guard=guard)
-
-
-def _is_enumeration(frame: Frame, node: ast.ClassDef) -> bool:
-    """Whether members are objects of their own; those of `IntEnum` are numbers, and so on."""
-    names = [getattr(evaluate(frame, base), "name", "") for base in node.bases]
-    return names in (["enum.Enum"], ["enum.Flag"])
-
-
-def _enumerate(
-    node: ast.ClassDef, module: str, members: dict[str, Member], loaded: Mapping[str, Any] | None
-) -> None:
-    """Make values the members of an enumeration: names for one value are names of one member."""
-    owner, found = f"{module}.{node.name}", list[EnumMember]()
-    compared = any(isinstance(x, ast.FunctionDef) and x.name == "__eq__" for x in node.body)
-    for name, each in members.items():
-        if each.kind != "value" or name.startswith("_"):
+def _enumeration(
+    frame: Frame, text: ClassText, owner: str, own: Mapping[str, Member]
+) -> dict[str, Member]:
+    """Members of an enumeration in place of their values: names for one value are one member."""
+    found: list[EnumMember] = []
+    alone = text.base in ("enum.Enum", "enum.Flag")
+    automatic = [_is_automatic(frame, each) for each in text.values.values()]
+    distinct = all(automatic) and text.base != "enum.StrEnum"
+    known = distinct or all(is_closed(own[name].value) for name in text.values)
+    compared = any(name in text.methods for name in ("__eq__", "__ne__", "__hash__"))
+    made = dict(own)
+    for name in text.values:
+        value = own[name].value
+        if compared or not known:
+            why = value.why if isinstance(value, External) else ()
+            made[name] = Member("value", External(f"{owner}.{name}", why))
             continue
-        value = each.value
-        member: Any = EnumMember(owner, name, value)
-        if compared:
-            member = External(f"{owner}.{name}")
-        elif loaded is not None:
-            member = loaded.get(name, member)
-        elif not isinstance(value, External):
-            member = next((m for m in found if m.value == value), member)
+        member = EnumMember(owner, name, value, alone)
+        if not distinct:
+            member = next((each for each in found if bool(each.value == value)), member)
         found.append(member)
-        members[name] = replace(each, value=member)
+        made[name] = Member("value", member)
+    return made
 
 
-def _admit(cls: RecordClass, name: str, member: Member) -> None:
-    """Refuse a member that is written in the class that it is inherited from."""
-    member.admit()
-    if cls.guard is not None:
-        cls.guard(name, member.value)
+def _is_automatic(frame: Frame, node: ast.expr) -> bool:
+    """Whether this is `auto()`, which gives each member a value of its own."""
+    if not isinstance(node, ast.Call) or node.args or node.keywords:
+        return False
+    return getattr(evaluate(_quiet(frame), node.func), "name", "") == "enum.auto"
 
 
-def _constant(frame: Frame, node: ast.expr, name: str) -> Any:
+def _quiet(frame: Frame) -> Frame:
+    """A frame outside of the kernel, whose findings are for whoever uses what it gives."""
+    return Frame(Session(None), frame.source, frame.scope, frame.outer)
+
+
+def _value(frame: Frame, node: ast.expr, name: str) -> Any:
     """A value in a class body; one that cannot be worked out is not known."""
-    quiet = Frame(Session(None), frame.source, frame.scope, frame.outer)
-    value = evaluate(quiet, node)
-    return External(name) if isinstance(value, Poison) else value
+    quiet = _quiet(frame)
+    return known_or_why(quiet, evaluate(quiet, node), name)
 
 
-def _dataclass(frame: Frame, node: ast.ClassDef) -> bool | None:
-    """Whether a class is a dataclass, and frozen."""
-    for decorator in node.decorator_list:
-        call = decorator if isinstance(decorator, ast.Call) else None
-        value = evaluate(frame, call.func if call is not None else decorator)
-        name = getattr(value, "name", "")
-        if name == "dataclasses.dataclass":
-            options = {} if call is None else {k.arg: k.value for k in call.keywords}
-            frozen = options.get("frozen")
-            return isinstance(frozen, ast.Constant) and frozen.value is True
-    return None
+def _default(frame: Frame, node: ast.expr) -> Callable[[], Any]:
+    """A default, as it was worked out when the class was made."""
+
+    def default() -> Any:
+        value = _value(frame, node, ast.unparse(node))
+        if isinstance(value, External):
+            raise Failure(external_value(value))
+        return value
+
+    return default
 
 
-def _field(frame: Frame, name: str, statement: ast.AnnAssign) -> Field:
+def _field(frame: Frame, name: str, statement: ast.AnnAssign | ast.Assign) -> Field:
     value = statement.value
+    if isinstance(statement, ast.Assign):
+        assert isinstance(value, ast.Call)
+        return _precord_field(frame, name, value)
     if value is None:
         return Field(name, statement.annotation, frame)
     if isinstance(value, ast.Call):
         function = evaluate(frame, value.func)
         if getattr(function, "name", "") == "dataclasses.field":
-            options = {k.arg: k.value for k in value.keywords}
-            default, factory = options.get("default"), options.get("default_factory")
-            if default is not None:
-                return Field(name, statement.annotation, frame, lambda: _outside(frame, default))
-            if factory is not None:
-                made = evaluate(frame, factory)
-                if not isinstance(made, Poison):
-                    return Field(
-                        name,
-                        statement.annotation,
-                        frame,
-                        lambda: made.apply(frame.here(factory), (), {}),
-                    )
-            return Field(name, statement.annotation, frame)
-    return Field(name, statement.annotation, frame, lambda: _outside(frame, value))
-
-
-def _outside(frame: Frame, node: ast.expr) -> Any:
-    """A default, as it was worked out when the class was made."""
-    quiet = Frame(Session(None), frame.source, frame.scope, frame.outer)
-    value = known_or_why(quiet, evaluate(quiet, node), ast.unparse(node))
-    if isinstance(value, External):
-        raise Failure(external_value(value))
-    return value
+            options = {each.arg: each.value for each in value.keywords}
+            if "default" in options:
+                return Field(name, statement.annotation, frame, _default(frame, options["default"]))
+            factory = options.get("default_factory")
+            if factory is None:
+                return Field(name, statement.annotation, frame)
+            empty = evaluate(frame, factory).apply(frame.here(factory), (), {})
+            return Field(name, statement.annotation, frame, lambda: empty)
+    return Field(name, statement.annotation, frame, _default(frame, value))
 
 
 def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
     """`x = field(type=f32["n"])` of a PRecord."""
-    options = {k.arg: k.value for k in call.keywords}
+    options = {each.arg: each.value for each in call.keywords}
     initial, factory = options.get("initial"), options.get("factory")
     annotation = options.get("type") or (call.args[0] if call.args else None)
+    default = None
+    if initial is not None:
+        value = _default(frame, initial)
 
-    def default() -> Any:
-        assert initial is not None
-        value = _outside(frame, initial)
-        return value.apply(frame.here(initial), (), {}) if hasattr(value, "apply") else value
+        def plain() -> Any:
+            found = value()
+            if hasattr(found, "apply"):
+                what, rewrite = "a function as `initial=`", "a value"
+                raise Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(initial)))
+            return found
+
+        default = plain
 
     def convert(here: Builder, value: Any) -> Any:
         assert factory is not None
-        return _outside(frame, factory).apply(here, (value,), {})
+        return _default(frame, factory)().apply(here, (value,), {})
 
-    return Field(
-        name,
-        annotation,
-        frame,
-        None if initial is None else default,
-        convert=None if factory is None else convert,
-    )
+    return Field(name, annotation, frame, default, convert=None if factory is None else convert)
 
 
-def _method(frame: Frame, node: ast.FunctionDef) -> Member:
-    kind = "method"
-    for decorator in node.decorator_list:
-        value = evaluate(frame, decorator)
-        name = getattr(value, "name", "")
-        kind = {
-            "builtins.property": "property",
-            "builtins.staticmethod": "static",
-            "builtins.classmethod": "class",
-            "functools.cached_property": "property",
-        }.get(name, kind)
+def _method(frame: Frame, kind: str, node: ast.FunctionDef) -> Member:
     return Member(kind, closure(frame, node, node.name))
 
 
-def _is_class_variable(annotation: ast.expr) -> bool:
-    text = ast.unparse(annotation)
-    return text.startswith(("ClassVar", "typing.ClassVar"))
-
-
-def named_tuple(here: Any, name: Any, fields: Any = (), **rest: Any) -> Any:
+def named_tuple(here: Any, typename: Any, fields: Any = (), /) -> Any:
     """`NamedTuple("P", [("x", …)])` and `collections.namedtuple("P", "x y")`."""
+    del here
     items = fields.replace(",", " ").split() if isinstance(fields, str) else fields
     names = [item if isinstance(item, str) else item[0] for item in items]
+    plain = all(isinstance(each, str) and each.isidentifier() for each in names)
+    if not isinstance(typename, str) or not plain or len({*names}) < len(names):
+        problem = "takes a name, and names of fields"
+        raise Failure(BadArguments(function="collections.namedtuple", problem=problem))
+    if any(each.startswith("_") for each in names):
+        problem = "takes names of fields that do not start with an underscore"
+        raise Failure(BadArguments(function="collections.namedtuple", problem=problem))
     return RecordClass(
-        str(name), "", "namedtuple", tuple(Field(each, None, None) for each in names), {}
+        typename, "", "namedtuple", tuple(Field(each, None, None) for each in names), {}
     )
 
 

@@ -124,12 +124,17 @@ def _one_thing(left: Any, right: Any) -> bool | None:
         if is_closed(other):
             if isinstance(one, Dim):
                 return None if isinstance(other, int | float | complex) else False
+            if isinstance(one, EnumMember) and not one.alone:
+                return None
             return False if isinstance(one, _SAME_THING) else None
     if isinstance(left, Closure) and isinstance(right, Closure):
         return left is right or _same_function(left, right)
     if isinstance(left, _SAME_THING) and isinstance(right, _SAME_THING):
         if left.__class__ is not right.__class__:
             return False
+        if isinstance(left, EnumMember) and isinstance(right, EnumMember):
+            apart = left.owner != right.owner and not (left.alone and right.alone)
+            return None if apart else left == right
         if isinstance(left, RecordClass) and isinstance(right, RecordClass):
             alike = left.title == right.title and left.module == right.module
             return True if left is right else None if alike else False

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from pscdsl.builder import Builder
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod
-from pscdsl.frontend.values import Marker, RecordValue, StaticFunction
+from pscdsl.frontend.iteration import items_of
+from pscdsl.frontend.values import EnumMember, Marker, RecordValue, StaticFunction
 from pscdsl.narrowing import is_dict
 from pscdsl.typing.codes.language import (
     BadArguments,
@@ -18,6 +20,7 @@ from pscdsl.typing.codes.language import (
     NotCallable,
     Unsupported,
 )
+from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.trees import RecordName
 
@@ -67,6 +70,8 @@ class RecordClass:
     """The record classes that it derives from."""
     variables: tuple[str, ...] = ()
     """The type variables that it is generic in."""
+    enumeration: bool = False
+    """Whether it is an enumeration, which has members in place of fields."""
     specs: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
     """Its specification for each list of size or type arguments, once worked out."""
 
@@ -95,6 +100,14 @@ class RecordClass:
                         rewrite="give the method a name and call it by that",
                     )
                 )
+
+    def enum_member(self, name: Any) -> Any:
+        """`Mode["FAST"]`; a Failure if it has no such member."""
+        member = self.members.get(name) if isinstance(name, str) else None
+        if member is None or not isinstance(member.value, Enum | EnumMember):
+            raise Failure(NoSuchItem(found=self.title, index=f"{name!r}", reason="no such member"))
+        self._admit(name, member)
+        return member.value
 
     def field_names(self) -> tuple[str, ...]:
         """The fields in order."""
@@ -136,7 +149,7 @@ class RecordClass:
     def look_at(self, here: Builder, made: RecordValue) -> None:
         """What the class does with each instance that is made."""
         check = self.members.get("__post_init__")
-        if check is not None:
+        if check is not None and self.kind in ("dataclass", "record"):
             check.value.apply(here, (made,), {})
 
     def _converted(self, here: Builder, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,11 +162,15 @@ class RecordClass:
 
     def class_attribute(self, name: str) -> Any:
         """What `Class.name` is."""
-        if name == "_fields":
+        if name == "_fields" and self.kind == "namedtuple":
             return self.field_names()
-        if name in ("_make", "create"):
+        if name == "_make" and self.kind == "namedtuple":
 
-            def make(here: Any, items: Any) -> RecordValue:
+            def make(here: Any, iterable: Any, /) -> RecordValue:
+                items = items_of(iterable)
+                if len(items) != len(self.fields):
+                    problem = f"takes {len(self.fields)} items but {len(items)} were given"
+                    raise Failure(BadArguments(function=f"{self.title}._make", problem=problem))
                 return self.apply(here, tuple(items), {})
 
             return StaticFunction(name, make)
@@ -172,6 +189,9 @@ class RecordClass:
         member = self.members.get(name)
         if member is not None:
             self._admit(name, member)
+            if member.kind == "unread":
+                what = f"the method `{name}` of `{self.title}`, with these decorators,"
+                raise Failure(Unsupported(what=what, rewrite="a plain method"))
             if member.kind == "property":
                 return member.value.apply(here, (value,), {})
             if member.kind == "method":
@@ -183,7 +203,7 @@ class RecordClass:
                 return self.updated(here, value, name, args, kwargs)
 
             return StaticFunction(name, update)
-        if name == "_fields":
+        if name == "_fields" and self.kind == "namedtuple":
             return self.field_names()
         raise Failure(
             NoSuchAttribute(owner=self.title, attribute=name, known=(*value.fields, *self.members))

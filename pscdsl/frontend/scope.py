@@ -155,24 +155,33 @@ class StaticModule:
             return self._values[name]
         if name in LOADING:
             return External(f"builtins.{name}")
-        found = self.names.of(name)
-        if not found:
+        if not self.names.of(name):
             raise KeyError(name)
+        found = [each for each in self.names.all_of(name) if not self._is_overload(each[1])]
         if name in self._evaluating:
             raise Failure(UnknownName(name=name, unassigned=True))
         self._evaluating.add(name)
         try:
-            value = self._decided(name, [self._evaluate(name, *each) for each in found])
+            value = self._decided(name, [self._evaluate(name, *each) for each in found], found)
         finally:
             self._evaluating.discard(name)
         self._values[name] = value
         return value
 
-    def _decided(self, name: str, values: list[Any]) -> Any:
-        """What a name stands for, if all branches that may bind it agree."""
-        if same(values, _CONSTANTS):
+    def _is_overload(self, statement: ast.stmt) -> bool:
+        """Whether a statement only says of a function, which follows, of which types it is."""
+        decorators = getattr(statement, "decorator_list", ()) if statement else ()
+        return any(
+            getattr(each, "attr", getattr(each, "id", "")) == "overload"
+            and evaluate(self.frame(), each) == Marker("typing.overload")
+            for each in decorators
+        )
+
+    def _decided(self, name: str, values: list[Any], found: list[Binding]) -> Any:
+        """What a name stands for, if all statements that bind it agree, whichever was the last."""
+        if values and same(values, _CONSTANTS):
             return values[0]
-        *others, last = (self.source.span(statement) for _, statement in self.names.of(name))
+        *others, last = (self.source.span(statement) for _, statement in found)
         labels = tuple(Label(span.head(1), f"`{name}` is bound here, too") for span in others)
         finding = BoundInBranches(name=name, span=last, labels=labels)
         return External(f"{self.module}.{name}", (finding,))

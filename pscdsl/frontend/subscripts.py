@@ -74,8 +74,8 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         return value[index]
     if isinstance(value, Marker) and value.name in ("numpy.s_", "numpy.index_exp"):
         return index
-    if isinstance(value, RecordClass) and value.kind == "enum":
-        return value.member(index)
+    if isinstance(value, RecordClass) and value.enumeration:
+        return value.enum_member(index)
     if isinstance(value, Marker | DType | DTypeClass | RecordClass | StaticFunction):
         return Alias(value, frame, node)
     if isinstance(value, External):

@@ -139,6 +139,8 @@ class EnumMember:
     """The qualified name of the enumeration."""
     name: str
     value: Any = field(compare=False)
+    alone: bool = field(default=True, compare=False)
+    """Whether it is equal to nothing but itself; members of an `IntEnum` are integers, too."""
 
     def __repr__(self) -> str:
         return f"{self.owner.rpartition('.')[2]}.{self.name}"
