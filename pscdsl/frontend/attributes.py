@@ -67,7 +67,9 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         found = MEANINGS.get(f"{value.name}.{name}")
         if found is not None:
             return found
-        return External(f"{value.name}.{name}", getattr(value, "why", ()))
+        if isinstance(value, External) and not value.library:
+            raise Failure(purity.external_value(value))
+        return External(f"{value.name}.{name}", getattr(value, "why", ()), library=True)
     if isinstance(value, Meaning):
         found = MEANINGS.get(f"{value.name}.{name}")
         if found is not None:

@@ -127,7 +127,7 @@ def by_python(
         _require_determined(each, sets)
     try:
         return function(*args, **kwargs)
-    except RecursionError:
+    except (RecursionError, Failure):
         raise
     except Exception as error:  # whatever it is, the program would end there
         problem = f"fails: {error}" if str(error) else f"fails: {type(error).__name__}"

@@ -225,7 +225,7 @@ def is_key(value: Any) -> bool:
         return all(map(is_key, value))
     if isinstance(value, slice | list | dict | set):
         return False
-    return is_closed(value) or isinstance(value, (*_SAME_THING, Enum, DType))
+    return is_closed(value) or isinstance(value, (*_SAME_THING, Enum))
 
 
 def require_key(value: Any) -> Any:
@@ -240,14 +240,13 @@ def require_key(value: Any) -> Any:
 def found_key(key: Any, keys: Iterable[Any]) -> Any:
     """The key of a dict or the item of a set that is meant; MISSING if there is none.
 
-    A dtype is no key that a name of it finds: the two are equal, and hashed differently.
+    Dtypes are no keys: those that are equal may be hashed differently.
     """
     key = require_key(meant(key))
     if is_closed(key) and isinstance(keys, dict | set | frozenset) and key in keys:
         return key
     for each in keys:
-        known = meant(each)
-        if isinstance(known, DType) is isinstance(key, DType) and equal(key, known, _no_facts):
+        if equal(key, each, _no_facts):
             return each
     return MISSING
 

@@ -45,8 +45,8 @@ def find_kernels(
         if not _may_be_kernel(name, last):
             continue
         try:
-            if isinstance(last, FunctionStatement) and len(module.names.of(name)) > 1:
-                value = module.function(last)  # in one of several branches
+            if isinstance(last, FunctionStatement) and len(module.names.all_of(name)) > 1:
+                value = module.function(last)  # whichever of them the name stands for
             else:
                 value = module.own(name)
         except Failure as failure:

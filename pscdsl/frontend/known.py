@@ -120,7 +120,7 @@ def known_attribute(module: KnownModule, name: str) -> Any:
     if module.name in _TRANSPARENT or qualified in _MARKERS:
         return Marker(qualified)
     if module.name in _KNOWN_IN_PARTS:
-        return External(qualified)
+        return External(qualified, library=True)
     if module.name.split(".")[0] == "numpy":
         return _unknown_numpy(module, name)
     if module.name == "pscdsl" and name in PLANNED:
@@ -138,7 +138,7 @@ def _names(module: KnownModule) -> tuple[str, ...]:
 def _unknown_numpy(module: KnownModule, name: str) -> Any:
     """A name of NumPy without a meaning here; a Failure if NumPy has no such name either."""
     if hasattr(importlib.import_module(module.name), name):
-        return External(f"{module.name}.{name}")
+        return External(f"{module.name}.{name}", library=True)
     raise Failure(
         NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module))
     )
@@ -167,7 +167,7 @@ def builtin(name: str) -> Any:
         raise KeyError(name)
     if qualified in _MARKERS:
         return Marker(qualified)
-    return External(qualified)
+    return External(qualified, library=True)
 
 
 def compare_sizes(here: Builder, facts: Sequence[Fact], any_of: bool = False) -> Value:

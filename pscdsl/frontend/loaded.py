@@ -122,7 +122,7 @@ class LoadedModule:
             ):
                 for alias in node.names:
                     if (alias.asname or alias.name) == name:
-                        return External(f"{node.module}.{alias.name}")
+                        return External(f"{node.module}.{alias.name}", library=True)
         return None
 
     def _admit_cell(self, name: str, value: Any) -> None:
@@ -148,7 +148,7 @@ class LoadedModuleValue:
     def lookup_attribute(self, name: str) -> Any:
         """`module.name`."""
         if is_pythons(self.name):
-            return External(f"{self.name}.{name}")
+            return External(f"{self.name}.{name}", library=True)
         if not hasattr(self.module, name):
             raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
         value = abstract(getattr(self.module, name), f"{self.name}.{name}")
@@ -254,7 +254,7 @@ def _function(function: types.FunctionType) -> Any:
         function = inner
     home = str(function.__globals__.get("__name__"))
     if home.partition(".")[0] in sys.stdlib_module_names:
-        return External(f"{home}.{function.__qualname__}")
+        return External(f"{home}.{function.__qualname__}", library=True)
     try:
         return closure_of(function)
     except Failure:
@@ -363,7 +363,7 @@ def _by_module(value: Any) -> Any:
     if isinstance(value, types.BuiltinFunctionType):
         owner = value.__self__
         if isinstance(owner, types.ModuleType):
-            return External(f"{public_name(owner.__name__)}.{value.__name__}")
+            return External(f"{public_name(owner.__name__)}.{value.__name__}", library=True)
         home = public_name(type(owner).__module__)
         return External(f"{home}.{type(owner).__name__}.{value.__name__}")
     if isinstance(value, np.ufunc):
@@ -396,7 +396,7 @@ def _read_class(cls: type[Any]) -> Any:
     if cls.__module__ in KNOWN_MODULES or cls.__module__ == "builtins":
         return External(f"{cls.__module__}.{cls.__qualname__}")
     if is_pythons(cls.__module__):
-        return External(f"{public_name(cls.__module__)}.{cls.__qualname__}")
+        return External(f"{public_name(cls.__module__)}.{cls.__qualname__}", library=True)
     module = sys.modules.get(cls.__module__)
     filename = getattr(module, "__file__", None)
     namespace = {} if module is None else vars(module)

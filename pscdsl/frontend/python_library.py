@@ -269,8 +269,8 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
 
 def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     require_closed("the `reverse` of `sorted`", reverse)
-    _refuse_arrays("sorted", "`np.sort(x)`", iterable)
     items = items_of(iterable)
+    _refuse_arrays("sorted", "`np.sort(x)`", list(items))
     keys = _keys(here, "sorted", key, items)
     options = {"key": keys.__getitem__, "reverse": reverse}
     return [items[i] for i in by_python("sorted", sorted, (range(len(items)),), options)]

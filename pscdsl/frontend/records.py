@@ -12,7 +12,7 @@ from pscdsl.builder import Builder
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod
 from pscdsl.frontend.iteration import items_of
-from pscdsl.frontend.values import EnumMember, Marker, RecordValue, StaticFunction
+from pscdsl.frontend.values import Applicable, EnumMember, Marker, RecordValue, StaticFunction
 from pscdsl.narrowing import is_dict
 from pscdsl.typing.codes.language import (
     BadArguments,
@@ -22,6 +22,7 @@ from pscdsl.typing.codes.language import (
 )
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DType
 from pscdsl.typing.trees import RecordName
 
 
@@ -194,6 +195,9 @@ class RecordClass:
                 raise Failure(Unsupported(what=what, rewrite="a plain method"))
             if member.kind == "property":
                 return member.value.apply(here, (value,), {})
+            if member.kind == "value" and _binds(member.value):
+                what = f"the function `{name}` as a value of the class `{self.title}`"
+                raise Failure(Unsupported(what=what, rewrite="a method"))
             if member.kind == "method":
                 return BoundMethod(f"{self.title}.{name}", member.value, value)
             return self.class_attribute(name)
@@ -237,6 +241,11 @@ class RecordClass:
         elif args:
             raise Failure(BadArguments(function=name, problem="takes keyword arguments"))
         return replaced(here, value, self._converted(here, changes))
+
+
+def _binds(value: Any) -> bool:
+    """Whether a value of a class is something else where an instance is asked for it."""
+    return isinstance(value, Applicable) and not isinstance(value, RecordClass | DType)
 
 
 def replaced(here: Builder, value: RecordValue, changes: Mapping[str, Any]) -> RecordValue:

@@ -300,7 +300,7 @@ def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
     if module.may_bind_more():
         return External(full)
     if module.path is None:
-        return External(full)  # a folder that holds no such module; another one may
+        return External(full, library=True)  # a folder that holds no such module; another one may
     owner = f"module `{module.module}`"
     raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=tuple(module.names.last)))
 
@@ -318,11 +318,13 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
         try:
             return known_attribute(known, alias.name)
         except Failure:
-            return External(f"{base}.{alias.name}")
+            return External(f"{base}.{alias.name}", library=True)
     module = imported_module(scope, node)
     if module is scope:  # a package that imports one of its own modules
         inner = scope.project.submodule(alias.name, scope)
-        return External(alias.name) if inner is None else ModuleValue(alias.name, inner)
+        return (
+            External(alias.name, library=True) if inner is None else ModuleValue(alias.name, inner)
+        )
     if module is not None:
         try:
             return member(module, alias.name)
@@ -333,7 +335,7 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
             raise
     if base == "pscdsl.stdlib":
         return module_value(scope, f"{base}.{alias.name}")
-    return External(f"{'.' * node.level}{base}.{alias.name}")
+    return External(f"{'.' * node.level}{base}.{alias.name}", library=True)
 
 
 def module_value(scope: StaticModule, name: str) -> Any:
@@ -342,7 +344,7 @@ def module_value(scope: StaticModule, name: str) -> Any:
     if known is not None:
         return known
     module = scope.project.module(name, scope)
-    return External(name) if module is None else ModuleValue(name, module)
+    return External(name, library=True) if module is None else ModuleValue(name, module)
 
 
 def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pscdsl.frontend import operators
+from pscdsl.frontend import operators, purity
 from pscdsl.frontend.assignment import assign, augment
 from pscdsl.frontend.combinators import SCOPE
 from pscdsl.frontend.due import due, evaluated_annotations
@@ -14,12 +14,14 @@ from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.iteration import elements, unrolling
 from pscdsl.frontend.ledger import fields
+from pscdsl.frontend.loaded_texts import is_pythons
 from pscdsl.frontend.preconditions import check_assert, check_guard, is_guard
 from pscdsl.frontend.source import FunctionNode, targets
 from pscdsl.frontend.values import (
     POISON,
     Applicable,
     External,
+    KnownModule,
     Poison,
     Poisoned,
     describe,
@@ -286,14 +288,20 @@ def _with(frame: Frame, node: ast.With, items: list[ast.withitem], body: list[as
 
 def _enter(frame: Frame, context_expr: ast.expr, optional_vars: ast.expr | None) -> None:
     """`with psc.scope(name):` is the one context that has a meaning; it gives nothing."""
-    known = len(frame.session.findings)
+    findings = frame.session.findings
+    known = len(findings)
     value = evaluate(frame, context_expr)
+    if findings[known:] and all(each.code.startswith("PSC9") for each in findings[known:]):
+        del findings[known:]  # what it is does not matter: it is not `psc.scope`
     if optional_vars is not None:
         for name in targets(optional_vars):
             frame.names[name] = POISON
-    if isinstance(value, Poison) and len(frame.session.findings) > known:
+    if isinstance(value, Poison) and len(findings) > known:
         return
-    if value != SCOPE:
+    use = purity.external_use(value) if isinstance(value, External) else None
+    if use is not None and use.code.startswith("PSC2"):
+        frame.report(context_expr, use)
+    elif value != SCOPE:
         what, rewrite = "`with`", "only `with psc.scope(name)` has a meaning"
         frame.report(context_expr, Unsupported(what=what, rewrite=rewrite))
     elif optional_vars is not None:
@@ -339,14 +347,18 @@ def require_plain_type(frame: Frame, node: ast.expr) -> None:
         require_plain_type(frame, node.left)
         require_plain_type(frame, node.right)
         return
-    if isinstance(node, ast.Subscript):
-        require_plain_type(frame, node.value)
+    quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
+    if isinstance(node, ast.Subscript) and is_type(evaluate(quiet, node.value)):
         require_plain_type(frame, node.slice)
         return
     if isinstance(node, ast.Name | ast.Attribute):
-        value = evaluate(Frame(Session(None), frame.source, frame.scope, frame), node)
-        if isinstance(value, External | Poison) or is_type(value):
+        value = evaluate(quiet, node)
+        if is_type(value) or isinstance(value, Poison | KnownModule):
             return
+        if isinstance(value, External) and (value.library or isinstance(node, ast.Name)):
+            return
+    if isinstance(evaluate(frame, node), Poison):
+        return
     what = f"the annotation `{frame.source.text_of(node)}`, which is computed,"
     raise Failure(Unsupported(what=what, rewrite="name a type", span=frame.span(node)))
 
@@ -375,7 +387,11 @@ def _import(
     from pscdsl.frontend.scope import imported
 
     del names, origin  # `imported` reads them
-    frame.names.update(imported(frame.scope, node))
+    found = imported(frame.scope, node)
+    for each in found.values():
+        if isinstance(each, External) and not is_pythons(each.name):
+            raise Failure(purity.external_value(each))
+    frame.names.update(found)
     return None
 
 

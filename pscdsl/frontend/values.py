@@ -123,6 +123,8 @@ class External:
     name: str
     why: tuple[Diagnostic, ...] = ()
     """What was found when its definition was looked at."""
+    library: bool = field(default=False, compare=False)
+    """Whether it is a module, or what an import takes from one: its attributes may be named."""
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Always refused, also where another function makes the call."""
@@ -286,11 +288,6 @@ def without_poison(value: Any, unknown: External) -> Any:
 def is_plain(value: object) -> bool:
     """Whether a value's text is the same in a check and when the program runs."""
     return value is None or isinstance(value, str | bool | int | float | complex)
-
-
-def text(value: Any) -> Any:
-    """A static value as text; that of an array or a size is for messages only."""
-    return str(value) if is_plain(value) else External(f"the text of {describe(value)}")
 
 
 def is_type(value: object) -> bool:
