@@ -37,7 +37,7 @@ from pscdsl.frontend.values import (
 from pscdsl.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
 from pscdsl.typing.codes.limits_projects import (
-    BoundInBranches,
+    BoundInSeveralPlaces,
     ComputedName,
     ImportsTooDeep,
     OnlyForTypeCheckers,
@@ -183,7 +183,7 @@ class StaticModule:
             return values[0]
         *others, last = (self.source.span(statement) for _, statement in found)
         labels = tuple(Label(span.head(1), f"`{name}` is bound here, too") for span in others)
-        finding = BoundInBranches(name=name, span=last, labels=labels)
+        finding = BoundInSeveralPlaces(name=name, span=last, labels=labels)
         return External(f"{self.module}.{name}", (finding,))
 
     def admitted(self, name: str) -> Any:

@@ -27,12 +27,14 @@ class InvalidNotebook(Diagnostic, code="PSC930"):
         return "open it in Jupyter and save it again, or leave it out of what is checked"
 
 
-class BoundInBranches(Diagnostic, code="PSC931"):
-    """A name is bound in several branches of its module, and which one is run is not known.
+class BoundInSeveralPlaces(Diagnostic, code="PSC931"):
+    """A name is bound in several places of its module, and which of them counts is not known.
 
-    Branches on `sys.version_info`, `sys.platform` and `TYPE_CHECKING` are decided.  Any other
-    condition at module level is not, so a name that both of its branches bind must mean the same
-    in both to be used in a kernel.
+    What such a name stands for depends on when it is read: a constant, a default or a class that
+    is made of it keeps what it was at that time.  So a name of a module that a kernel uses is
+    bound once, or to the same number or string each time.  Branches on `sys.version_info`,
+    `sys.platform` and `TYPE_CHECKING` are decided; a name that both branches of any other
+    condition bind must mean the same in both.
 
     ## Example
 
@@ -74,7 +76,7 @@ class BoundInBranches(Diagnostic, code="PSC931"):
 
     def message(self) -> str:
         """Which name."""
-        return f"`{self.name}` is bound in several branches of its module"
+        return f"`{self.name}` is bound in several places of its module"
 
     def label(self) -> str:
         """Why that matters."""
