@@ -88,11 +88,6 @@ ACCEPTED: dict[str, tuple[dict[str, str], str, str]] = {
         "from a import double, half",
         "double(half(x))",
     ),
-    "an import that may fail, of what is there": (
-        {"ops.py": DOUBLE},
-        "try:\n    import ops\nexcept ImportError:\n    ops = None",
-        "ops.double(x)",
-    ),
     "a branch on the version": (
         {},
         "import sys\nif sys.version_info >= (3, 2):\n    N = 2\nelse:\n    N = print",
@@ -192,7 +187,13 @@ REFUSED: dict[str, tuple[dict[str, str], str, str, str]] = {
         {},
         "try:\n    import missing\nexcept ImportError:\n    missing = None",
         "missing.f(x)",
-        "PSC910",
+        "PSC931",
+    ),
+    "an import that may fail, of what is there": (
+        {"ops.py": DOUBLE},
+        "try:\n    import ops\nexcept ImportError:\n    ops = None",
+        "ops.double(x)",
+        "PSC931",
     ),
     "an import for type checkers, used in the body": (
         {"ops.py": DOUBLE},

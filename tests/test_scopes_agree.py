@@ -88,6 +88,10 @@ KNOWN_ONCE_LOADED = {
     "Cond global helper",
     "An array that the module changes by +=",
     "Module iter",
+    "A module that changes itself before it is used",
+    "A name that is bound twice at module level",
+    "Module level generator",
+    "Record default time",
 }
 """What the text leaves open and a module that was loaded has decided."""
 

@@ -134,7 +134,8 @@ def test_kernels_compare_as_python_does_or_refuse(form: str, tmp_path: Path) -> 
             expected = bool(eval(expression, {**vars(module), "s": value}))
             assert found == expected, f"{expression} with s = {text}"
             answered += 1
-    assert answered > 0.6 * len(VALUES) * len(others)
+    least = 0.3 if ": 1}" in form else 0.6  # dtypes and records are no keys
+    assert answered > least * len(VALUES) * len(others)
 
 
 @pytest.mark.parametrize(
@@ -149,10 +150,11 @@ def test_kernels_compare_as_python_does_or_refuse(form: str, tmp_path: Path) -> 
         ("s is np.float32", "np.float32"),
         ("s == np.float32 and s == f32", "psc.f32"),
         ("{Mode.ADD: 1, Mode.TAKE: 2}[s] == 2", "Mode.TAKE"),
-        ("{np.float32: 1}.get(s, 0) == 1", "np.float32"),
+        ("{relu: 1}.get(s, 0) == 1", "alias"),
+        ("(made, relu).count(s) == 1", "alias"),
         ("(Mode.ADD, Mode.TAKE).index(s) == 1", "Mode.TAKE"),
         ("s.value == 2 and s.name == 'TAKE'", "Mode.TAKE"),
-        ("x.dtype in ('float32', 'a') and x.dtype not in {'float32', 1}", "1"),
+        ("x.dtype in ('float32', 'a') and x.dtype not in ('float64', 1)", "1"),
         ("x.dtype == 'float32' and x.dtype == s and x.dtype != float", "'f4'"),
     ],
 )
@@ -165,7 +167,7 @@ def test_what_a_static_value_is(expression: str, value: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "expression",
     [
-        *["{relu: 1}.get(s, 0) == 0", "(relu,).count(s) == 0", "s is made(2)"],
+        *["{np.float32: 1}.get(x.dtype, 0) == 0", "x.dtype in {'float32'}", "s is made(2)"],
         *["(1, s) in ((1, PLAIN),)", "((1, s),).count((1, PLAIN)) == 0"],
     ],
 )

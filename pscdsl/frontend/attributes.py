@@ -12,7 +12,7 @@ import numpy as np
 from pscdsl.builder import Builder
 from pscdsl.frontend import purity
 from pscdsl.frontend.closed import by_python, is_closed, require_closed
-from pscdsl.frontend.equality import MISSING, found_key
+from pscdsl.frontend.equality import MISSING, found_key, place, times
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import items_of
 from pscdsl.frontend.known import known_attribute
@@ -184,13 +184,13 @@ def _method(value: Any, name: str) -> Builtin:
     def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
         given = [tuple(each.take()) if isinstance(each, Once) else each for each in args]
         rule = RULES.get((type(value), name))
-        if rule is not None and not is_closed((value, given, kwargs)):
+        if rule is not None and (isinstance(value, dict) or not is_closed((value, given))):
             return rule(value, *given, **kwargs)
         require_closed(f"what `{name}` is given", value, *given, *kwargs.values())
         if isinstance(value, str):
             require_short(name, value, given, kwargs)
         found = by_python(name, getattr(value, name), given, kwargs)
-        return list(found) if name in ("items", "keys", "values") else found
+        return found
 
     return Builtin(name, apply, consumes=name == "join")
 
@@ -209,6 +209,8 @@ def _view(name: str) -> Callable[..., Any]:
 
 RULES: dict[tuple[type, str], Callable[..., Any]] = {
     (dict, "get"): _get,
+    **{(kind, "index"): place for kind in (tuple, list)},
+    **{(kind, "count"): times for kind in (tuple, list)},
     **{(dict, name): _view(name) for name in ("items", "keys", "values")},
 }
 """Methods that have a meaning where not everything is closed."""

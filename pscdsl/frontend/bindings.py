@@ -39,7 +39,7 @@ class Bindings:
 
     def all_of(self, name: str) -> tuple[Binding, ...]:
         """All that binds a name where the program runs; else what binds it for type checkers."""
-        return tuple(self.every.get(name, ())) or self.for_types.get(name, ())
+        return tuple(dict.fromkeys(self.every.get(name, ()))) or self.for_types.get(name, ())
 
     def only_for_types(self, name: str) -> bool:
         """Whether a name is not there when the program runs."""

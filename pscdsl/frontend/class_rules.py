@@ -27,7 +27,7 @@ WITHOUT_EFFECT = frozenset(
     "typing.final typing.dataclass_transform typing.runtime_checkable".split()
 )
 """Decorators that leave a class as it is."""
-OPTIONS = frozenset(("frozen", "slots", "repr"))
+OPTIONS = frozenset(("frozen", "slots", "repr", "kw_only"))
 """Options of `dataclass` that say nothing of fields, but for `frozen`."""
 DESCRIPTORS = {
     "builtins.property": "property",
@@ -76,6 +76,8 @@ class ClassText:
     base: str = ""
     """The enumeration of Python's that it derives from."""
     dims: ast.expr | None = None
+    keywords: bool = False
+    """Whether its own fields are given by their names alone."""
     fields: dict[str, ast.AnnAssign | ast.Assign] = field(
         default_factory=dict[str, "ast.AnnAssign | ast.Assign"]
     )
@@ -95,6 +97,9 @@ def refuse(frame: Frame, node: ast.AST, what: str, rewrite: str = "leave it out"
 def class_text(frame: Frame, node: ast.ClassDef) -> ClassText:
     """What a class statement says; a Failure if that is not all there is to the class."""
     return _Reader(frame, node).read(**fields(node))
+
+
+_VALUES = ("__doc__", "__slots__", "__hash__", "__invariant__")
 
 
 class _Reader:
@@ -189,6 +194,7 @@ class _Reader:
                 if each.arg not in OPTIONS or not constant or decorator.args:
                     raise refuse(self.frame, each, f"`{each.arg}=` of a dataclass")
                 options[each.arg] = self.value(each.value)
+        self.text.keywords = options.get("kw_only") is True
         return options.get("frozen") is True
 
     def _statement(self, statement: ast.stmt) -> None:
@@ -201,7 +207,9 @@ class _Reader:
                 self._expression(value)
                 self._bind(name, statement)
                 if self.text.kind == "precord" and isinstance(value, ast.Call):
-                    self._require_options(value, {"type", "initial", "mandatory", "factory"}, 1)
+                    self._require_options(
+                        value, {"type", "initial", "mandatory", "factory", "invariant"}, 1
+                    )
                     self.text.fields[name] = statement
                 else:
                     self._require_value(name, statement)
@@ -227,7 +235,7 @@ class _Reader:
             elif kind == "namespace":
                 known = name not in OF_CLASSES | PLACES
             else:
-                known = name in OF_RECORDS
+                known = name in OF_RECORDS or (kind == "precord" and name == "__invariant__")
             if not dunder or not known:
                 rewrite = REBUILDING.get(name, "one underscore, or none")
                 raise refuse(frame, node, f"`{name}` of a class", rewrite)
@@ -237,7 +245,7 @@ class _Reader:
 
     def _require_value(self, name: str, node: ast.AST) -> None:
         """Names with values that Python looks at are methods, or are not there."""
-        if name.startswith("__") and name not in ("__doc__", "__slots__", "__hash__"):
+        if name.startswith("__") and name not in _VALUES:
             raise refuse(self.frame, node, f"a value for `{name}` of a class")
         parent = self.text.parent
         if parent is not None and parent.kind == "namedtuple":
@@ -275,12 +283,7 @@ class _Reader:
         if "ClassVar" in shown or known in ("dataclasses.InitVar", "dataclasses.KW_ONLY"):
             raise refuse(self.frame, node, f"the annotation `{shown}` of a field", "a type")
         if isinstance(value, ast.Call) and self.named(value.func) == "dataclasses.field":
-            self._require_options(value, {"default", "default_factory"}, 0)
-            for each in value.keywords:
-                factory = each.arg == "default_factory"
-                if factory and self.named(each.value) not in _FACTORIES:
-                    rewrite = "a default, or a function that makes the record"
-                    raise refuse(self.frame, each.value, "this `default_factory`", rewrite)
+            self._require_options(value, {"default", "default_factory", "kw_only"}, 0)
         text.fields[name] = node
 
     def _require_options(self, call: ast.Call, known: set[str], positional: int) -> None:
@@ -322,9 +325,6 @@ class _Reader:
             raise refuse(self.frame, each, "a name with two underscores", "one underscore, or none")
         self._bind(name, node)
         self.text.methods[name] = (kind, node)
-
-
-_FACTORIES = ("builtins.tuple", "builtins.frozenset")
 
 
 def _private(node: ast.AST) -> Iterator[ast.AST]:

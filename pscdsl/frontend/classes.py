@@ -13,7 +13,7 @@ from pscdsl.frontend.class_rules import ClassText, class_text
 from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.expressions import closure, evaluate, known_or_why
 from pscdsl.frontend.frames import Frame, Session
-from pscdsl.frontend.purity import external_value
+from pscdsl.frontend.purity import external_use, external_value
 from pscdsl.frontend.records import Field, Member, RecordClass
 from pscdsl.frontend.type_variables import TypeVariable
 from pscdsl.frontend.values import EnumMember, External, StaticFunction
@@ -29,7 +29,7 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, loaded: Any = Non
     title = f"{module}.{node.name}"
     for name, each in text.values.items():
         own[name] = Member("value", _value(frame, each, f"{title}.{name}"))
-    fields = [_field(frame, name, each) for name, each in text.fields.items()]
+    fields = [_field(frame, text, name, each) for name, each in text.fields.items()]
     if loaded is not None:
         from pscdsl.frontend.loaded_classes import asked
 
@@ -168,25 +168,48 @@ def _default(frame: Frame, node: ast.expr) -> Callable[[], Any]:
     return default
 
 
-def _field(frame: Frame, name: str, statement: ast.AnnAssign | ast.Assign) -> Field:
+_FACTORIES = ("builtins.tuple", "builtins.frozenset")
+
+
+def _field(
+    frame: Frame, text: ClassText, name: str, statement: ast.AnnAssign | ast.Assign
+) -> Field:
     value = statement.value
     if isinstance(statement, ast.Assign):
         assert isinstance(value, ast.Call)
         return _precord_field(frame, name, value)
+    made = Field(name, statement.annotation, frame, keyword=text.keywords)
     if value is None:
-        return Field(name, statement.annotation, frame)
+        return made
     if isinstance(value, ast.Call):
         function = evaluate(frame, value.func)
         if getattr(function, "name", "") == "dataclasses.field":
             options = {each.arg: each.value for each in value.keywords}
+            if "kw_only" in options:
+                made = replace(made, keyword=evaluate(frame, options["kw_only"]) is True)
             if "default" in options:
-                return Field(name, statement.annotation, frame, _default(frame, options["default"]))
+                return replace(made, default=_default(frame, options["default"]))
             factory = options.get("default_factory")
-            if factory is None:
-                return Field(name, statement.annotation, frame)
-            empty = evaluate(frame, factory).apply(frame.here(factory), (), {})
-            return Field(name, statement.annotation, frame, lambda: empty)
-    return Field(name, statement.annotation, frame, _default(frame, value))
+            return made if factory is None else replace(made, default=_made_by(frame, factory))
+    return replace(made, default=_default(frame, value))
+
+
+def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
+    """A default that a function makes, for each instance anew."""
+
+    def default() -> Any:
+        function = evaluate(_quiet(frame), factory)
+        if isinstance(function, External):
+            raise Failure(external_use(function))
+        if getattr(function, "name", "") not in _FACTORIES:
+            what, rewrite = (
+                "this `default_factory`",
+                "a default, or a function that makes the record",
+            )
+            raise Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(factory)))
+        return function.apply(frame.here(factory), (), {})
+
+    return default
 
 
 def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
@@ -200,10 +223,13 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
 
         def plain() -> Any:
             found = value()
-            if hasattr(found, "apply"):
-                what, rewrite = "a function as `initial=`", "a value"
-                raise Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(initial)))
-            return found
+            if not hasattr(found, "apply"):
+                return found
+            quiet = _quiet(frame)  # a function is called for each instance anew
+            made = found.apply(quiet.here(initial), (), {})
+            if quiet.session.findings:
+                raise Failure(*quiet.session.findings)
+            return made
 
         default = plain
 
@@ -211,7 +237,14 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
         assert factory is not None
         return _default(frame, factory)().apply(here, (value,), {})
 
-    return Field(name, annotation, frame, default, convert=None if factory is None else convert)
+    return Field(
+        name,
+        annotation,
+        frame,
+        default,
+        convert=None if factory is None else convert,
+        checked="invariant" in options,
+    )
 
 
 def _method(frame: Frame, kind: str, node: ast.FunctionDef) -> Member:

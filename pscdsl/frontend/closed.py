@@ -31,6 +31,12 @@ MAX_RANGE = 10_000
 """No function of Python's walks through a longer range."""
 
 
+def range_length(value: range) -> int:
+    """How many numbers a range has, also where `len` cannot say it."""
+    away = value.step - (1 if value.step > 0 else -1)
+    return max(0, (value.stop - value.start + away) // value.step)
+
+
 def is_set(value: object) -> TypeGuard[set[Any] | frozenset[Any]]:
     """Whether this is a set, whose order nobody knows."""
     return isinstance(value, set | frozenset)
@@ -118,12 +124,16 @@ def by_python(
     kwargs: Mapping[str, Any] | None = None,
     *,
     sets: Sets = Sets.DECIDE,
+    walks: bool = True,
 ) -> Any:
-    """What CPython gives for closed arguments; a Failure where it raises, or does not end soon."""
+    """What CPython gives for closed arguments; a Failure where it raises, or does not end soon.
+
+    `walks`: whether the function goes through what it is given.
+    """
     args, kwargs = tuple(args), dict(kwargs or {})
     for each in (*args, *kwargs.values()):
-        if isinstance(each, range) and len(each) > MAX_RANGE:
-            raise Failure(TooLarge(what=f"a range of {len(each)} numbers"))
+        if walks and isinstance(each, range) and range_length(each) > MAX_RANGE:
+            raise Failure(TooLarge(what=f"a range of {range_length(each)} numbers"))
         _require_determined(each, sets)
     try:
         return function(*args, **kwargs)

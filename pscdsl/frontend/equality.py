@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ from pscdsl.meanings import Meaning
 from pscdsl.narrowing import is_tuple
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.purity import HiddenInput
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
@@ -117,29 +117,40 @@ def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) 
 
 def _one_thing(left: Any, right: Any) -> bool | None:
     """Equality of what is equal to itself alone; None where that is not all there is to it."""
-    if isinstance(left, Enum) or isinstance(right, Enum):  # real members: Python is asked
-        real = [isinstance(each, Enum) or is_closed(each) for each in (left, right)]
-        return bool(left == right) if all(real) else None
+    real = [isinstance(each, Enum) for each in (left, right)]
+    if any(real) and all(r or is_closed(x) for r, x in zip(real, (left, right), strict=True)):
+        return bool(left == right)  # real members: Python is asked
     for one, other in ((left, right), (right, left)):
         if is_closed(other):
-            if isinstance(one, Dim):
-                return None if isinstance(other, int | float | complex) else False
-            if isinstance(one, EnumMember) and not one.alone:
-                return None
-            return False if isinstance(one, _SAME_THING) else None
+            return _is_closed_one(one, other)
+        if isinstance(one, RecordValue) and isinstance(other, (*_SAME_THING, Enum)):
+            return _is_closed_one(one, None)
     if isinstance(left, Closure) and isinstance(right, Closure):
         return left is right or _same_function(left, right)
-    if isinstance(left, _SAME_THING) and isinstance(right, _SAME_THING):
+    if isinstance(left, (*_SAME_THING, Enum)) and isinstance(right, (*_SAME_THING, Enum)):
         if left.__class__ is not right.__class__:
             return False
-        if isinstance(left, EnumMember) and isinstance(right, EnumMember):
-            apart = left.owner != right.owner and not (left.alone and right.alone)
-            return None if apart else left == right
         if isinstance(left, RecordClass) and isinstance(right, RecordClass):
             alike = left.title == right.title and left.module == right.module
             return True if left is right else None if alike else False
+        if isinstance(left, EnumMember) and isinstance(right, EnumMember):
+            apart = left.owner != right.owner and not (left.alone and right.alone)
+            return None if apart else left == right
         return bool(left == right)
     return None
+
+
+def _is_closed_one(value: Any, closed: Any) -> bool | None:
+    """Whether a value that is not closed is equal to one that is; None if that is not known."""
+    if isinstance(value, Dim):
+        return None if isinstance(closed, int | float | complex) else False
+    if isinstance(value, EnumMember):
+        return False if value.alone else None
+    if isinstance(value, RecordValue):
+        alike = {"namedtuple": tuple, "precord": dict}.get(value.cls.kind)
+        own = any(name in value.cls.members for name in ("__eq__", "__ne__"))
+        return None if own or (alike is not None and isinstance(closed, alike)) else False
+    return False if isinstance(value, _SAME_THING) else None
 
 
 def _unknown(left: Any, right: Any) -> Failure:
@@ -151,7 +162,7 @@ def _unknown(left: Any, right: Any) -> Failure:
 def _equal_dtypes(left: Any, right: Any) -> bool:
     one, other = _dtype(left), _dtype(right)
     for each in (left, right):
-        if not (is_closed(each) or isinstance(each, DType | StaticFunction)):
+        if not (is_closed(each) or isinstance(each, (*_SAME_THING, Enum, DType))):
             raise _unknown(left, right)
         if isinstance(each, tuple | list | dict | bytes):
             raise _unknown(left, right)  # NumPy makes a dtype of it
@@ -219,6 +230,19 @@ def is_among(item: Any, items: Iterable[Any], decide: Decide) -> bool | Undecide
     return Undecided(tuple(facts), any_of=len(facts) > 1) if facts else False
 
 
+def place(items: Sequence[Any], item: Any, /) -> int:
+    """`items.index(item)`, of items that are not all closed; a Failure if it is not known."""
+    for index, each in enumerate(items):
+        if equal(each, item, _no_facts):
+            return index
+    raise Failure(BadArguments(function="index", problem=f"finds no {describe(item)}"))
+
+
+def times(items: Sequence[Any], item: Any, /) -> int:
+    """`items.count(item)`, of items that are not all closed; a Failure if it is not known."""
+    return sum([bool(equal(each, item, _no_facts)) for each in items])
+
+
 def is_key(value: Any) -> bool:
     """Whether a value can be a key: it is hashed as Python does, and compared as is known."""
     if is_tuple(value):
@@ -245,16 +269,33 @@ def found_key(key: Any, keys: Iterable[Any]) -> Any:
     key = require_key(meant(key))
     if is_closed(key) and isinstance(keys, dict | set | frozenset) and key in keys:
         return key
+    closed = is_closed(key)
     for each in keys:
-        if equal(key, each, _no_facts):
+        if not (closed and is_closed(each)) and equal(key, each, _no_facts):
             return each
     return MISSING
 
 
-def put(items: dict[Any, Any], key: Any, value: Any) -> None:
-    """`items[key] = value`, of a dict that is being made."""
-    found = found_key(key, items)
-    items[key if found is MISSING else found] = value
+class Table:
+    """A dict that is being made: its keys, those that are not closed also by themselves."""
+
+    def __init__(self, items: Mapping[Any, Any] | None = None) -> None:
+        self.items: dict[Any, Any] = dict(items or {})
+        self._open = [key for key in self.items if not is_closed(key)]
+
+    def put(self, key: Any, value: Any) -> None:
+        """`items[key] = value`; a Failure for what is no key."""
+        key = require_key(meant(key))
+        closed = is_closed(key)
+        if not (closed and key in self.items):
+            for each in self._open if closed else self.items:
+                if equal(key, each, _no_facts):
+                    key = each
+                    break
+            else:
+                if not closed:
+                    self._open.append(key)
+        self.items[key] = value
 
 
 class _Missing:

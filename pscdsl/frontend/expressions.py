@@ -15,7 +15,7 @@ from pscdsl.frontend.attributes import attribute
 from pscdsl.frontend.calls import call, with_operands, with_origins
 from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.due import due
-from pscdsl.frontend.equality import meant, put, require_key
+from pscdsl.frontend.equality import Table
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.iteration import elements, unrolling
@@ -134,10 +134,10 @@ def set_of(items: list[Any]) -> set[Any]:
         raise Poisoned
     if any(is_traced(each) for each in items):
         raise Failure(NotStatic(what="an item of a set"))
-    made: dict[Any, None] = {}
+    table = Table()
     for each in items:
-        put(made, require_key(meant(each)), None)
-    return set(made)
+        table.put(each, None)
+    return set(table.items)
 
 
 def _set_comprehension(
@@ -151,7 +151,7 @@ def _set_comprehension(
 
 def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
     del node
-    result: dict[Any, Any] = {}
+    table = Table()
     for key, value in zip(keys, values, strict=True):
         if key is None:
             inner = evaluate(frame, value)
@@ -160,20 +160,20 @@ def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: lis
             if not is_dict(inner):
                 raise Failure(NotStatic(what=f"`**` of {describe(inner)}"))
             for each, item in inner.items():
-                put(result, each, item)
+                table.put(each, item)
         else:
             evaluated = evaluate(frame, key)
             item = evaluate(frame, value)
-            _put(result, evaluated, item)
-    return result
+            _put(table, evaluated, item)
+    return table.items
 
 
-def _put(result: dict[Any, Any], key: Any, value: Any) -> None:
+def _put(table: Table, key: Any, value: Any) -> None:
     if is_poisoned(key):
         raise Poisoned
     if is_traced(key):
         raise Failure(NotStatic(what="a key of a dict"))
-    put(result, key, value)
+    table.put(key, value)
 
 
 def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) -> Any:
@@ -383,13 +383,13 @@ def _dict_comprehension(
     generators: list[ast.comprehension],
 ) -> Any:
     del node
-    values: dict[Any, Any] = {}
+    table = Table()
     _generate(
         frame,
         generators,
-        lambda inner: _put(values, evaluate(inner, key), evaluate(inner, value)),
+        lambda inner: _put(table, evaluate(inner, key), evaluate(inner, value)),
     )
-    return values
+    return table.items
 
 
 def _generate(

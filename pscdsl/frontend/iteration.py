@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pscdsl.frontend.closed import range_length
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.values import (
@@ -55,15 +56,17 @@ def elements(value: Any) -> Sequence[Any]:
     """What a loop runs over; a Failure for arrays and symbolic ranges."""
     if isinstance(value, Poison):
         raise Poisoned
-    if isinstance(value, range) and len(value) > MAX_UNROLL:
-        raise Failure(NotStatic(what=f"a loop of {len(value)} steps (at most {MAX_UNROLL})"))
+    if isinstance(value, range) and range_length(value) > MAX_UNROLL:
+        raise Failure(
+            NotStatic(what=f"a loop of {range_length(value)} steps (at most {MAX_UNROLL})")
+        )
     return _items(value, "a loop over {}")
 
 
 def items_of(value: Any) -> Sequence[Any]:
     """The items of a static collection, as Python's functions take them."""
-    if isinstance(value, range) and len(value) > MAX_UNROLL:
-        raise Failure(TooLarge(what=f"a range of {len(value)} numbers"))
+    if isinstance(value, range) and range_length(value) > MAX_UNROLL:
+        raise Failure(TooLarge(what=f"a range of {range_length(value)} numbers"))
     return _items(value, "what {} holds")
 
 

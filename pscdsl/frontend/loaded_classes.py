@@ -7,9 +7,12 @@ Values, defaults and methods are taken from the class itself.  Where it is not w
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
 import functools
+import reprlib
 import types
+import typing
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
@@ -19,6 +22,11 @@ from pscdsl.frontend.equality import compares_as_itself
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.records import Field, Member
 from pscdsl.typing.diagnostics import Failure
+
+_GENERATING = frozenset(
+    ("<string>", *(each.__file__ for each in (collections, dataclasses, reprlib, typing)))
+)
+"""The files of methods that a class has from `dataclass` or `NamedTuple`."""
 
 
 def asked(
@@ -71,9 +79,8 @@ def _require_names(frame: Frame, text: ClassText, found: Mapping[str, Any], cls:
     for name, each in found.items():
         public = not name.startswith("_")
         written = isinstance(each, types.FunctionType) and name in CALLED_BY_SYNTAX
-        generated = written and each.__code__.co_filename.startswith("<")
-        of_dataclasses = written and each.__module__ in ("dataclasses", "reprlib", "typing")
-        if name in said or not (public or written) or generated or of_dataclasses:
+        generated = written and each.__code__.co_filename in _GENERATING
+        if name in said or not (public or written) or generated:
             continue
         raise _differs(frame, text.node, cls, f"has another `{name}`")
 
@@ -82,7 +89,7 @@ def _require_fields(frame: Frame, text: ClassText, fields: Sequence[Field], cls:
     inherited = () if text.parent is None else text.parent.field_names()
     said = [*inherited, *(each.name for each in fields)]
     if dataclasses.is_dataclass(cls):
-        real = [each.name for each in dataclasses.fields(cls) if each.init]
+        real = [each.name for each in dataclasses.fields(cls)]
     else:
         real = list(getattr(cls, "_fields", said))
     if text.kind in ("dataclass", "record", "namedtuple") and real != said:

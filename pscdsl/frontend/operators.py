@@ -24,12 +24,12 @@ from pscdsl.frontend.closed import (
 from pscdsl.frontend.equality import (
     MISSING,
     Decide,
+    Table,
     equal,
     found_key,
     identical,
     is_among,
     meant,
-    put,
 )
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod, Closure
@@ -190,10 +190,10 @@ def _repeated(left: Any, right: Any) -> Any:
 
 
 def _merged(left: dict[Any, Any], right: dict[Any, Any]) -> dict[Any, Any]:
-    made = dict(left)
+    table = Table(left)
     for key, value in right.items():
-        put(made, key, value)
-    return made
+        table.put(key, value)
+    return table.items
 
 
 _STRUCTURAL: dict[tuple[str, type, type], Callable[[Any, Any], Any]] = {
@@ -356,7 +356,8 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
         for each in (left, right):
             if isinstance(each, RecordValue):
                 each.cls.refuse_special("__eq__", "__ne__")
-                raise _bad(name, left, right, "records are compared field by field")
+        if isinstance(left, RecordValue) and isinstance(right, RecordValue):
+            raise _bad(name, left, right, "records are compared field by field")
         return _unless(equal(left, right, decider(frame)), name == "NotEq")
     left, right = _asked(left), _asked(right)
     if is_closed(left) and is_closed(right):
@@ -410,9 +411,13 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     elif isinstance(collection, RecordValue) and collection.cls.kind == "namedtuple":
         collection = tuple(collection.fields.values())
     item = meant(item)
+    if isinstance(collection, dict | set | frozenset) and not is_traced(item):
+        return found_key(item, collection) is not MISSING
     if is_closed(collection) and is_closed(item):
         try:
-            return bool(by_python("in", _is_in, (collection, item), sets=Sets.UNORDERED))
+            return bool(
+                by_python("in", _is_in, (collection, item), sets=Sets.UNORDERED, walks=False)
+            )
         except Failure:
             raise _not_in(item, collection) from None
     parts: list[Any] = [*collection] if is_collection(collection) else []
@@ -421,8 +426,6 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
         raise Failure(BranchOnArray(construct="`in`", found=found, rewrite="np.any(x == value)"))
     if isinstance(collection, tuple | list):
         return is_among(item, parts, decider(frame))
-    if isinstance(collection, dict | set | frozenset):
-        return found_key(item, collection) is not MISSING
     for each in (collection, item):
         if isinstance(each, External):
             raise Failure(purity.external_value(each))

@@ -15,6 +15,7 @@ from typing import Any
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.frontend import operators
 from pscdsl.frontend.closed import Sets, by_python, is_closed, is_set, refused, require_closed
+from pscdsl.frontend.equality import Table, is_key, meant
 from pscdsl.frontend.frames import Frame, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.instances import isinstance_
@@ -365,20 +366,18 @@ def _list(here: Any, iterable: Any = (), /) -> Any:
 
 
 def _dict(here: Any, iterable: Any = (), /, **kwargs: Any) -> Any:
-    from pscdsl.frontend.equality import put
-
-    made: dict[Any, Any] = {}
+    table = Table()
     if isinstance(iterable, MapValue):
-        made.update(iterable.items)
+        table = Table(iterable.items)
     elif is_dict(iterable):
-        made.update(iterable)
+        table = Table(iterable)
     else:
         for pair in items_of(iterable):
             items = items_of(pair)
             if len(items) != 2:
                 raise Failure(BadArguments(function="dict", problem="takes pairs"))
-            put(made, items[0], items[1])
-    return {**made, **kwargs}
+            table.put(items[0], items[1])
+    return {**table.items, **kwargs}
 
 
 def _set(kind: type) -> Rule:
@@ -456,8 +455,6 @@ class Cached:
 
     def apply(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call the function; a Failure for arguments that are no keys."""
-        from pscdsl.frontend.equality import is_key, meant
-
         for each in (*args, *kwargs.values()):
             if not (isinstance(each, Dim | RecordValue) or is_key(meant(each))):
                 what = f"{describe(each)} as a key of the cache of `{self.name}`"

@@ -38,6 +38,10 @@ class Field:
     """What the type variables of its class stand for in those that derive from it, in turn."""
     convert: Callable[[Builder, Any], Any] | None = None
     """What pyrsistent passes each value through that is given for it: a `factory`."""
+    keyword: bool = False
+    """Whether it is given by its name alone."""
+    checked: bool = False
+    """Whether pyrsistent looks at each value that is given for it: an `invariant`."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +129,11 @@ class RecordClass:
         if self.kind == "namespace":
             raise Failure(NotCallable(found=f"the class `{self.title}`, which is no record,"))
         names = self.field_names()
-        if len(args) > len(names):
-            problem = f"takes {len(names)} fields but {len(args)} were given"
+        placed = [each.name for each in self.fields if not each.keyword]
+        if len(args) > len(placed):
+            problem = f"takes {len(placed)} fields but {len(args)} were given"
             raise Failure(BadArguments(function=self.title, problem=problem))
-        values: dict[str, Any] = dict(zip(names, args, strict=False))
+        values: dict[str, Any] = dict(zip(placed, args, strict=False))
         for key, value in kwargs.items():
             if key not in names:
                 problem = f"has no field '{key}', only {', '.join(names)}"
@@ -155,6 +160,10 @@ class RecordClass:
 
     def _converted(self, here: Builder, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values of fields that are set, each through the factory of its field."""
+        for each in self.fields:
+            if each.name in values and (each.checked or "__invariant__" in self.members):
+                what = f"making a `{self.title}`, whose invariants are looked at where it is made,"
+                raise Failure(Unsupported(what=what, rewrite="make it outside"))
         through = {each.name: each.convert for each in self.fields if each.convert is not None}
         return {
             name: through[name](here, value) if name in through else value
