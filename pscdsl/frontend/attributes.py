@@ -211,6 +211,8 @@ RULES: dict[tuple[type, str], Callable[..., Any]] = {
     (dict, "get"): _get,
     **{(kind, "index"): place for kind in (tuple, list)},
     **{(kind, "count"): times for kind in (tuple, list)},
+    (list, "copy"): list.copy,
+    (dict, "copy"): dict.copy,
     **{(dict, name): _view(name) for name in ("items", "keys", "values")},
 }
 """Methods that have a meaning where not everything is closed."""

@@ -81,6 +81,9 @@ def equal(left: Any, right: Any, decide: Decide) -> bool | Undecided:
         return bool(by_python("==", operator.eq, (left, right), sets=Sets.UNORDERED))
     if _is_integer(left) and _is_integer(right):
         return decide(Fact("==", _integer(left), _integer(right)))
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Dim) and isinstance(other, float):
+            return decide(Fact("==", one, int(other))) if other.is_integer() else False
     if is_tuple(left) and is_tuple(right):
         return _equal_items(left, right, decide)
     if isinstance(left, DType) or isinstance(right, DType):

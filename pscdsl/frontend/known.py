@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,7 +120,7 @@ def known_attribute(module: KnownModule, name: str) -> Any:
         return KnownModule(_SAME_AS.get(qualified, qualified))
     if module.name in _TRANSPARENT or qualified in _MARKERS:
         return Marker(qualified)
-    if module.name in _KNOWN_IN_PARTS:
+    if module.name in _KNOWN_IN_PARTS and not _is_missing(module.name, name):
         return External(qualified, library=True)
     if module.name.split(".")[0] == "numpy":
         return _unknown_numpy(module, name)
@@ -128,6 +129,13 @@ def known_attribute(module: KnownModule, name: str) -> Any:
     raise Failure(
         NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module))
     )
+
+
+def _is_missing(module: str, name: str) -> bool:
+    """Whether one of Python's own modules has no such name."""
+    if module.partition(".")[0] not in sys.stdlib_module_names:
+        return False
+    return not hasattr(importlib.import_module(module), name)
 
 
 def _names(module: KnownModule) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, TypeGuard
@@ -365,9 +366,20 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
             return by_python(SIGNS[name], COMPARE[name], (left, right), sets=Sets.UNORDERED)
         except Failure:
             raise _bad(name, left, right) from None
+    left, right = _whole(name, left, right), _whole(_MIRRORED[name], right, left)
     if isinstance(left, Dim | int) and isinstance(right, Dim | int):
         return decided(frame, (_fact(name, _int(left), _int(right)),))
     raise _bad(name, left, right)
+
+
+_MIRRORED = {"Lt": "Gt", "LtE": "GtE", "Gt": "Lt", "GtE": "LtE"}
+
+
+def _whole(name: str, value: Any, other: Any) -> Any:
+    """The integer that divides all integers as a number on the left of a comparison does."""
+    if not (isinstance(value, float) and isinstance(other, Dim) and math.isfinite(value)):
+        return value
+    return math.floor(value) if name in ("Lt", "GtE") else math.ceil(value)
 
 
 def _own(*values: Any) -> list[Any]:

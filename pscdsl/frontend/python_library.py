@@ -71,7 +71,7 @@ def _body(name: str, entry: Entry) -> Rule:
         return entry.rule
 
     def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
-        taken = [_taken(each) for each in args]
+        taken = [_taken(each) for each in args] if entry.consumes else args
         if all(map(is_closed, (*taken, *kwargs.values()))):
             return by_python(name, real, taken, kwargs, sets=entry.sets)
         return entry.rule(here, *taken, **kwargs)
@@ -303,8 +303,8 @@ def _abs(here: Any, x: Any, /) -> Any:
 
 
 def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
-    if is_traced(number):
-        return _numpy("round").apply(here, (number, ndigits or 0), {})
+    if is_traced(number) or is_known_array(number):
+        raise Failure(ArrayLeavesProgram(function="round", rewrite="`np.round(x, digits)`"))
     raise refused("`round`", number, ndigits)
 
 

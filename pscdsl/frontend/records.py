@@ -242,6 +242,8 @@ class RecordClass:
         """A changed copy."""
         changes = dict(kwargs)
         if name == "_asdict":
+            if args or kwargs:
+                raise Failure(BadArguments(function=name, problem="takes no arguments"))
             return dict(value.fields)
         if name == "set" and len(args) == 2:
             changes[args[0]] = args[1]

@@ -76,13 +76,21 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         return index
     if isinstance(value, RecordClass) and value.enumeration:
         return value.enum_member(index)
-    if isinstance(value, Marker | DType | DTypeClass | RecordClass | StaticFunction):
+    if _is_applied(frame, value, index):
         return Alias(value, frame, node)
     if isinstance(value, External):
         raise Failure(external_value(value))
     raise Failure(
         NoSuchItem(found=describe(value), index=describe(index), reason="it has no items")
     )
+
+
+def _is_applied(frame: Frame, value: Any, index: Any) -> bool:
+    """Whether `value[index]` applies a type; in a kernel, of records alone."""
+    if isinstance(value, RecordClass) and value.kind != "namespace":
+        return isinstance(index, str) or len(value.variables) > 0
+    outside = frame.program is None or frame.session.annotating
+    return outside and isinstance(value, Marker | DType | DTypeClass | RecordClass | StaticFunction)
 
 
 def _no_key(value: Any, index: Any) -> Failure:
