@@ -18,6 +18,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from pscdsl.xla.versions import warn_if_untried
+
 Made = TypeVar("Made")
 _making = RLock()
 
@@ -44,10 +46,7 @@ def untyped(module: str) -> Any:
 
 jax: Final = untyped("_jax")
 """jaxlib's main extension module."""
-try:
-    hlo: Any = untyped("_hlo")
-except ImportError:  # before 0.10.2 its names live in _jax
-    hlo = jax
+hlo: Final = untyped("_hlo")
 xla: Final = untyped("xla_client")
 ArrayImpl: Final = jax.ArrayImpl
 HostBufferSemantics: Final = jax.HostBufferSemantics
@@ -106,13 +105,12 @@ def jax_is_loaded() -> bool:
 @once
 def boot() -> None:
     """Prepare jaxlib; called before anything else of it, the work is done once."""
+    warn_if_untried(untyped("version").__version__)
     untyped("utils").absl_set_min_log_level(1)
     _attach_sharding()
     if jax_is_loaded():
         return
     state, config = jax.jax_jit, jax.config.Config
-    if hasattr(state, "set_thread_local_state_initialization_callback"):  # until 0.9
-        state.set_thread_local_state_initialization_callback(lambda: None)
     enable_x64 = config("enable_x64", True, include_in_jit_key=True, include_in_trace_context=True)
     disable_jit = config("disable_jit", False)
     post_hook = config("post_hook", None)

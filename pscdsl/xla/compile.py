@@ -29,7 +29,7 @@ def compile_module(
 
     A loop whose body moves fewer than `loop_bytes` becomes one native function; larger ones are
     interpreted step by step, with parallelism inside a step.  `loops.loop_bytes` chooses it for a
-    program; None leaves XLA's own bound (1 kB).
+    program; None leaves XLA's own bound, which is 1 kB or more.
     `options` are XLA's debug options, by name.
     """
     inputs, outputs = signature(module)

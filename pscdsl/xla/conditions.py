@@ -97,19 +97,7 @@ def _version() -> str:
 
 def _topology() -> str:
     """The processor's features among other things, as the compiler sees them."""
-    found = boot.jax.get_topology_for_devices([device()])
-    if hasattr(found, "fingerprint"):
-        return str(found.fingerprint())
-    return blake2b(found.serialize() + _features(), digest_size=32).hexdigest()  # before 0.10
-
-
-def _features() -> bytes:
-    """The processor's features, as far as the system tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_bytes().splitlines()
-    except OSError:
-        return platform.processor().encode()
-    return b"\n".join(sorted({each for each in lines if each.startswith((b"flags", b"Features"))}))
+    return str(boot.jax.get_topology_for_devices([device()]).fingerprint())
 
 
 def _flags_in_a_file() -> str:
