@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pscdsl.cli import Unusable
+from pscdsl.cli import Unusable, say
 from pscdsl.cli.compile import alternatives, variants
 from pscdsl.cli.derivatives import add_derivatives, chosen
 from pscdsl.cli.target import add_dims, add_target, reporting
@@ -52,8 +52,8 @@ def _export(arguments: argparse.Namespace) -> None:
     except OSError as problem:
         raise Unusable(f"{path} cannot be written: {problem}") from problem
     made = load(data)
-    print(f"{path}: {made.signature}, {len(data)} bytes")
+    say(f"{path}: {made.signature}, {len(data)} bytes")
     for each in made.variants:
-        print(f"  {each}" if str(each) else "  without sizes")
+        say(f"  {each}" if str(each) else "  without sizes")
     if made.needs:
-        print(f"  needs {', '.join(made.needs)}")
+        say(f"  needs {', '.join(made.needs)}")

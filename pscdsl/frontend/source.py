@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from pscdsl import paths
 from pscdsl.frontend.reading import read_bytes
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Failure
@@ -54,7 +55,7 @@ class Source:
     def read(cls, path: str) -> Source:
         """Read and parse a file; a Failure if it is not Python text of reasonable size."""
         shown = shown_path(path)
-        return from_bytes(shown, read_bytes(path, shown))
+        return from_bytes(shown, read_bytes(paths.resolved(path), shown))
 
     def locate(self, line: int) -> tuple[str, int]:
         """Where a line of the text is found: the path, and the line there."""
@@ -247,9 +248,9 @@ def targets(node: ast.AST) -> set[str]:
 
 def shown_path(path: str) -> str:
     """A path as messages show it: resolved, relative to the current folder where it can be."""
-    resolved = os.path.realpath(path)
-    here = os.path.realpath(os.curdir) + os.sep
-    return resolved[len(here) :] if resolved.startswith(here) else resolved
+    real = paths.resolved(path)
+    here = os.path.join(os.getcwd(), "")
+    return real[len(here) :] if real.startswith(here) else real
 
 
 _RUNTIME: dict[str, tuple[int, Source]] = {}
