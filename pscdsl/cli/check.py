@@ -179,7 +179,7 @@ def _excluded(
     """Which files are left out; those that are given by name only if that is forced."""
     named = {resolved(path) for path in paths if os.path.isfile(path)}
     kept = frozenset[str]() if arguments.force_exclude else frozenset(named)
-    return lambda path: resolved(path) not in kept and settings.excludes(path)
+    return lambda path: settings.excludes(path) and resolved(path) not in kept
 
 
 def _baseline(path: str) -> Baseline:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pscdsl.cli import Unusable, say
 from pscdsl.cli.derivatives import add_derivatives, chosen
 from pscdsl.cli.target import add_dims, add_target, dims
+from pscdsl.paths import admitted
 
 if TYPE_CHECKING:
     from pscdsl.kernel import Kernel
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     from pscdsl.typing.codes.limits import NoRule
 
     if arguments.output:
-        os.environ[places.FOLDER] = os.path.abspath(arguments.output)
+        os.environ[places.FOLDER] = admitted(arguments.output, [os.getcwd()])
     if places.folder() is None:
         raise Unusable("nothing is kept: PSCDSL_CACHE is off (--output FOLDER names a place)")
     sizes = alternatives(arguments.dims)

@@ -19,6 +19,8 @@ SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "build", "dist"})
 MOST_ENTRIES = 1_000_000
 """So many names are looked at below a folder that is given."""
 MOST_FILES = 50_000
+DEEPEST = 100
+"""So many folders may lie in each other: what the system does for a path grows with its length."""
 
 Excluded = Callable[[str], bool]
 
@@ -64,8 +66,11 @@ def _below(root: str, excluded: Excluded) -> Iterator[str]:
     """The names below a folder that may be sources, a folder's own before those of its folders."""
     waiting = [root]
     seen = files = 0
+    most_parts = root.count(os.sep) + DEEPEST
     while waiting:
         folder = waiting.pop()
+        if folder.count(os.sep) > most_parts:
+            raise Refused(_too_much(root, f"{DEEPEST} folders in each other"))
         inner: list[str] = []
         names: list[str] = []
         try:

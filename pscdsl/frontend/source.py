@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
 import linecache
 import os
-import tokenize
 import types
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from pscdsl import paths
 from pscdsl.frontend.reading import read_bytes
+from pscdsl.report.sources import encoding_of
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import Span
@@ -170,11 +169,14 @@ def from_bytes(path: str, data: bytes) -> Source:
 def decoded(path: str, data: bytes) -> str:
     """A program's bytes as text, line ends made plain; a Failure if it is not text."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        text = data.decode(encoding)
+        text = data.decode(encoding_of(data))
     except (SyntaxError, LookupError, ValueError) as error:
+        # What stands in the file is not told: it may be none of Python's.
+        reason = "it is not UTF-8, or its first lines name no encoding of programs"
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"it is not {error.encoding}, from byte {error.start} on"
         span = Span(path, 1, 1, 1, 1)
-        raise Failure(NotPython(reason=f"not text: {error}", span=span)) from None
+        raise Failure(NotPython(reason=f"not text: {reason}", span=span)) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import io
 import os
 import re
@@ -22,6 +23,9 @@ _LIMIT = 32 * 1024 * 1024
 """Larger files are not read for the sake of a snippet."""
 _SOURCES = (".py", ".pyi", ".ipynb")
 """Of other files no line is shown, unless they turn out to be Python."""
+
+_SLOW = ("punycode", "idna")
+"""Encodings that take a time that grows with the square of the length."""
 
 _CONTROL = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -145,27 +149,33 @@ def _read(path: str, cell: int | None, kinds: tuple[str, ...]) -> str | None:
     try:
         data = read(path, _LIMIT)
         if cell is None:
-            text = decode(data)
-            return text if path.endswith(kinds) or _is_python(text) else None
+            return decode(data) if path.endswith(kinds) or _is_python(data) else None
         return next((each.text for each in code_cells(data) if each.number == cell), None)
     except (OSError, ValueError, NotANotebook):
         return None
 
 
-def _is_python(text: str) -> bool:
+def _is_python(data: bytes) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+            ast.parse(data.decode(encoding_of(data)))
+    except (SyntaxError, LookupError, ValueError, RecursionError, MemoryError):
         return False
     return True
+
+
+def encoding_of(data: bytes) -> str:
+    """What a program's bytes are to be decoded with; a SyntaxError or LookupError if it is none."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    if codecs.lookup(encoding).name in _SLOW:
+        raise LookupError(encoding)
+    return encoding
 
 
 def decode(data: bytes) -> str:
     """Source bytes as text by Python's rules (a mark or a coding line), never failing."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return data.decode(encoding, errors="replace")
+        return data.decode(encoding_of(data), errors="replace")
     except (SyntaxError, LookupError, ValueError):
         return data.decode("utf-8", errors="replace")
