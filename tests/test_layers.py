@@ -18,7 +18,7 @@ PACKAGE = ROOT / "pscdsl"
 
 # What a part of the package may import, besides itself.  Imports under `if TYPE_CHECKING` are
 # arrows of types only and do not count.
-FOUNDATION = {"typing"}
+FOUNDATION = {"typing", "paths"}
 TYPED_PROGRAM = FOUNDATION | {
     "arrays",
     "builder",
@@ -60,6 +60,7 @@ MIDDLE = PRIMITIVES | {
 }
 ALLOWED: dict[str, set[str]] = {
     "typing": set(),
+    "paths": set(),
     "narrowing": set(),
     "forms": set(),
     "code_texts": set(),
@@ -80,7 +81,7 @@ ALLOWED: dict[str, set[str]] = {
     "donation": PRIMITIVES,
     "lint": PRIMITIVES,
     "transforms": PRIMITIVES,
-    "caching": set(),
+    "caching": {"paths"},
     "fingerprint": PRIMITIVES,
     "recompilation": TYPED_PROGRAM | {"variant"},
     "xla": PRIMITIVES | {"caching", "containers", "fingerprint"},

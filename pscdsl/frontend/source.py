@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-import io
 import os
-import tokenize
 import types
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pscdsl import code_texts
+from pscdsl import code_texts, paths
 from pscdsl.frontend.reading import read_bytes
+from pscdsl.report.sources import encoding_of
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import Span
@@ -53,7 +52,7 @@ class Source:
     def read(cls, path: str) -> Source:
         """Read and parse a file; a Failure if it is not Python text of reasonable size."""
         shown = shown_path(path)
-        return from_bytes(shown, read_bytes(path, shown))
+        return from_bytes(shown, read_bytes(paths.resolved(path), shown))
 
     def locate(self, line: int) -> tuple[str, int]:
         """Where a line of the text is found: the path, and the line there."""
@@ -168,11 +167,14 @@ def from_bytes(path: str, data: bytes) -> Source:
 def decoded(path: str, data: bytes) -> str:
     """A program's bytes as text, line ends made plain; a Failure if it is not text."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        text = data.decode(encoding)
+        text = data.decode(encoding_of(data))
     except (SyntaxError, LookupError, ValueError) as error:
+        # What stands in the file is not told: it may be none of Python's.
+        reason = "it is not UTF-8, or its first lines name no encoding of programs"
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"it is not {error.encoding}, from byte {error.start} on"
         span = Span(path, 1, 1, 1, 1)
-        raise Failure(NotPython(reason=f"not text: {error}", span=span)) from None
+        raise Failure(NotPython(reason=f"not text: {reason}", span=span)) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -246,9 +248,9 @@ def targets(node: ast.AST) -> set[str]:
 
 def shown_path(path: str) -> str:
     """A path as messages show it: resolved, relative to the current folder where it can be."""
-    resolved = os.path.realpath(path)
-    here = os.path.realpath(os.curdir) + os.sep
-    return resolved[len(here) :] if resolved.startswith(here) else resolved
+    real = paths.resolved(path)
+    here = os.path.join(os.getcwd(), "")
+    return real[len(here) :] if real.startswith(here) else real
 
 
 _RUNTIME: dict[str, tuple[int, Source]] = {}
