@@ -32,10 +32,10 @@ class CallSite:
 
     def place(self) -> tuple[Source, Span] | None:
         """The text that it stands in and where; None if there is no text."""
-        from pscdsl.frontend.source import runtime_source
+        from pscdsl.frontend.loaded_code import current_source
         from pscdsl.typing.spans import Span
 
-        source = runtime_source(self.code.co_filename, self.namespace, self.code)
+        source = current_source(self.code.co_filename, self.namespace, self.code)
         positions = list(self.code.co_positions())[self.instruction // 2]
         line, last, first, end = positions
         if source is None or line is None or line > len(source.lines):

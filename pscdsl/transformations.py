@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pscdsl.frontend.definitions import Definition
     from pscdsl.frontend.transformations.derived import DerivedDefinition
     from pscdsl.frontend.transformations.traced import Transformed
+    from pscdsl.traces import Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,10 +44,9 @@ class DerivedKernel(Kernel[P, R]):
     @functools.cached_property
     def _derived(self) -> DerivedDefinition:
         from pscdsl.frontend.transformations.derived import DerivedDefinition, Made
-        from pscdsl.origins import attempt
         from pscdsl.typing.diagnostics import Failure
 
-        self.read_from = attempt(self)
+        self._traced()
         base = as_kernel(self._fun, self._transformation)
         try:
             transformed = self._make(base.definition)
@@ -67,7 +67,17 @@ class DerivedKernel(Kernel[P, R]):
     def _transformed(self) -> Transformed:
         from pscdsl.frontend.loaded import abstract
 
-        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…")))
+        if isinstance(self._made_of, DerivedKernel):
+            return self._made_of._transformed
+        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…"), self._traced()))
+
+    def _traced(self) -> Trace:
+        """What is looked up when the function is read."""
+        from pscdsl.traces import Trace
+
+        if self.trace is None:
+            self.trace = Trace(self)
+        return self.trace
 
     def with_options(
         self, donate: Donate | None = None, budget: Budget | None = None
@@ -78,8 +88,15 @@ class DerivedKernel(Kernel[P, R]):
         return made
 
     def __pscdsl_origin__(self) -> object:
-        """The transformation with its options, and the function."""
-        return self._transformation, self._options, self._fun, self._donate, self._budget
+        """The transformation with its options, and the function, also as the kernel that it is."""
+        if self._made_of is not None:
+            return super().__pscdsl_origin__()
+        try:
+            base = as_kernel(self._fun, self._transformation)
+        except TypeError:  # it is a function for other kernels to call
+            base = None
+        parts = self._transformation, self._options, self._fun, base
+        return *parts, self._donate, self._budget
 
     def __pscdsl_definition__(self) -> Any:
         """In another kernel the function need not be typed; it is seen as its source has it."""

@@ -14,7 +14,8 @@ from pscdsl.beside import is_installed, loaded_beside, root_of
 from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import known_module
-from pscdsl.frontend.source import Source, runtime_source, shown_path
+from pscdsl.frontend.loaded_code import current_source
+from pscdsl.frontend.source import Source, shown_path
 from pscdsl.frontend.values import External, Partial
 from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.diagnostics import Failure
@@ -39,7 +40,7 @@ class LoadedText:
     def source(self) -> Source:
         """Its tree; a Failure if it is not Python."""
         if self._source is None:
-            found = runtime_source(self.file, self._namespace)
+            found = current_source(self.file, self._namespace)
             self._source = Source(self.place, "") if found is None else found
         return self._source
 
