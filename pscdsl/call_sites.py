@@ -22,13 +22,13 @@ class CallSite:
         self.namespace = namespace
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CallSite) and (self.code, self.instruction) == (
-            other.code,
-            other.instruction,
-        )
+        if not isinstance(other, CallSite):
+            return False
+        # Python compares code without the columns before 3.12, and 0.0 with -0.0 as equal.
+        return self.code is other.code and self.instruction == other.instruction
 
     def __hash__(self) -> int:
-        return hash((self.code, self.instruction))
+        return hash((id(self.code), self.instruction))
 
     def place(self) -> tuple[Source, Span] | None:
         """The text that it stands in and where; None if there is no text."""

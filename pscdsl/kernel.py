@@ -305,12 +305,14 @@ class Kernel(Called[P, R]):
     @property
     def python_signature(self) -> inspect.Signature:
         """The parameters as Python has them."""
-        if self._function is not None:
-            return _signature(self._function)
-        return self._signature_of_definition
+        return self._python_signature
 
     @functools.cached_property
-    def _signature_of_definition(self) -> inspect.Signature:
+    def _python_signature(self) -> inspect.Signature:
+        if self._function is not None:
+            import inspect
+
+            return inspect.signature(self._function)
         from pscdsl.default_arguments import signature
 
         return signature(self.definition)
@@ -398,13 +400,6 @@ class Kernel(Called[P, R]):
     def __pscdsl_origin__(self) -> object:
         """What decides which kernel this is; see `pscdsl.traces`."""
         return self._made_of or self._function or object(), self._donate, self._budget
-
-
-@functools.lru_cache(maxsize=4096)
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    import inspect
-
-    return inspect.signature(function)
 
 
 def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:

@@ -86,17 +86,17 @@ class Start:
         """Under which the kernel is kept as the look-ups find it that are known."""
         self.passing: Passing | None = None
         """How its arguments are passed; None if nothing is kept of it."""
-        first = Trace(kernel)
-        if first.problem is not None:
-            log.debug("a kernel is read when it is called: it holds %s", first.problem)
+        alone = Trace(kernel)
+        if alone.problem is not None:
+            log.debug("a kernel is read when it is called: it holds %s", alone.problem)
             return
-        for wanted in self._ways(first.start):
+        start, unused = alone.start, [alone]
+        for wanted in self._ways(start):
             try:
-                found = self._found(first.start, wanted, follow(kernel, wanted, first))
+                first = unused.pop() if unused else Trace(kernel)
+                found = self._found(start, wanted, follow(kernel, wanted, first))
             except Opaque:
                 continue
-            finally:
-                first = Trace(kernel) if first.names else first
             passing = _passing(store, found)
             if passing is not None:
                 self._keys.append(found)

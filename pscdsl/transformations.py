@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -109,19 +110,24 @@ class _Kernels:
     def __init__(self, owner: object) -> None:
         self.owner = owner
         """Decorators copy what is kept with a function to another one."""
+        self.held = _held(owner)
         self.made: dict[object, Kernel[..., Any]] = {}
 
     @classmethod
     def of(cls, fun: object) -> _Kernels:
         """Those of a function, which are kept as long as it is."""
         found = getattr(fun, "__pscdsl_kernels__", None)
-        if not isinstance(found, _Kernels) or found.owner is not fun:
+        if not isinstance(found, _Kernels) or not found.are_of(fun):
             found = cls(fun)
             try:
                 setattr(fun, "__pscdsl_kernels__", found)  # noqa: B010
             except AttributeError:
                 pass  # it keeps nothing
         return found
+
+    def are_of(self, fun: object) -> bool:
+        """Whether they were made of a function as it is: `%autoreload` gives it other code."""
+        return self.owner is fun and all(map(operator.is_, self.held, _held(fun)))
 
     def get(self, key: object, make: Callable[[], Kernel[..., Any]]) -> Kernel[..., Any]:
         """What was made before under a key, or is made now."""
@@ -132,6 +138,12 @@ class _Kernels:
         if found is None:
             found = self.made[key] = make()
         return found
+
+
+def _held(fun: object) -> tuple[object, ...]:
+    """What a function can be given another one of, and then is another function."""
+    names = ("__code__", "__defaults__", "__kwdefaults__", "rules")
+    return tuple([getattr(fun, name, None) for name in names])
 
 
 def as_kernel(function: Any, name: str) -> Kernel[..., Any]:

@@ -19,8 +19,8 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32, u8
 from pscdsl.caching.store import Store
-from pscdsl.kernel import Kernel
 from pscdsl.frontend.loaded import trace_of
+from pscdsl.kernel import Kernel
 from pscdsl.traces import Opaque, Recorded, follow, from_text, recorded, to_text
 
 ROOT = Path(__file__).parent.parent
