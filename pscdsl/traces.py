@@ -13,6 +13,7 @@ What cannot be written down by its content makes a trace `Opaque`: it stands for
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import linecache
 import os
@@ -442,9 +443,12 @@ class _Writer:
             self._annotations(cls)
         for name, member in list(vars(cls).items()):
             self._member(name, member)
+        self.value([getattr(cls, name, ()) for name in ("__dims__", "__parameters__")])
+        self._put(repr(getattr(cls, "__dataclass_params__", None)))
         for field in getattr(cls, "__dataclass_fields__", {}).values():
-            if isinstance(field.default_factory, types.FunctionType):
-                self.value(field.default_factory)
+            self._put(field.name, field.init, field.kw_only)
+            for each in (field.default, field.default_factory):
+                self.found(MISSING if each is dataclasses.MISSING else each)
 
     def _member(self, name: str, member: Any) -> None:
         """What stands in a class: methods, and values."""

@@ -10,7 +10,7 @@ import operator
 import sys
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -18,12 +18,11 @@ import numpy as np
 
 from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import Guard
-from pscdsl.frontend.classes import class_value
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.equality import compares_as_itself
-from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
+from pscdsl.frontend.loaded_classes import class_of_object, is_record
 from pscdsl.frontend.loaded_code import current_source, function_in_text
 from pscdsl.frontend.loaded_texts import (
     captures_beside,
@@ -34,7 +33,7 @@ from pscdsl.frontend.loaded_texts import (
     text_of,
 )
 from pscdsl.frontend.loaded_types import alias_of, is_applied
-from pscdsl.frontend.records import Field, RecordClass
+from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.type_variables import TypeVariable, bounded_by
 from pscdsl.frontend.uses import uses
@@ -435,8 +434,14 @@ def _class(cls: type[Any]) -> Any:
     except BaseException:
         del _CLASSES[id(cls)]
         raise
+    if known is not None and isinstance(value, RecordClass):
+        if isinstance(known.value, RecordClass):  # its records are those that they were
+            value = replace(value, number=known.value.number)
     _CLASSES[id(cls)] = _ReadClass(cls, held, value, trace)
     return value
+
+
+_DECLARING = ("__annotations__", "__dataclass_fields__", "__dims__")
 
 
 def _held(cls: type[Any]) -> list[Any]:
@@ -446,7 +451,7 @@ def _held(cls: type[Any]) -> list[Any]:
         if not is_outside(each.__module__):
             for name, member in vars(each).items():
                 code = getattr(member, "__code__", None)
-                if code is not None or not name.startswith("__"):
+                if code is not None or not name.startswith("__") or name in _DECLARING:
                     found += (name, member, code)
     return found
 
@@ -465,11 +470,12 @@ def _read_class(cls: type[Any], trace: Trace) -> Any:
     filename = getattr(module, "__file__", None)
     namespace = {} if module is None else vars(module)
     source = None if filename is None else current_source(filename, namespace)
-    node = None if source is None else source.classes().get(cls.__qualname__)
-    if source is None or node is None:
-        return _without_source(cls)
-    scope: Scope = LoadedModule(cls, source, trace)
-    return class_value(Frame(Session(None), source, scope), node, cls.__module__, cls)
+    stands = source is not None and cls.__qualname__ in source.classes()
+    if filename is None or stands or is_record(cls):
+        return class_of_object(
+            cls, LoadedModule(cls, source, trace), functools.partial(abstract, trace=trace), source
+        )
+    return External(f"{cls.__module__}.{cls.__qualname__}")
 
 
 def _class_of(value: object) -> type[Any]:
@@ -478,15 +484,6 @@ def _class_of(value: object) -> type[Any]:
 
 def _derives(cls: type[Any], base: type[Any]) -> bool:
     return issubclass(cls, base)
-
-
-def _without_source(cls: type[Any]) -> Any:
-    """A record class that was made without a class statement."""
-    if _derives(cls, tuple) and hasattr(cls, "_fields"):
-        names: tuple[str, ...] = cls._fields
-        fields = tuple(Field(name, None, None) for name in names)
-        return RecordClass(cls.__name__, cls.__module__, "namedtuple", fields, {}, (), cls)
-    return External(f"{cls.__module__}.{cls.__qualname__}")
 
 
 def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:

@@ -62,9 +62,6 @@ def _source(filename: str, text: str) -> Source:
 def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source]:
     """The texts that code may be from: the one its file has now, and those it had before."""
     filename = code.co_filename
-    cached = linecache.cache.get(filename)
-    if cached is not None and len(cached) > 2 and cached[2]:  # before it is read again
-        _source(filename, "".join(cached[2]))
     current = current_source(filename, namespace, code)
     if current is not None:
         yield current
