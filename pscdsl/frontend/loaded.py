@@ -51,7 +51,7 @@ from pscdsl.narrowing import is_constant, is_dtype, is_pmap, is_precord, is_pvec
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.traces import MISSING, Trace, captured_by, is_outside, namespace_of
 from pscdsl.typing.codes.language import NoSuchAttribute
-from pscdsl.typing.codes.limits_loaded import TextChanged
+from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
 from pscdsl.typing.diagnostics import Failure
 
 
@@ -275,7 +275,7 @@ def _function(function: types.FunctionType, trace: Trace) -> Any:
     try:
         return closure_of(function, trace)
     except Failure as failure:
-        if any(isinstance(each, TextChanged) for each in failure.diagnostics):
+        if any(isinstance(each, TextChanged | SeveralFunctions) for each in failure.diagnostics):
             raise
         return External(f"{function.__module__}.{function.__qualname__}")
 
