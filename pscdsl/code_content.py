@@ -54,29 +54,28 @@ def has_columns(code: types.CodeType) -> bool:
     return any([column is not None for _, _, column, _ in code.co_positions()])
 
 
-def _constant(value: Any, *, columns: bool) -> bytes:
+def _constant(given: object, *, columns: bool) -> bytes:
     """A constant with its class: True is not 1, and 0.0 not -0.0."""
-    if isinstance(value, types.CodeType):
-        return b"code " + content(value, columns=columns)
-    if isinstance(value, float):
-        return b"float " + struct.pack("<d", value)
-    if isinstance(value, complex):
-        return b"complex " + struct.pack("<dd", value.real, value.imag)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"int {value:x}".encode()
-    if isinstance(value, bytes):
-        return b"bytes " + value
-    if isinstance(value, tuple | frozenset):
+    value: Any = given
+    if isinstance(given, types.CodeType):
+        return b"code " + content(given, columns=columns)
+    if isinstance(given, float):
+        return b"float " + struct.pack("<d", given)
+    if isinstance(given, complex):
+        return b"complex " + struct.pack("<dd", given.real, given.imag)
+    if isinstance(given, int) and not isinstance(given, bool):
+        return f"int {given:x}".encode()
+    if isinstance(given, bytes):
+        return b"bytes " + given
+    if isinstance(given, tuple | frozenset):
         parts = [_constant(each, columns=columns) for each in value]
-        if isinstance(value, frozenset):
-            parts.sort()
-        return _joined(type(value).__name__, parts)
-    if isinstance(value, slice):  # from Python 3.14 on
+        return _joined(given, sorted(parts) if isinstance(given, frozenset) else parts)
+    if isinstance(given, slice):  # from Python 3.14 on
         parts = [_constant(each, columns=columns) for each in (value.start, value.stop, value.step)]
-        return _joined("slice", parts)
-    kind = type(value).__name__
-    return f"{kind} {value}".encode(errors="surrogatepass")
+        return _joined(given, parts)
+    return f"{type(given).__name__} {given}".encode(errors="surrogatepass")
 
 
-def _joined(kind: str, parts: list[bytes]) -> bytes:
-    return kind.encode() + b"".join([len(each).to_bytes(8, "little") + each for each in parts])
+def _joined(value: object, parts: list[bytes]) -> bytes:
+    kind = type(value).__name__.encode()
+    return kind + b"".join([len(each).to_bytes(8, "little") + each for each in parts])

@@ -41,6 +41,8 @@ MISSING: Final = object()
 """What is found under a name that is not there."""
 CAPTURED: Final = "^"
 """What the names begin with that a function captures."""
+DEFAULTS: Final = "()"
+"""What stands for the defaults of a function among names."""
 Names: TypeAlias = tuple[tuple[int, str], ...]
 """Look-ups, in order: in the namespace of which object, by its number, and of which name."""
 
@@ -72,7 +74,8 @@ class Trace:
         self.problem: str | None = None
         """Why it stands for nothing."""
         self._writer = _Writer()
-        self._names: dict[tuple[int, str], None] = {}
+        self._names: list[tuple[int, str]] = []
+        self._last: dict[tuple[int, str], Any] = {}
         self._write(self._writer.root, root)
         self.start = self._writer.digest()
         """The digest of the root alone, before anything was looked up."""
@@ -80,27 +83,32 @@ class Trace:
     def look_up(self, owner: Any, name: str) -> Any:
         """A global name of a function, a class or a module; `MISSING` if it is not there."""
         found = namespace_of(owner).get(name, MISSING)
-        number = self._writer.number(owner)
-        if number is None or not name.isidentifier():
-            self.close(f"`{name}`, which is looked up where no look-up led")
-        elif (number, name) not in self._names:
-            self._names[number, name] = None
-            self._write(self._writer.found, found)
+        self._found(owner, name, name, found)
         return found
 
     def captured(self, owner: Any, name: str, found: Any) -> None:
         """What a function captures under a name is read now."""
-        number, key = self._writer.number(owner), f"{CAPTURED}{name}"
-        if number is None or not name.isidentifier():
-            self.close(f"`{name}`, which is captured where no look-up led")
-        elif (number, key) not in self._names:
-            self._names[number, key] = None
-            self._write(self._writer.found, found)
+        self._found(owner, name, f"{CAPTURED}{name}", found)
 
-    def led_to(self, value: Any) -> None:
-        """A function is read now: closes the trace unless a look-up led to it."""
-        if self._writer.number(value) is None:
+    def led_to(self, function: types.FunctionType) -> None:
+        """A function is read now, with its defaults; a look-up must have led to it."""
+        number = self._writer.number(function)
+        if number is None or self._writer.codes[number] is not function.__code__:
             self.close("a function to which no look-up led")
+        elif function.__defaults__ or function.__kwdefaults__:
+            self._found(function, "_", DEFAULTS, (function.__defaults__, function.__kwdefaults__))
+
+    def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
+        number = self._writer.number(owner)
+        if number is None or not name.isidentifier():
+            self.close(f"`{name}`, which is looked up where no look-up led")
+            return
+        # What was found before is found again, unless it was bound anew or changed in between.
+        known = self._last.get((number, event), _NOTHING)
+        if known is not found or not isinstance(found, _UNCHANGING):
+            self._last[number, event] = found
+            self._names.append((number, event))
+            self._write(self._writer.found, found)
 
     def close(self, reason: str) -> None:
         """Make it stand for nothing."""
@@ -136,13 +144,16 @@ class Trace:
         if number >= len(self._writer.met):
             raise Opaque("less than was looked at before")
         owner = self._writer.met[number]
-        if not name.startswith(CAPTURED):
-            self.look_up(owner, name)
-        elif isinstance(owner, types.FunctionType):
+        of_function = name.startswith((CAPTURED, DEFAULTS))
+        if of_function and not isinstance(owner, types.FunctionType):
+            raise Opaque("something else than was looked at before")
+        if name == DEFAULTS:
+            self.led_to(owner)
+        elif of_function:
             name = name.removeprefix(CAPTURED)
             self.captured(owner, name, captured_by(owner).get(name, MISSING))
         else:
-            raise Opaque("something else than was looked at before")
+            self.look_up(owner, name)
 
 
 def namespace_of(owner: Any) -> Mapping[str, Any]:
@@ -241,6 +252,8 @@ class _Writer:
         self._numbers: dict[int, int] = {}
         self.met: list[Any] = []
         """Functions, modules, classes and kernels, by number."""
+        self.codes: list[types.CodeType | None] = []
+        """The code that these had."""
         self.inner: list[Any] = []
         self._files: set[str] = set()
         self._roots: set[str] = set()
@@ -253,12 +266,13 @@ class _Writer:
 
     def root(self, value: Any) -> None:
         """A kernel or class with what it is made of; any other value as it is."""
-        if isinstance(value, type) and not isinstance(value, ElementType):
+        kind: Any = class_of(value)
+        if issubclass(kind, type) and not issubclass(kind, ElementType):
             self._again(value)
-            self._members(cast("type[Any]", value))
-        elif hasattr(class_of(value), "__pscdsl_origin__"):
+            self._members(value)
+        elif hasattr(kind, "__pscdsl_origin__"):
             self._again(value)
-            self._put(class_of(value).__qualname__)
+            self._put(kind.__qualname__)
             self.value(value.__pscdsl_origin__())
         else:
             self.value(value)
@@ -287,11 +301,12 @@ class _Writer:
             return True
         self._numbers[id(value)] = len(self.met)
         self.met.append(value)
+        self.codes.append(getattr(value, "__code__", None))
         return False
 
     def value(self, value: Any) -> None:
         """Any value; `Opaque` if it is of a kind that is not known."""
-        kind = class_of(value)
+        kind: Any = class_of(value)
         write = _PLAIN.get(kind)
         if write is not None:
             self._put(kind.__name__, write(value))
@@ -492,18 +507,34 @@ class _Writer:
                 self._put(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
+def _complex(value: complex) -> bytes:
+    return struct.pack("<dd", value.real, value.imag)
+
+
+def _range(value: range) -> str:
+    return f"{value.start:x} {value.stop:x} {value.step:x}"
+
+
 _PLAIN: Final[Mapping[type, Any]] = {
     bool: repr,
     int: "{:x}".format,
-    float: lambda value: struct.pack("<d", value),
-    complex: lambda value: struct.pack("<dd", value.real, value.imag),
+    float: functools.partial(struct.pack, "<d"),
+    complex: _complex,
     str: str,
     bytes: bytes,
-    range: lambda value: f"{value.start:x} {value.stop:x} {value.step:x}",
+    range: _range,
     type(None): repr,
     type(Ellipsis): repr,
 }
 """How scalars are written: 0.0 is not -0.0, and text is not bytes."""
+
+
+_NOTHING: Final = object()
+_UNCHANGING: Final = (
+    *(bool, int, float, complex, str, bytes, range, type(None)),
+    *(types.FunctionType, types.ModuleType, type),
+)
+"""Classes of what is the same whenever it is found, or has a trace or a reading of its own."""
 
 
 def class_of(value: object) -> type[Any]:

@@ -1,3 +1,6 @@
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportPrivateUsage=false
+# pyright: reportIncompatibleMethodOverride=false
 """One program is never another: not by where it stands, nor by what was read before."""
 
 from __future__ import annotations
@@ -5,7 +8,6 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
-import importlib.abc
 import importlib.util
 import json
 import os
@@ -105,7 +107,7 @@ ON_ONE_LINE: dict[str, tuple[Any, Any]] = {
     "partials": tuple([make(functools.partial(lambda s, v: v * s, s)) for s in (2, 3)]),
     "partials of two": (make(functools.partial(lambda v: v * 2)), make(functools.partial(lambda v: v * 3))),  # noqa: E501
     "defaults": (make(given(lambda v: v * 2)), make(given(lambda v: v * 3))),
-    "defaults of their own": (make(lambda v, s=2: v * s), make(lambda v, s=3: v * s)),
+    "defaults of their own": (make(lambda v, s=2: v * s), make(lambda v, s=3: v * s)),  # type: ignore[misc]
     "fields": (make(Held(lambda v: v * 2).act), make(Held(lambda v: v * 3).act)),
     "conditions": tuple([make((lambda v: v * 2) if first else (lambda v: v * 3)) for first in (True, False)]),  # noqa: E501
     "nested": (make(lambda v: (lambda u: u * 2)(v)), make(lambda v: (lambda u: u * 3)(v))),
@@ -137,7 +139,7 @@ def test_parameters_of_tests_are_told_apart(act: Any) -> None:
 
 
 def test_a_lambda_in_a_lambda_is_not_the_one_around_it() -> None:
-    outer = lambda: lambda v: v + 1  # noqa: E731
+    outer: Any = lambda: lambda v: v + 1  # noqa: E731
     np.testing.assert_array_equal(np.asarray(make(lambda v: outer()(v))(X)), X + 1)
     with pytest.raises(psc.CheckError, match="parameter `v` of kernel `<lambda>` has no type"):
         (lambda: psc.vmap(lambda v: v + 1)(X))()
@@ -319,7 +321,7 @@ def test_functions_that_are_given_other_code_are_read_again(module: Any) -> None
 class Rewriting(SourceFileLoader):
     """Loads modules as import hooks do that put checks into functions."""
 
-    def source_to_code(self, data: Any, path: Any, *, _optimization: int = -1) -> Any:
+    def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:  # type: ignore[override]
         """The text with a statement more in each function."""
         tree = ast.parse(data)
         for node in ast.walk(tree):

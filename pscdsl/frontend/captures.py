@@ -298,7 +298,8 @@ def kind_of(value: Any) -> Kind | None:
 def _told_apart(value: Any) -> tuple[object, ...]:
     """What of a value decides the answer: a name may be bound anew to one of another kind."""
     once = _iterator_in(value)
-    return type(value), kind_of(value), _is_library(value), None if once is None else once.kind
+    kind: type[Any] = value.__class__
+    return kind, kind_of(value), _is_library(value), None if once is None else once.kind
 
 
 def _is_library(value: Any) -> bool:

@@ -214,7 +214,8 @@ def _loader(namespace: dict[str, Any]) -> Any:
 
 def _changes_code(loader: Any) -> bool:
     """Whether what loaded a module compiles it in a way of its own."""
-    made = getattr(type(loader), "source_to_code", None)
+    kind: Any = loader.__class__
+    made = getattr(kind, "source_to_code", None)
     return made is not None and made is not SourceFileLoader.source_to_code
 
 

@@ -76,7 +76,7 @@ def part(given: argparse.Namespace) -> int:
     """What one process does."""
     sys.dont_write_bytecode = True
     figures, notes = Figures(tell="TELL" in os.environ), given.folder / "known.json"
-    known = json.loads(notes.read_text()) if given.part == "second" else {}
+    known: dict[str, Any] = json.loads(notes.read_text()) if given.part == "second" else {}
     for made in pairs(given.seed, given.pairs):
         folder = given.folder / f"pair{made.seed}"
         folder.mkdir(exist_ok=True)

@@ -83,10 +83,10 @@ class Writer:
     random: random.Random
     mode: str
     side: int
-    lines: list[str] = field(default_factory=list)
-    helper: list[str] = field(default_factory=list)
-    pokes: list[tuple[str, Any]] = field(default_factory=list)
-    ways: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list[str])
+    helper: list[str] = field(default_factory=list[str])
+    pokes: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+    ways: list[str] = field(default_factory=list[str])
     count: int = 0
 
     def name(self, stem: str) -> str:
@@ -168,10 +168,10 @@ class Writer:
 
     def _member(self, one: str, other: str) -> str:
         name = self.name("M")
-        self.lines += [f"class {name}(Enum):", f"    A = {one}", f"    B = {other}"]
+        self.lines += [f"class {name}(Enum):", f'    A = "a", {one}', f'    B = "b", {other}']
         held = self.name("N")
         self.lines.append(f"{held} = {self.either(f'{name}.A', f'{name}.B')}")
-        return f"{held}.value"
+        return f"{held}.value[1]"
 
     def _field(self, one: str, other: str) -> str:
         name, held = self.name("T"), self.name("N")
@@ -235,6 +235,11 @@ class Writer:
         way = self.random.choice(ways)
         self.ways.append(way.__name__)
         return way(one, other)
+
+    def function_of_what_is_set(self, one: str, other: str) -> str:
+        """The same, with the number where it can be set later."""
+        ways = (self._of_number, self._defaults, self._defined_of_global)
+        return self.random.choice(ways)(one, other)
 
     def _lambdas(self, one: str, other: str) -> str:
         name = self.name("v")
@@ -504,8 +509,7 @@ def _written(seed: int, side: int) -> tuple[Program, str, str, Callable[[Any], A
     if chosen.random() < 0.04:
         return _with_static(writer, values)
     if mode == "poke":
-        way = chosen.choice((writer._of_number, writer._defaults, writer._defined_of_global))
-        function = way(*values)
+        function = writer.function_of_what_is_set(*values)
     else:
         function = writer.function(*values)
     for _ in range(chosen.choice((0, 0, 1, 1, 2, 3))):

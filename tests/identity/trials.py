@@ -9,7 +9,7 @@ import os
 import sys
 import types
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
@@ -112,7 +112,7 @@ class Known(TypedDict):
 
 
 @contextlib.contextmanager
-def refusals(figures: Figures) -> Iterator[None]:
+def refusals(figures: Figures) -> Generator[None]:
     """Counts programs that are refused: they are never others."""
     try:
         yield
