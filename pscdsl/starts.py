@@ -26,6 +26,7 @@ from pscdsl.numpy_dtypes import is_masked, to_numpy
 from pscdsl.traces import (
     Names,
     Opaque,
+    Texts,
     Trace,
     class_of,
     described,
@@ -86,15 +87,16 @@ class Start:
         """Under which the kernel is kept as the look-ups find it that are known."""
         self.passing: Passing | None = None
         """How its arguments are passed; None if nothing is kept of it."""
-        alone = Trace(kernel)
+        texts = Texts()
+        alone = Trace(kernel, texts)
         if alone.problem is not None:
             log.debug("a kernel is read when it is called: it holds %s", alone.problem)
             return
         start, unused = alone.start, [alone]
         for wanted in self._ways(start):
             try:
-                first = unused.pop() if unused else Trace(kernel)
-                found = self._found(start, wanted, follow(kernel, wanted, first))
+                first = unused.pop() if unused else None
+                found = self._found(start, wanted, follow(kernel, wanted, texts, first))
             except Opaque:
                 continue
             passing = _passing(store, found)

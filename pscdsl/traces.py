@@ -67,13 +67,46 @@ class Opaque(Exception):
     """Something whose content cannot be written down; says what."""
 
 
+class Texts:
+    """What files say at one time: each is asked once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, bytes] = {}
+        self._projects: dict[str, bytes] = {}
+
+    def text(self, file: str, namespace: dict[str, Any]) -> bytes:
+        """The digest of the text of a file, as the front end sees it."""
+        found = self._texts.get(file)
+        if found is None:
+            linecache.checkcache(file)
+            text = "".join(linecache.getlines(file, namespace))
+            if not text:
+                raise Opaque(f"{file}, which is empty")
+            data = text.encode(errors="surrogatepass")
+            found = self._texts[file] = blake2b(data, digest_size=SIZE).digest()
+        return found
+
+    def project(self, root: str, namespace: dict[str, Any]) -> bytes:
+        """What stands for all files of a project: a write in one of them makes others unfit."""
+        found = self._projects.get(root)
+        if found is None:
+            made = blake2b(digest_size=SIZE)
+            for path in sorted(loaded_beside(root, namespace)):
+                if not path.startswith(_PACKAGE):  # which is counted with the language
+                    state = os.stat(path)
+                    parts = (path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+                    made.update(repr(parts).encode())
+            found = self._projects[root] = made.digest()
+        return found
+
+
 class Trace:
     """What was looked up while one kernel, function with rules, or class was read."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, texts: Texts | None = None) -> None:
         self.problem: str | None = None
         """Why it stands for nothing."""
-        self._writer = _Writer()
+        self._writer = _Writer(texts or Texts())
         self._names: list[tuple[int, str]] = []
         self._last: dict[tuple[int, str], Any] = {}
         self._write(self._writer.root, root)
@@ -197,19 +230,23 @@ def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> Recorded:
 
     `trace_of` gives the trace of a kernel or class, or None if it was not read.
     """
-    return _all(kernel, lambda _, value: trace_of(value) or Trace(value))
+    texts = Texts()
+    return _all(kernel, lambda _, value: trace_of(value) or Trace(value, texts))
 
 
-def follow(kernel: Any, wanted: Sequence[Names], first: Trace | None = None) -> bytes:
+def follow(
+    kernel: Any, wanted: Sequence[Names], texts: Texts | None = None, first: Trace | None = None
+) -> bytes:
     """What the same look-ups find now; raises `Opaque` where they do not lead as far.
 
     `first` may be a trace of the kernel in which nothing was looked up yet.
     """
+    known = texts or Texts()
 
     def trace(place: int, value: Any) -> Trace:
         if place >= len(wanted):
             raise Opaque("more than was looked at before")
-        made = first if first is not None and place == 0 else Trace(value)
+        made = first if first is not None and place == 0 else Trace(value, known)
         for number, name in wanted[place]:
             made.repeat(number, name)
         return made
@@ -245,7 +282,8 @@ def described(values: Sequence[Any]) -> bytes:
 class _Writer:
     """Writes values down without ambiguity; what was met before is numbered."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
         self._made = blake2b(digest_size=SIZE)
         self._bytes = 0
         self._parts = 0
@@ -326,7 +364,7 @@ class _Writer:
         elif isinstance(value, type):
             self._class(cast("type[Any]", value))
         elif kind is np.ndarray or issubclass(kind, np.generic):
-            self._array(kind, np.asarray(value))
+            self._array(kind.__name__, np.asarray(value))
         elif get_origin(value) is not None:
             self._put("alias")
             self.value(get_origin(value))
@@ -370,7 +408,7 @@ class _Writer:
             names = list(kind.__dataclass_fields__)
             self.value([[name, getattr(value, name)] for name in names if hasattr(value, name)])
         elif kind.__module__.startswith("jaxlib") and hasattr(kind, "__array__"):
-            self._array(kind, np.asarray(value))
+            self._array(kind.__name__, np.asarray(value))
         else:
             raise Opaque(f"an object of class {kind.__qualname__}")
 
@@ -378,11 +416,11 @@ class _Writer:
         parts = None if dtype.names is None else dtype.descr
         self._put("dtype", dtype.str, dtype.name, dtype.isnative, parts)
 
-    def _array(self, kind: type[Any], value: Any) -> None:
+    def _array(self, kind: str, value: Any) -> None:
         self._bytes += value.nbytes
         if value.dtype.hasobject or self._bytes > MOST_BYTES:
             raise Opaque("an array of objects, or a large one")
-        self._put("array", kind.__name__, value.shape, value.flags.writeable)
+        self._put("array", kind, value.shape, value.flags.writeable)
         self._dtype(value.dtype)
         self._put(value.tobytes())
 
@@ -491,20 +529,12 @@ class _Writer:
             return
         if not isinstance(file, str) or not os.path.isfile(file):
             raise Opaque("code that is in no file")
-        linecache.checkcache(file)
-        text = "".join(linecache.getlines(file, namespace))
-        if not text:
-            raise Opaque(f"{file}, which is empty")
         self._files.add(file)
-        self._put(file, text)
+        self._put(file, self._texts.text(file, namespace))
         root = root_of(namespace)
         if root not in self._roots:
             self._roots.add(root)
-            for path in sorted(loaded_beside(root, namespace)):
-                if path.startswith(_PACKAGE):
-                    continue  # counted with the language
-                state = os.stat(path)
-                self._put(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+            self._put(self._texts.project(root, namespace))
 
 
 def _complex(value: complex) -> bytes:
