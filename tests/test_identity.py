@@ -318,6 +318,41 @@ def test_functions_that_are_given_other_code_are_read_again(module: Any) -> None
     assert float(psc.grad(old)(1.0)) == 3
 
 
+CHECKED = """\
+import pscdsl as psc
+import typeguard
+from pscdsl import f32
+
+
+@typeguard.typechecked
+def helper(x: f32["n"]) -> f32["n"]:
+    y: f32["n"] = x * 3
+    return y
+
+
+@psc.kernel
+def k(x: f32["n"]) -> f32["n"]:
+    return helper(x)
+"""
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_typeguard_compiles_again_is_found(
+    changed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"checked_of_identity_{changed}"
+    (tmp_path / f"{name}.py").write_text(CHECKED, encoding="utf-8")
+    module = importlib.import_module(name)
+    if not changed:
+        np.testing.assert_array_equal(np.asarray(module.k(X)), X * 3)
+        return
+    change(module, "x * 3", "x * 4")
+    with pytest.raises(psc.CheckError, match="is not what its text says"):
+        module.k(X)
+
+
 class Rewriting(SourceFileLoader):
     """Loads modules as import hooks do that put checks into functions."""
 

@@ -226,13 +226,18 @@ def _rewritten(pytest: Any, loader: Any, source: Source, statement: ast.stmt, fl
     return _compile(source, module.body, flags)
 
 
+def _decorators(node: FunctionNode) -> Sequence[ast.expr]:
+    return () if isinstance(node, ast.Lambda) else node.decorator_list
+
+
 def _type_checked(source: Source, code: types.CodeType) -> Any:
     """As `typeguard.typechecked` compiles a function again, with checks in it."""
     from typeguard._transformer import TypeguardTransformer
 
     path = [part for part in code.co_qualname.split(".") if part != "<locals>"]
+    lines = [each.lineno for node in source.functions(code) for each in _decorators(node)]
     module = ast.parse(source.text)
-    TypeguardTransformer(path, code.co_firstlineno).visit(module)
+    TypeguardTransformer(path, min([code.co_firstlineno, *lines])).visit(module)
     return compile(module, source.path, "exec", dont_inherit=True)
 
 

@@ -124,7 +124,9 @@ class Source:
                     if not isinstance(node, ast.Lambda):
                         name = node.name
                         first = min([first, *(d.lineno for d in node.decorator_list)])
-                    self._functions.setdefault((first, name), []).append(node)
+                    # Code that was compiled again may have lost its decorators.
+                    for line in dict.fromkeys((first, node.lineno)):
+                        self._functions.setdefault((line, name), []).append(node)
         return self._functions.get((code.co_firstlineno, code.co_name), [])
 
     def imports(self) -> list[ast.Import | ast.ImportFrom]:
