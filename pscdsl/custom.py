@@ -55,6 +55,7 @@ from pscdsl.frontend.pytrees import unflatten
 from pscdsl.narrowing import is_sequence, is_tuple
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.traces import Trace
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import MissingAnnotation
@@ -113,7 +114,8 @@ class UserPrimitive(Generic[P, R]):
         if self._definition is None:
             from pscdsl.frontend.loaded import closure_of
 
-            self._definition = CustomDefinition(closure_of(self.function), self)  # type: ignore[arg-type]
+            function: Any = self.function
+            self._definition = CustomDefinition(closure_of(function, Trace(function)), self)
         return self._definition
 
 
@@ -148,7 +150,7 @@ class CustomDefinition:
         from pscdsl.frontend.loaded import closure_of
 
         rule = self.primitive.rules.get(kind)
-        return None if rule is None else closure_of(rule)
+        return None if rule is None else closure_of(rule, Trace(rule))
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """One equation, its types those of the signature."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pscdsl.ir import Function
     from pscdsl.lowered import Compiled, Lowered
     from pscdsl.starts import Start
+    from pscdsl.traces import Trace
     from pscdsl.typing.diagnostics import Diagnostic
     from pscdsl.typing.signatures import Choice, Signature, Spec
     from pscdsl.xla.dispatch import Specialised
@@ -54,8 +55,10 @@ class Kernel(Called[P, R]):
         self._definition = definition
         self._executables = Executables()
         self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
-        self.read_from: bytes | None = None
-        """The kernel's origin when it was read."""
+        self._made_of: Kernel[..., Any] | None = None
+        """The kernel that this one has other options than."""
+        self.trace: Trace | None = None
+        """What was looked up when the kernel was read; None if it was not."""
         if function is not None:
             functools.update_wrapper(self, function)
 
@@ -72,12 +75,12 @@ class Kernel(Called[P, R]):
             if not isinstance(function, types.FunctionType):
                 raise TypeError("psc.kernel takes a function written in Python")
             from pscdsl.frontend.loaded import definition_of
-            from pscdsl.origins import attempt
+            from pscdsl.traces import Trace
             from pscdsl.typing.diagnostics import Failure
 
-            self.read_from = attempt(self)
+            self.trace = trace = Trace(self)
             try:
-                found = definition_of(function)
+                found = definition_of(function, trace)
                 self._definition = found.with_options(self._donate, self._budget)
             except Failure as failure:
                 raise CheckError(failure.diagnostics) from None
@@ -106,7 +109,6 @@ class Kernel(Called[P, R]):
         self, donate: Donate | None = None, budget: Budget | None = None
     ) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of parameters, and with a budget."""
-        from pscdsl.origins import attempt
         from pscdsl.typing.diagnostics import Failure
 
         made = copy(self)
@@ -118,7 +120,7 @@ class Kernel(Called[P, R]):
         made._executables, made._simplified = Executables(), {}
         try:
             made._definition = self.definition.with_options(donate, budget)
-            made.read_from = attempt(made) if self.read_from == attempt(self) else b""
+            made._made_of, made.trace = self, None  # what it was read from stands there
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
         return made
@@ -303,12 +305,14 @@ class Kernel(Called[P, R]):
     @property
     def python_signature(self) -> inspect.Signature:
         """The parameters as Python has them."""
-        if self._function is not None:
-            return _signature(self._function)
-        return self._signature_of_definition
+        return self._python_signature
 
     @functools.cached_property
-    def _signature_of_definition(self) -> inspect.Signature:
+    def _python_signature(self) -> inspect.Signature:
+        if self._function is not None:
+            import inspect
+
+            return inspect.signature(self._function)
         from pscdsl.default_arguments import signature
 
         return signature(self.definition)
@@ -394,15 +398,8 @@ class Kernel(Called[P, R]):
         return super()._passing() if known is None else known
 
     def __pscdsl_origin__(self) -> object:
-        """What decides which kernel this is; see `pscdsl.origins`."""
-        return self._function or object(), self._donate, self._budget
-
-
-@functools.lru_cache(maxsize=4096)
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    import inspect
-
-    return inspect.signature(function)
+        """What decides which kernel this is; see `pscdsl.traces`."""
+        return self._made_of or self._function or object(), self._donate, self._budget
 
 
 def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pscdsl.frontend.definitions import Definition
     from pscdsl.frontend.transformations.derived import DerivedDefinition
     from pscdsl.frontend.transformations.traced import Transformed
+    from pscdsl.traces import Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,10 +45,9 @@ class DerivedKernel(Kernel[P, R]):
     @functools.cached_property
     def _derived(self) -> DerivedDefinition:
         from pscdsl.frontend.transformations.derived import DerivedDefinition, Made
-        from pscdsl.origins import attempt
         from pscdsl.typing.diagnostics import Failure
 
-        self.read_from = attempt(self)
+        self._traced()
         base = as_kernel(self._fun, self._transformation)
         try:
             transformed = self._make(base.definition)
@@ -67,7 +68,17 @@ class DerivedKernel(Kernel[P, R]):
     def _transformed(self) -> Transformed:
         from pscdsl.frontend.loaded import abstract
 
-        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…")))
+        if isinstance(self._made_of, DerivedKernel):
+            return self._made_of._transformed
+        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…"), self._traced()))
+
+    def _traced(self) -> Trace:
+        """What is looked up when the function is read."""
+        from pscdsl.traces import Trace
+
+        if self.trace is None:
+            self.trace = Trace(self)
+        return self.trace
 
     def with_options(
         self, donate: Donate | None = None, budget: Budget | None = None
@@ -78,8 +89,15 @@ class DerivedKernel(Kernel[P, R]):
         return made
 
     def __pscdsl_origin__(self) -> object:
-        """The transformation with its options, and the function."""
-        return self._transformation, self._options, self._fun, self._donate, self._budget
+        """The transformation with its options, and the function, also as the kernel that it is."""
+        if self._made_of is not None:
+            return super().__pscdsl_origin__()
+        try:
+            base = as_kernel(self._fun, self._transformation)
+        except TypeError:  # it is a function for other kernels to call
+            base = None
+        parts = self._transformation, self._options, self._fun, base
+        return *parts, self._donate, self._budget
 
     def __pscdsl_definition__(self) -> Any:
         """In another kernel the function need not be typed; it is seen as its source has it."""
@@ -92,19 +110,24 @@ class _Kernels:
     def __init__(self, owner: object) -> None:
         self.owner = owner
         """Decorators copy what is kept with a function to another one."""
+        self.held = _held(owner)
         self.made: dict[object, Kernel[..., Any]] = {}
 
     @classmethod
     def of(cls, fun: object) -> _Kernels:
         """Those of a function, which are kept as long as it is."""
         found = getattr(fun, "__pscdsl_kernels__", None)
-        if not isinstance(found, _Kernels) or found.owner is not fun:
+        if not isinstance(found, _Kernels) or not found.are_of(fun):
             found = cls(fun)
             try:
                 setattr(fun, "__pscdsl_kernels__", found)  # noqa: B010
             except AttributeError:
                 pass  # it keeps nothing
         return found
+
+    def are_of(self, fun: object) -> bool:
+        """Whether they were made of a function as it is: `%autoreload` gives it other code."""
+        return self.owner is fun and all(map(operator.is_, self.held, _held(fun)))
 
     def get(self, key: object, make: Callable[[], Kernel[..., Any]]) -> Kernel[..., Any]:
         """What was made before under a key, or is made now."""
@@ -115,6 +138,12 @@ class _Kernels:
         if found is None:
             found = self.made[key] = make()
         return found
+
+
+def _held(fun: object) -> tuple[object, ...]:
+    """What a function can be given another one of, and then is another function."""
+    names = ("__code__", "__defaults__", "__kwdefaults__", "rules")
+    return tuple([getattr(fun, name, None) for name in names])
 
 
 def as_kernel(function: Any, name: str) -> Kernel[..., Any]:

@@ -25,6 +25,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.narrowing import is_tuple
 from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.traces import Trace
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
@@ -44,7 +45,8 @@ def meant(value: Any) -> Any:
     if not (ours or kind in _PLAIN or issubclass(kind, np.generic)):
         from pscdsl.frontend.loaded import abstract
 
-        value = abstract(value, "a static value")
+        # It is compared as it is: what it is was written down where it was found, or given.
+        value = abstract(value, "a static value", Trace(value))
     if isinstance(value, External):
         raise Failure(external_value(value))
     return value

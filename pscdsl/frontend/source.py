@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pscdsl import code_texts, paths
+from pscdsl import paths
 from pscdsl.frontend.reading import read_bytes
 from pscdsl.report.sources import encoding_of
 from pscdsl.typing.codes.language import NotPython
@@ -37,6 +37,8 @@ class Source:
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
         self.contracts: WeakKeyDictionary[object, dict[int, Contract | None]] = WeakKeyDictionary()
         """What the annotations of helpers say, by scope and the identity of the function's node."""
+        self.compiled: dict[object, Sequence[types.CodeType]] = {}
+        """What parts of it compile to, in each way that was asked for; see `loaded_code`."""
         self.uses: Uses | None = None
         """Where names and attributes are used, once it was asked for."""
         self.budgets: tuple[Comment, ...] | None = None
@@ -122,7 +124,9 @@ class Source:
                     if not isinstance(node, ast.Lambda):
                         name = node.name
                         first = min([first, *(d.lineno for d in node.decorator_list)])
-                    self._functions.setdefault((first, name), []).append(node)
+                    # Code that was compiled again may have lost its decorators.
+                    for line in dict.fromkeys((first, node.lineno)):
+                        self._functions.setdefault((line, name), []).append(node)
         return self._functions.get((code.co_firstlineno, code.co_name), [])
 
     def imports(self) -> list[ast.Import | ast.ImportFrom]:
@@ -251,48 +255,6 @@ def shown_path(path: str) -> str:
     real = paths.resolved(path)
     here = os.path.join(os.getcwd(), "")
     return real[len(here) :] if real.startswith(here) else real
-
-
-_RUNTIME: dict[str, tuple[int, Source]] = {}
-
-
-def runtime_source(
-    filename: str, module_globals: dict[str, object], code: types.CodeType | None = None
-) -> Source | None:
-    """The source of loaded code, from its file or from wherever the interpreter keeps it."""
-    text = code_texts.text_of(filename, module_globals, code)
-    if text is None:
-        return None
-    known = _RUNTIME.get(filename)
-    if known is not None and known[0] == hash(text):
-        return known[1]
-    is_file = code_texts.is_file(filename)
-    path = shown_path(filename) if is_file else code_texts.shown_name(filename)
-    source = Source(path, text)
-    _RUNTIME[filename] = (hash(text), source)
-    return source
-
-
-def function_node(source: Source, code: types.CodeType) -> FunctionNode | None:
-    """The node of a loaded function."""
-    found = source.functions(code)
-    if len(found) <= 1:
-        return found[0] if found else None
-    places = {
-        (line, column)
-        for line, _, column, _ in code.co_positions()
-        if line is not None and column is not None
-    }
-    for node in found:  # several lambdas on one line: by the columns of their code
-        body = node.body if isinstance(node, ast.Lambda) else node
-        if any(
-            body.lineno <= line
-            and (line, column) >= (body.lineno, body.col_offset)
-            and (line, column) < (body.end_lineno or line, body.end_col_offset or 0)
-            for line, column in places
-        ):
-            return node
-    return found[0]
 
 
 def with_defaults(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
