@@ -35,7 +35,7 @@ class CallSite:
         from pscdsl.frontend.source import runtime_source
         from pscdsl.typing.spans import Span
 
-        source = runtime_source(self.code.co_filename, self.namespace)
+        source = runtime_source(self.code.co_filename, self.namespace, self.code)
         positions = list(self.code.co_positions())[self.instruction // 2]
         line, last, first, end = positions
         if source is None or line is None or line > len(source.lines):

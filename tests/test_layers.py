@@ -62,7 +62,8 @@ ALLOWED: dict[str, set[str]] = {
     "typing": set(),
     "narrowing": set(),
     "forms": set(),
-    "report": FOUNDATION,
+    "code_texts": set(),
+    "report": FOUNDATION | {"code_texts"},
     "findings": FOUNDATION | {"report"},
     "configuration": FOUNDATION | {"findings", "report"},
     "ir": FOUNDATION | {"primitive", "show"},
@@ -89,7 +90,7 @@ ALLOWED: dict[str, set[str]] = {
     "containers": set(),
     "instances": {"containers", "typing"},
     "starts": MIDDLE | {"called", "containers", "origins"},
-    "frontend": MIDDLE | {"beside", "records"},
+    "frontend": MIDDLE | {"beside", "code_texts", "records"},
     "discover": MIDDLE,
     "interchange": TYPED_PROGRAM | {"xla"},
     "number_defaults": TYPED_PROGRAM | {"xla"},
@@ -103,7 +104,7 @@ ALLOWED: dict[str, set[str]] = {
     "variant": TYPED_PROGRAM,
     "custom_rules": MIDDLE,
     "custom_derivatives": MIDDLE,
-    "call_sites": MIDDLE,
+    "call_sites": MIDDLE | {"code_texts"},
     "transformations": MIDDLE
     | {"call_sites", "custom", "custom_derivatives", "errors", "kernel", "origins"},
     "directional": MIDDLE

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
+from pscdsl import code_texts
 from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import Guard
 from pscdsl.frontend.classes import class_value
@@ -166,10 +167,11 @@ def definition_of(function: types.FunctionType) -> Definition:
 def closure_of(function: types.FunctionType) -> Closure:
     """A loaded function as its source; a Failure if there is no source."""
     code = function.__code__
-    source = runtime_source(code.co_filename, function.__globals__)
+    source = runtime_source(code.co_filename, function.__globals__, code)
     node: FunctionNode | None = None if source is None else function_node(source, code)
     if source is None or node is None:
-        raise Failure(NoSource(function=function.__qualname__))
+        remedy = code_texts.remedy(code.co_filename)
+        raise Failure(NoSource(function=function.__qualname__, remedy=remedy))
     cells: dict[str, Any] = {}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 import io
-import linecache
 import os
 import tokenize
 import types
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from pscdsl import code_texts
 from pscdsl.frontend.reading import read_bytes
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Failure
@@ -255,16 +254,18 @@ def shown_path(path: str) -> str:
 _RUNTIME: dict[str, tuple[int, Source]] = {}
 
 
-def runtime_source(filename: str, module_globals: dict[str, object]) -> Source | None:
+def runtime_source(
+    filename: str, module_globals: dict[str, object], code: types.CodeType | None = None
+) -> Source | None:
     """The source of loaded code, from its file or from wherever the interpreter keeps it."""
-    lines = linecache.getlines(filename, module_globals)
-    if not lines:
+    text = code_texts.text_of(filename, module_globals, code)
+    if text is None:
         return None
-    text = "".join(lines)
     known = _RUNTIME.get(filename)
     if known is not None and known[0] == hash(text):
         return known[1]
-    path = shown_path(filename) if Path(filename).exists() else filename
+    is_file = code_texts.is_file(filename)
+    path = shown_path(filename) if is_file else code_texts.shown_name(filename)
     source = Source(path, text)
     _RUNTIME[filename] = (hash(text), source)
     return source

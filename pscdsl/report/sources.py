@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pscdsl.code_texts import shown_text
 from pscdsl.report.cells import NotANotebook, code_cells, split_cell
 
 TAB = 4
@@ -51,6 +52,7 @@ class Sources:
         if path not in self._lines:
             text = self._texts.get(path)
             text = _read(*split_cell(path)) if text is None else text
+            text = shown_text(path) if text is None else text
             self._lines[path] = () if text is None else split_lines(text)
         return self._lines[path]
 

@@ -184,8 +184,10 @@ class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
 class NoSource(Diagnostic, code="PSC904"):
     """The source of a function cannot be found, so that it cannot be checked.
 
-    Functions made by `exec`, by C extensions or typed at a bare prompt have no source text.  Where
-    a source can be read, the function is checked like any other.
+    Python keeps the text of files, of cells in notebooks and IPython, of `python -c`, and from
+    Python 3.13 on of what is typed at its own prompt.  It keeps none of what `exec` runs, what it
+    reads from standard input, and what is typed at the prompt of an older Python.  Functions of C
+    extensions have none.  Where a text can be read, the function is checked like any other.
 
     ## No example
 
@@ -193,6 +195,7 @@ class NoSource(Diagnostic, code="PSC904"):
     """
 
     function: str
+    remedy: str = "define it in a file"
 
     def message(self) -> str:
         """Which function."""
@@ -200,7 +203,7 @@ class NoSource(Diagnostic, code="PSC904"):
 
     def help(self) -> str:
         """What to do."""
-        return "define it in a file"
+        return self.remedy
 
 
 class UnknownFunction(Diagnostic, code="PSC910"):
