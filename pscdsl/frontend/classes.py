@@ -34,7 +34,7 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
             kind = value.kind
             fields.extend(_inherited(frame, value, base))
             members.update(
-                (name, replace(member, admit=partial(_admit, value, name, member)))
+                (name, replace(member, admit=partial(admitted, value, name, member)))
                 for name, member in value.members.items()
             )
             dims = value.dims
@@ -72,8 +72,8 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, constructor: Any 
             fields = [each for each in fields if each.name != name]
             fields.append(_field(frame, name, statement))
         elif isinstance(statement, ast.FunctionDef):
-            if statement.name in _REBUILDING:
-                rewrite = _REBUILDING[statement.name]
+            if statement.name in REBUILDING:
+                rewrite = REBUILDING[statement.name]
                 what = f"`{statement.name}` of a record"
                 span = frame.span(statement)
                 raise Failure(Unsupported(what=what, rewrite=rewrite, span=span))
@@ -122,7 +122,7 @@ def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
 
 
 _MAKE = "declare fields; compute them in a function that makes the record"
-_REBUILDING = {
+REBUILDING = {
     "__init__": _MAKE,
     "__new__": _MAKE,
     "__getattribute__": "declare fields; properties compute what is not stored",
@@ -203,7 +203,7 @@ def _enumerate(
         members[name] = replace(each, value=member)
 
 
-def _admit(cls: RecordClass, name: str, member: Member) -> None:
+def admitted(cls: RecordClass, name: str, member: Member) -> None:
     """Refuse a member that is written in the class that it is inherited from."""
     member.admit()
     if cls.guard is not None:

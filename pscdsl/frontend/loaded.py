@@ -17,12 +17,11 @@ import numpy as np
 from pscdsl import code_texts
 from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import Guard
-from pscdsl.frontend.classes import class_value
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.equality import compares_as_itself
-from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
+from pscdsl.frontend.loaded_classes import class_of_object, is_record
 from pscdsl.frontend.loaded_texts import (
     captures_beside,
     is_pythons,
@@ -32,7 +31,7 @@ from pscdsl.frontend.loaded_texts import (
     text_of,
 )
 from pscdsl.frontend.loaded_types import alias_of, is_applied
-from pscdsl.frontend.records import Field, RecordClass
+from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
 from pscdsl.frontend.type_variables import TypeVariable, bounded_by
 from pscdsl.frontend.uses import uses
@@ -383,7 +382,11 @@ def record_class(cls: type[Any]) -> RecordClass | None:
 def _class(cls: type[Any]) -> Any:
     if cls not in _CLASSES:
         _CLASSES[cls] = External(f"{cls.__module__}.{cls.__qualname__}")
-        _CLASSES[cls] = _read_class(cls)
+        try:
+            _CLASSES[cls] = _read_class(cls)
+        except BaseException:
+            del _CLASSES[cls]  # it is said again when the class is met again
+            raise
     return _CLASSES[cls]
 
 
@@ -401,11 +404,10 @@ def _read_class(cls: type[Any]) -> Any:
     filename = getattr(module, "__file__", None)
     namespace = {} if module is None else vars(module)
     source = None if filename is None else runtime_source(filename, namespace)
-    node = None if source is None else source.classes().get(cls.__qualname__)
-    if source is None or node is None:
-        return _without_source(cls)
-    scope: Scope = LoadedModule(namespace, source)
-    return class_value(Frame(Session(None), source, scope), node, cls.__module__, cls)
+    stands = source is not None and cls.__qualname__ in source.classes()
+    if filename is None or stands or is_record(cls):
+        return class_of_object(cls, LoadedModule(namespace, source), abstract, source)
+    return External(f"{cls.__module__}.{cls.__qualname__}")
 
 
 def _class_of(value: object) -> type[Any]:
@@ -414,15 +416,6 @@ def _class_of(value: object) -> type[Any]:
 
 def _derives(cls: type[Any], base: type[Any]) -> bool:
     return issubclass(cls, base)
-
-
-def _without_source(cls: type[Any]) -> Any:
-    """A record class that was made without a class statement."""
-    if _derives(cls, tuple) and hasattr(cls, "_fields"):
-        names: tuple[str, ...] = cls._fields
-        fields = tuple(Field(name, None, None) for name in names)
-        return RecordClass(cls.__name__, cls.__module__, "namedtuple", fields, {}, (), cls)
-    return External(f"{cls.__module__}.{cls.__qualname__}")
 
 
 def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
