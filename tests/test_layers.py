@@ -18,7 +18,7 @@ PACKAGE = ROOT / "pscdsl"
 
 # What a part of the package may import, besides itself.  Imports under `if TYPE_CHECKING` are
 # arrows of types only and do not count.
-FOUNDATION = {"typing"}
+FOUNDATION = {"tracebacks", "typing"}
 TYPED_PROGRAM = FOUNDATION | {
     "arrays",
     "builder",
@@ -60,9 +60,11 @@ MIDDLE = PRIMITIVES | {
 }
 ALLOWED: dict[str, set[str]] = {
     "typing": set(),
+    "tracebacks": set(),
     "narrowing": set(),
     "forms": set(),
     "code_texts": set(),
+    "pickling": set(),
     "report": FOUNDATION | {"code_texts"},
     "findings": FOUNDATION | {"report"},
     "configuration": FOUNDATION | {"findings", "report"},
@@ -99,14 +101,14 @@ ALLOWED: dict[str, set[str]] = {
     "direct": set(),
     "called": MIDDLE | {"boundary", "direct", "errors"},
     "checking": MIDDLE | {"pscdsl"},
-    "custom": MIDDLE | {"custom_rules"},
+    "custom": MIDDLE | {"custom_rules", "pickling"},
     "executables": MIDDLE | {"custom", "errors", "recompilation"},
     "variant": TYPED_PROGRAM,
     "custom_rules": MIDDLE,
-    "custom_derivatives": MIDDLE,
+    "custom_derivatives": MIDDLE | {"pickling"},
     "call_sites": MIDDLE | {"code_texts"},
     "transformations": MIDDLE
-    | {"call_sites", "custom", "custom_derivatives", "errors", "kernel", "origins"},
+    | {"call_sites", "custom", "custom_derivatives", "errors", "kernel", "origins", "pickling"},
     "directional": MIDDLE
     | {"boundary", "errors", "executables", "kernel", "transformations", "variant"},
     "derived_programs": MIDDLE,
@@ -129,7 +131,15 @@ ALLOWED: dict[str, set[str]] = {
     "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
-    | {"default_arguments", "lowered", "number_defaults", "origins", "starts", "to_jax"},
+    | {
+        "default_arguments",
+        "lowered",
+        "number_defaults",
+        "origins",
+        "pickling",
+        "starts",
+        "to_jax",
+    },
     "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
