@@ -193,7 +193,9 @@ class Called(Generic[P, R]):
         """
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
+        from pscdsl.xla.forks import require
 
+        require()
         prepare()
         passing = self._passing()
         positional = passing.parameters[: passing.positional]

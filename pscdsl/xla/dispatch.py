@@ -23,6 +23,7 @@ from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
+from pscdsl.xla.forks import require, tell
 from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
 from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, places_of
 from pscdsl.xla.python_numbers import NUMBERS
@@ -141,6 +142,15 @@ class Dispatcher:
         if fast_path_works():
             self._find_programs()
             self.entry = self._first_entry()
+        tell(self)
+
+    def forked(self) -> None:
+        """Refuse all calls: what C++ has belongs to a client whose threads are missing."""
+        self._enter(self._refused)
+
+    @public
+    def _refused(self, *args: Any, **kwargs: Any) -> Any:
+        require()
 
     def _find_programs(self) -> None:
         """Have C++ find programs, from none on."""
