@@ -10,6 +10,7 @@ from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.xla import bfloats, boot
 from pscdsl.xla.arrays import prepare
 from pscdsl.xla.forks import once_a_client, require
+from pscdsl.xla.interrupts import watch
 from pscdsl.xla.memory import keep_freed_memory
 from pscdsl.xla.waiting import calls_wait
 
@@ -21,6 +22,7 @@ def client() -> Any:
     boot.boot()
     prepare()
     keep_freed_memory()
+    watch()
     return boot.xla.make_cpu_client(asynchronous=not calls_wait())
 
 

@@ -24,6 +24,7 @@ from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
 from pscdsl.xla.forks import require, tell
+from pscdsl.xla.interrupts import watch
 from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
 from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, places_of
 from pscdsl.xla.python_numbers import NUMBERS
@@ -318,6 +319,7 @@ class Dispatcher:
             return self._specialise(args, kwargs)
         found = self._programs.get(key)
         if found is None:
+            watch()
             with self._locks.setdefault(key, RLock()):
                 found = self._programs.get(key)
                 if found is None:
