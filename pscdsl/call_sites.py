@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pscdsl.frontend.source import Source
     from pscdsl.typing.spans import Span
+
+_THROUGH: Final = "pscdsl.tracebacks"
+"""Stands between our functions and whoever calls them."""
 
 
 class CallSite:
@@ -51,6 +54,6 @@ class CallSite:
 def call_site(module: str) -> CallSite:
     """The innermost call that does not come from the module of this name."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and frame.f_globals.get("__name__") == module:
+    while frame.f_back is not None and frame.f_globals.get("__name__") in (module, _THROUGH):
         frame = frame.f_back
     return CallSite(frame.f_code, frame.f_lasti, frame.f_globals)

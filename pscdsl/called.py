@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeAlias
 
 from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError, CheckError
+from pscdsl.tracebacks import shown
 
 if TYPE_CHECKING:
     import inspect
@@ -160,10 +161,10 @@ class Called(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on the device; see `xla.waiting` for when this returns."""
         try:
-            dispatcher = self.dispatcher
-        except CheckError as error:
-            raise error.with_traceback(None) from None  # our own frames say nothing to the caller
-        result: R = dispatcher.entry(*args, **kwargs)
+            result: R = self.dispatcher.entry(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = shown(error)
+            raise
         return result
 
     def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -192,7 +193,9 @@ class Called(Generic[P, R]):
         """
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
+        from pscdsl.xla.forks import require
 
+        require()
         prepare()
         passing = self._passing()
         positional = passing.parameters[: passing.positional]

@@ -82,6 +82,12 @@ class UserPrimitive(Generic[P, R]):
         self._definition: CustomDefinition | None = None
         functools.update_wrapper(self, function)
 
+    def __reduce__(self) -> str:
+        """By its name, as functions are pickled."""
+        from pscdsl.pickling import object_by_name
+
+        return object_by_name(self)
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The meaning, in NumPy, outside of kernels."""
         return self.function(*args, **kwargs)

@@ -29,6 +29,12 @@ class Ruled(Generic[P, R]):
         """What was looked up when the function and its rules were read."""
         functools.update_wrapper(self, function)
 
+    def __reduce__(self) -> str:
+        """By its name, as functions are pickled."""
+        from pscdsl.pickling import object_by_name
+
+        return object_by_name(self)
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The function itself."""
         return self.function(*args, **kwargs)

@@ -6,13 +6,13 @@ import functools
 import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from pscdsl.called import Called, Passing, admit
 from pscdsl.direct import called_through
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.executables import Executables
+from pscdsl.tracebacks import public
 
 # The language is loaded when a kernel has to be read: one that is found on disk needs none of it.
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class Kernel(Called[P, R]):
         return self.definition.name if self._function is None else self._function.__name__
 
     @property
+    @public
     def signature(self) -> Signature:
         """The declared types; its text is what `check` prints."""
         from pscdsl.typing.diagnostics import Failure
@@ -105,14 +106,15 @@ class Kernel(Called[P, R]):
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
 
+    @public
     def with_options(
         self, donate: Donate | None = None, budget: Budget | None = None
     ) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of parameters, and with a budget."""
         from pscdsl.typing.diagnostics import Failure
 
-        made = copy(self)
-        made.__class__ = called_through(type(self))
+        made: Kernel[P, R] = object.__new__(called_through(type(self)))
+        made.__dict__.update(self.__dict__)
         for each in ("dispatcher", "_start"):
             made.__dict__.pop(each, None)
         made._donate = self._donate if donate is None else donate
@@ -143,10 +145,29 @@ class Kernel(Called[P, R]):
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
+    def __copy__(self) -> Kernel[P, R]:
+        """The kernel itself, as with functions."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Kernel[P, R]:
+        """The kernel itself."""
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By its name, as functions are pickled; a PicklingError if another process has none."""
+        from pscdsl.pickling import by_name
+
+        return by_name(self, self._function, self._with_its_options())
+
+    def _with_its_options(self) -> Callable[[Any], Any]:
+        """What makes a kernel with the options of this one."""
+        return functools.partial(kernel, donate=self._donate, budget=self._budget)
+
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """A kernel in a class is a function of its first argument, as functions are."""
         return self if instance is None else functools.partial(self, instance)  # type: ignore[arg-type]
 
+    @public
     def check(self) -> tuple[Diagnostic, ...]:
         """Check for all sizes; returns warnings, raises CheckError where there are errors."""
         from pscdsl.frontend.check import check_definition
@@ -157,6 +178,7 @@ class Kernel(Called[P, R]):
             raise CheckError(found)
         return tuple(found)
 
+    @public
     def ir(self, **choices: Any) -> Function:
         """The typed program; printed, it is text.
 
@@ -200,6 +222,7 @@ class Kernel(Called[P, R]):
             found = self._simplified[key] = with_largest(simplify(program))
         return found
 
+    @public
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
         """The StableHLO at these sizes; keywords name sizes, and choices where there are any.
 
@@ -240,6 +263,7 @@ class Kernel(Called[P, R]):
             said = f"{self.name}: size {name} is {value!r}; a size is an integer"
             raise ArgumentError(said) from None
 
+    @public
     def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
         """The StableHLO for arguments of a kind: their types count, not what they hold.
 
@@ -255,10 +279,12 @@ class Kernel(Called[P, R]):
         fit, sizes = self.matched(types)
         return self.lowered(fit.choice, sizes, constants)
 
+    @public
     def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
         """The compiled kernel at these sizes, as `lower` takes them; called without any look-up."""
         return self.lower(donate=donate, **sizes).compile()
 
+    @public
     def export(
         self,
         path: Path | str | None = None,
@@ -290,6 +316,7 @@ class Kernel(Called[P, R]):
         """How often this kernel was compiled, or found on disk, and what that took."""
         return self._executables.info
 
+    @public
     def to_jax(self) -> Callable[P, R]:
         """A function of jax arrays that jax can `jit`, `grad` and `vmap` around; needs jax.
 
@@ -402,6 +429,7 @@ class Kernel(Called[P, R]):
         return self._made_of or self._function or object(), self._donate, self._budget
 
 
+@public
 def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
     """A kernel built from a file's source, without importing it.
 

@@ -12,6 +12,7 @@ from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError
 from pscdsl.executables import emitted
 from pscdsl.ir import Function
+from pscdsl.tracebacks import shown
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.trees import leaves
 from pscdsl.variant import Variant
@@ -40,6 +41,11 @@ class Lowered:
         """The parameters of these arrays."""
         owners = [name for name, tree in self.program.parameters for _ in leaves(tree)]
         return {owners[place] for place in self.donate}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The kernel, and what it is lowered for."""
+        given = (self.choice, dict(self.sizes), self.constants, tuple(sorted(self.donated)))
+        return self.kernel.lowered, given
 
     @property
     def variant(self) -> Variant:
@@ -85,9 +91,17 @@ class Compiled:
     lowered: Lowered
     executable: Executable
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it is compiled from: code for this machine is compiled where it is used."""
+        return self.lowered.compile, ()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the device; see `xla.waiting` for when this returns."""
-        return self.dispatcher.entry(*args, **kwargs)
+        try:
+            return self.dispatcher.entry(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = shown(error)
+            raise
 
     @functools.cached_property
     def dispatcher(self) -> Any:

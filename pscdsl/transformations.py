@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 from pscdsl.call_sites import CallSite, call_site
 from pscdsl.errors import CheckError
 from pscdsl.kernel import Budget, Kernel, kernel
+from pscdsl.tracebacks import public
 
 if TYPE_CHECKING:
     from pscdsl.donation import Donate
@@ -34,8 +35,11 @@ class DerivedKernel(Kernel[P, R]):
         make: Callable[[Any], Transformed],
         site: CallSite | None = None,
         options: object = None,
+        again: tuple[Any, ...] | None = None,
     ) -> None:
         super().__init__(None)
+        self._again = again
+        """A public function and its arguments, which make the kernel in another process."""
         self._fun = fun
         self._transformation = name
         self._make = make
@@ -87,6 +91,13 @@ class DerivedKernel(Kernel[P, R]):
         made = super().with_options(donate, budget)
         made.__dict__["_derived"] = made.__dict__["_definition"]
         return made
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """The transformation, and what it is applied to."""
+        from pscdsl.pickling import made_again
+
+        plain = self._donate is None is self._budget
+        return made_again(self._again, None if plain else self._with_its_options())
 
     def __pscdsl_origin__(self) -> object:
         """The transformation with its options, and the function, also as the kernel that it is."""
@@ -172,7 +183,8 @@ def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
 
 def _ruled_kernel(function: Any, plain: Any, name: str) -> Kernel[..., Any]:
     """The kernel of a function with rules of its own; `plain` says which types it has."""
-    return DerivedKernel(plain, name, lambda _: _call_of(function))
+    again = (as_kernel, (function, name))
+    return DerivedKernel(plain, name, lambda _: _call_of(function), again=again)
 
 
 def _call_of(function: Any) -> Transformed:
@@ -197,10 +209,16 @@ def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Ker
         return cast("Transformed", getattr(module, name)(None, function, *options))
 
     key = (name, options, repr(options), site)
-    found: Any = _Kernels.of(fun).get(key, lambda: DerivedKernel(fun, name, apply, site, options))  # pyright: ignore[reportUnknownArgumentType]
+    again = (globals()[name], (fun, *options))
+
+    def make() -> Kernel[P, Any]:
+        return DerivedKernel(fun, name, apply, site, options, again)
+
+    found: Any = _Kernels.of(fun).get(key, make)  # pyright: ignore[reportUnknownArgumentType]
     return cast("Kernel[P, Any]", found)
 
 
+@public
 def grad(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -213,6 +231,7 @@ def grad(
     return _derived(fun, "grad", "gradients", argnums, has_aux)
 
 
+@public
 def value_and_grad(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -220,6 +239,7 @@ def value_and_grad(
     return _derived(fun, "value_and_grad", "gradients", argnums, has_aux)
 
 
+@public
 def jacfwd(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -227,6 +247,7 @@ def jacfwd(
     return _derived(fun, "jacfwd", "jacobians", argnums, has_aux)
 
 
+@public
 def jacrev(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -234,6 +255,7 @@ def jacrev(
     return _derived(fun, "jacrev", "jacobians", argnums, has_aux)
 
 
+@public
 def hessian(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -241,6 +263,7 @@ def hessian(
     return _derived(fun, "hessian", "jacobians", argnums, has_aux)
 
 
+@public
 def vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
 ) -> Kernel[..., Any]:
@@ -253,6 +276,7 @@ def vmap(
     return _derived(fun, "vmap", "mapping", in_axes, out_axes, axis_size)
 
 
+@public
 def checkpoint(
     fun: Callable[P, R] | None = None, policy: Literal["nothing", "dots", "everything"] = "nothing"
 ) -> Any:

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "pscdsl"
 
 # What a part of the package may import, besides itself.  Imports under `if TYPE_CHECKING` are
 # arrows of types only and do not count.
-FOUNDATION = {"typing", "paths"}
+FOUNDATION = {"paths", "tracebacks", "typing"}
 TYPED_PROGRAM = FOUNDATION | {
     "arrays",
     "builder",
@@ -64,6 +64,8 @@ ALLOWED: dict[str, set[str]] = {
     "narrowing": set(),
     "forms": set(),
     "code_texts": set(),
+    "tracebacks": set(),
+    "pickling": set(),
     "report": FOUNDATION | {"code_texts"},
     "findings": FOUNDATION | {"report"},
     "configuration": FOUNDATION | {"findings", "report"},
@@ -101,14 +103,14 @@ ALLOWED: dict[str, set[str]] = {
     "direct": set(),
     "called": MIDDLE | {"boundary", "direct", "errors"},
     "checking": MIDDLE | {"pscdsl"},
-    "custom": MIDDLE | {"custom_rules", "traces"},
+    "custom": MIDDLE | {"custom_rules", "pickling", "traces"},
     "executables": MIDDLE | {"custom", "errors", "recompilation"},
     "variant": TYPED_PROGRAM,
     "custom_rules": MIDDLE,
-    "custom_derivatives": MIDDLE | {"traces"},
+    "custom_derivatives": MIDDLE | {"pickling", "traces"},
     "call_sites": MIDDLE | {"code_texts"},
     "transformations": MIDDLE
-    | {"call_sites", "custom", "custom_derivatives", "errors", "kernel", "traces"},
+    | {"call_sites", "custom", "custom_derivatives", "errors", "kernel", "pickling", "traces"},
     "directional": MIDDLE
     | {"boundary", "errors", "executables", "kernel", "transformations", "variant"},
     "derived_programs": MIDDLE,
@@ -131,7 +133,15 @@ ALLOWED: dict[str, set[str]] = {
     "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
-    | {"default_arguments", "lowered", "number_defaults", "traces", "starts", "to_jax"},
+    | {
+        "default_arguments",
+        "lowered",
+        "number_defaults",
+        "pickling",
+        "starts",
+        "to_jax",
+        "traces",
+    },
     "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,

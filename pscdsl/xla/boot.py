@@ -10,33 +10,13 @@ is absent, and attributes are attached to jaxlib's classes only where there are 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import wraps
 from importlib import import_module
-from threading import RLock
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
+from pscdsl.xla.forks import once as once
 from pscdsl.xla.versions import warn_if_untried
-
-Made = TypeVar("Made")
-_making = RLock()
-
-
-def once(make: Callable[[], Made]) -> Callable[[], Made]:
-    """A thing of which a process has one, made at first use, by whichever thread comes first."""
-    made: list[Made] = []
-
-    @wraps(make)
-    def get() -> Made:
-        if not made:
-            with _making:
-                if not made:
-                    made.append(make())
-        return made[0]
-
-    return get
 
 
 def untyped(module: str) -> Any:

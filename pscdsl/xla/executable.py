@@ -15,6 +15,7 @@ from pscdsl.xla import boot, lapack
 from pscdsl.xla.arrays import to_numpy as contents
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put, sharding
+from pscdsl.xla.forks import require
 from pscdsl.xla.known_options import EXTRA_OPTIONS, known
 from pscdsl.xla.pool import Recipe, Reuse
 
@@ -48,6 +49,7 @@ class Executable:
 
     def start(self, buffers: Sequence[Any]) -> list[Any]:
         """The same, with new memory for the results."""
+        require()
         results: list[Any] = self.loaded.execute_sharded(buffers).consume_with_handlers(
             self._handlers
         )
