@@ -102,12 +102,6 @@ def _sort(self: Any, *args: Any, **options: Any) -> None:
     )
 
 
-def _reversed(self: Any) -> Iterator[Any]:
-    if not self.aval.shape:
-        raise TypeError("iteration over an array without axes")
-    return iter(to_numpy(self)[::-1])
-
-
 def _number(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda self: convert(to_numpy(self))
 
@@ -182,7 +176,6 @@ def prepare() -> None:
         "to_numpy": to_numpy,
         "__len__": _length,
         "__iter__": _iterate,
-        "__reversed__": _reversed,
         "__setitem__": _set_item,
         "sort": _sort,
         "__getitem__": lambda self, index: to_numpy(self)[_plain(index)],

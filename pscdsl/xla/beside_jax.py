@@ -83,11 +83,17 @@ class SharedProperty(Shared):
         return self._of_jax(array, owner)
 
     def __set__(self, array: Any, value: Any) -> None:
-        setter = None if is_ours(array) else getattr(type(self.theirs), "__set__", None)
-        if setter is None:
-            text = f"property {self.name!r} of {type(array).__name__!r} object has no setter"
-            raise AttributeError(text)
-        setter(self.theirs, array, value)
+        self._changer(array, "__set__", "setter")(self.theirs, array, value)
+
+    def __delete__(self, array: Any) -> None:
+        self._changer(array, "__delete__", "deleter")(self.theirs, array)
+
+    def _changer(self, array: Any, method: str, what: str) -> Callable[..., None]:
+        """What sets or deletes an attribute of jax's arrays, if it can be."""
+        found = None if is_ours(array) else getattr(type(self.theirs), method, None)
+        if found is None:
+            raise AttributeError(f"property of {type(array).__name__!r} object has no {what}")
+        return found
 
 
 def share(surface: Mapping[str, Any]) -> None:
@@ -99,12 +105,14 @@ def share(surface: Mapping[str, Any]) -> None:
         boot.attach(ArrayImpl, **surface)
         return
     known = vars(ArrayImpl)
-    for name, ours in {**surface, **_SHOWN_TO_JAX}.items():
+    for name, ours in {**surface, **_WHERE_JAX_HAS_THEM, **_SHOWN_TO_JAX}.items():
         theirs = known.get(name)
         if isinstance(theirs, Shared) or name in _LEFT_ALONE:
             continue
         if theirs is ours:  # attached before there was a jax
             theirs = None
+        if theirs is None and name in _WHERE_JAX_HAS_THEM:
+            continue
         if isinstance(ours, property):
             setattr(ArrayImpl, name, SharedProperty(name, ours.fget, theirs))
         elif callable(ours):
@@ -172,6 +180,11 @@ def as_jax(array: Any) -> Any:
 
 _WIDE: Final = frozenset({"int64", "uint64", "float64", "complex128"})
 
+_WHERE_JAX_HAS_THEM: Final[Mapping[str, Any]] = {
+    "__reversed__": lambda array: iter([array[at] for at in reversed(range(len(array)))]),
+}
+"""Operations that Python makes of others, unless a class has them."""
+
 _SHOWN_TO_JAX: Final[Mapping[str, Any]] = {
     "aval": property(lambda array: raw_aval(array).of_jax()),
     "committed": property(lambda array: False),
@@ -214,5 +227,5 @@ class _Finder:
 
 
 def whenever_jax_is_loaded(then: Callable[[], None]) -> None:
-    """Call a function each time that jax has given attributes to the class, before others see it."""
+    """Call a function each time that jax has given attributes to the class."""
     sys.meta_path.insert(0, _Finder(then))
