@@ -171,14 +171,30 @@ def as_jax(array: Any) -> Any:
     from pscdsl.xla.arrays import to_numpy
 
     jax: Any = sys.modules["jax"]
-    contents = to_numpy(array)
-    if contents.dtype.name not in _WIDE or jax.config.jax_enable_x64:
-        return jax.device_put(contents)
+    if not _is_too_wide(array):
+        return jax.device_put(to_numpy(array))
     with jax.enable_x64(True):  # an array keeps its dtype, as it does as an argument of `jax.jit`
-        return jax.device_put(contents)
+        return jax.device_put(to_numpy(array))
 
 
-_WIDE: Final = frozenset({"int64", "uint64", "float64", "complex128"})
+def _is_too_wide(array: Any) -> bool:
+    """Whether an array is of a dtype that jax has switched off."""
+    wide = raw_aval(array).dtype.name in ("int64", "uint64", "float64", "complex128")
+    return wide and not sys.modules["jax"].config.jax_enable_x64
+
+
+def _devices(array: Any) -> set[Any]:
+    """Where an array is.
+
+    jax asks before it copies an array to a device that it was told of.  It would go by way of
+    numbers of 32 bits then, for an array that another client of jaxlib has.
+    """
+    if _is_too_wide(array):
+        raise ValueError(
+            f"jax has 64-bit types switched off, and would round {raw_aval(array)}: "
+            "`jax.numpy.asarray(x)` keeps it as it is"
+        )
+    return set(array.sharding.device_set)
 
 _WHERE_JAX_HAS_THEM: Final[Mapping[str, Any]] = {
     "__reversed__": lambda array: iter([array[at] for at in reversed(range(len(array)))]),
@@ -187,6 +203,7 @@ _WHERE_JAX_HAS_THEM: Final[Mapping[str, Any]] = {
 
 _SHOWN_TO_JAX: Final[Mapping[str, Any]] = {
     "aval": property(lambda array: raw_aval(array).of_jax()),
+    "devices": _devices,
     "committed": property(lambda array: False),
     "_committed": property(lambda array: False),
     "__jax_array__": property(lambda array: functools.partial(as_jax, array)),

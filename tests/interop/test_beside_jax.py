@@ -134,12 +134,21 @@ def test_jax_takes_results(at: int) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "int64", "complex128"])
 @pytest.mark.parametrize("wide", [True, False])
 def test_results_of_64_bits_keep_them_in_jax(dtype: str, wide: bool) -> None:
-    values = (np.arange(3) + 2**24 + 1).astype(dtype)
+    values = (np.arange(3) + 2**40 + 1).astype(dtype)
+    device = jax.devices()[0]
     with jax.enable_x64(wide):
         x = kernel(values)
-        for found in (jnp.asarray(x), jax.jit(lambda y: y)(x), jax.device_put(x, jax.devices()[0])):
-            assert found.dtype == dtype
-            np.testing.assert_array_equal(found, values)
+        found = [jnp.asarray(x), jax.jit(lambda y: y)(x)]
+        if wide:
+            found.append(jax.device_put(x, device))
+        else:
+            with pytest.raises(ValueError, match="switched off"):
+                jax.device_put(x, device)
+            found.append(jax.device_put(jnp.asarray(x), device))
+        for each in found:
+            assert each.dtype == dtype
+            assert not is_result(each)
+            np.testing.assert_array_equal(each, values)
         assert type(x + 1) is np.ndarray
         assert (x + 1).dtype == dtype
 
