@@ -1,13 +1,13 @@
-"""Random numbers from explicit keys, in kernels.
+"""Random numbers from explicit keys.
 
 A key is used once: drawn from, or split into new ones.  `pscdsl check` refuses a second use.
 
     key, sub = psc.random.split(key)
     noise = psc.random.normal(sub, x.shape)
 
-Names and argument orders are those of `jax.random`.  A key is two words of 32 bits, `u32[2]`
-outside of kernels, where `key`, `split` and `fold_in` work on NumPy arrays; nothing is checked
-there, so it is up to the caller to hand no key to two calls.
+Names and argument orders are those of `jax.random`.  Outside of kernels everything works too; a key
+is an array of two words of 32 bits there, `u32[2]`, and nobody sees what other calls do with it, so
+it is up to the caller to hand no key to two calls.
 """
 
 from __future__ import annotations
