@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl.forms import FORMS, VARIABLE
+from pscdsl.forms import VARIABLE, forms
 
 
 @psc.kernel
@@ -34,6 +40,37 @@ def test_names_of_forms_that_do_not_exist_are_refused(monkeypatch: pytest.Monkey
 
 
 def test_forms_say_what_they_are() -> None:
-    for name, each in FORMS.items():
+    for name, each in forms().items():
         assert each.name == name
         assert each.summary.endswith(".")
+
+
+def test_every_form_is_known_before_anything_is_imported() -> None:
+    names = declared_in_sources()
+    assert {"plain_loops", "narrow_vectors", "turned_factors"} <= names == forms().keys()
+    asked = "from pscdsl.forms import switched_off; print(*sorted(switched_off()))"
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={**os.environ, VARIABLE: ",".join(names)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == sorted(names)
+
+
+def declared_in_sources() -> set[str]:
+    """The first argument of each call of `form`."""
+    folder = Path(psc.__file__).parent
+    calls = (
+        node
+        for package in ("primitives", "xla")
+        for path in (folder / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    )
+    return {
+        ast.literal_eval(call.args[0])
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id == "form"
+    }

@@ -21,7 +21,6 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.spans import Span
 from pscdsl.xla import context as c
-from pscdsl.xla import wide as wide  # a form that may be switched off by name
 from pscdsl.xla.apart import APART, Made, content
 from pscdsl.xla.bounds import ANY, Bounds
 from pscdsl.xla.equation_effort import effort_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from pscdsl.xla import boot, lapack
 from pscdsl.xla.arrays import to_numpy as contents
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put, sharding
+from pscdsl.xla.known_options import EXTRA_OPTIONS, known
 from pscdsl.xla.pool import Recipe, Reuse
 
 LOOP_BYTES = 1 << 18
@@ -23,9 +24,6 @@ LOOP_BYTES = 1 << 18
 A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
 this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
 """
-
-EXTRA_OPTIONS: Final = frozenset({"xla_cpu_use_multi_output_fusion"})
-"""Which of a module's options are the backend's own; see Note [Backend extra options]."""
 
 
 class Executable:
@@ -123,7 +121,11 @@ def load_executable(blob: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval]
 
 
 def compile_options(loop_bytes: int | None, options: Mapping[str, Any]) -> Any:
-    """Compile options in jaxlib's form; see Note [Backend extra options]."""
+    """Compile options in jaxlib's form, without those that XLA does not know.
+
+    See Note [Backend extra options].
+    """
+    options = known(options)
     cls = boot.xla.CompileOptions
     made = cls()
     extra = {name: value for name, value in options.items() if name in EXTRA_OPTIONS}

@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pscdsl.xla import narrow, plain_loops, siblings, wide
+from pscdsl.xla import exactness, narrow, plain_loops, siblings, wide
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.executable import LOOP_BYTES, Executable
+from pscdsl.xla.known_options import known
 
 
 def options(module: Any) -> Mapping[str, Any]:
-    """The options with which a module is compiled at first, which are a part of its key."""
-    return {
-        **narrow.options(module),
-        **wide.options(module),
-        **plain_loops.options(module),
-        **siblings.options(module),
-    }
+    """The options with which a module is compiled at first, which are a part of its key.
+
+    Of those that the parts below want, these are the ones that XLA knows.
+    """
+    return known(
+        {
+            **exactness.options(module),
+            **narrow.options(module),
+            **wide.options(module),
+            **plain_loops.options(module),
+            **siblings.options(module),
+        }
+    )
 
 
 def compiled(module: Any, loop_bytes: int | None = LOOP_BYTES) -> Executable:
