@@ -34,9 +34,11 @@ from pscdsl.primitives.transcendental import (
     emit_acos,
     emit_acosh,
     emit_atanh,
+    emit_cosh,
     emit_erf,
     emit_log1p,
     emit_power,
+    emit_sinh,
     emit_sqrt,
     odd,
 )
@@ -272,8 +274,8 @@ acos: Elementwise = unary(
 atan: Elementwise = unary(
     "atan", "inexact", np.arctan, odd("chlo.atan"), 10, lambda t, y, x: t / (1 + x * x)
 )
-sinh: Elementwise = unary("sinh", "inexact", np.sinh, "chlo.sinh", 10, lambda t, y, x: t * cosh(x))
-cosh: Elementwise = unary("cosh", "inexact", np.cosh, "chlo.cosh", 10, lambda t, y, x: t * sinh(x))
+sinh: Elementwise = unary("sinh", "inexact", np.sinh, emit_sinh, 10, lambda t, y, x: t * cosh(x))
+cosh: Elementwise = unary("cosh", "inexact", np.cosh, emit_cosh, 10, lambda t, y, x: t * sinh(x))
 tanh: Elementwise = unary(
     "tanh", "inexact", np.tanh, "tanh", 10, lambda t, y, x: t * ((1 - y) * (1 + y))
 )

@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pscdsl.primitive import H, Hlo, Types
-from pscdsl.primitives.formulas import logarithms, powers, powers_of_two, single_logarithm
+from pscdsl.primitives.formulas import (
+    hyperbolic,
+    logarithms,
+    powers,
+    powers_of_two,
+    single_logarithm,
+)
 from pscdsl.primitives.formulas.doubles import pays
 from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
@@ -106,6 +112,20 @@ def emit_atanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     if inputs[0].dtype is F64:
         return logarithms.atanh.emit(hlo, operands, inputs, outputs)
     return odd("chlo.atanh")(hlo, operands, inputs, outputs)
+
+
+def emit_sinh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the hyperbolic sine."""
+    if inputs[0].dtype.is_complex:
+        return hlo.unary("chlo.sinh", operands[0])
+    return hyperbolic.sinh.emit(hlo, operands, inputs, outputs)
+
+
+def emit_cosh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the hyperbolic cosine."""
+    if inputs[0].dtype.is_complex:
+        return hlo.unary("chlo.cosh", operands[0])
+    return hyperbolic.cosh.emit(hlo, operands, inputs, outputs)
 
 
 def emit_erf(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:

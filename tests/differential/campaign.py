@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-CHUNK: Final = 60
+CHUNK: Final = 50
 """Kernels that one process tries."""
 PATIENCE: Final = 600.0
 """Seconds after which a kernel hangs."""
@@ -28,26 +28,37 @@ class Figures:
     counts: Counter[str] = field(default_factory=Counter[str])
     problems: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The kind of each, and what there is to say."""
+    folder: Path | None = None
+    saved: float = 0.0
     lock: Any = field(default_factory=threading.Lock)
 
     def add(self, outcome: dict[str, Any]) -> None:
         """Count the programs of a kernel."""
         with self.lock:
             self.counts["kernels"] += 1
-            self.counts["kernels with the options of users"] += outcome["plain"]
-            self.counts["programs with the options of users"] += (
-                outcome["programs"] if outcome["plain"] else 0
-            )
+            self.counts[outcome["mode"]] += outcome["programs"]
             for key in ("programs", "values", "unknown"):
                 self.counts[key] += outcome[key]
             for kind in ("differences", "refused", "model"):
                 for each in outcome[kind]:
                     self.problem(kind, each)
+            self.save()
 
     def problem(self, kind: str, text: str) -> None:
         """Something that must not be."""
         self.counts[kind] += 1
         self.problems.append((kind, text))
+
+    def save(self, now: bool = False) -> None:
+        """The table and the problems as files, now and then."""
+        if self.folder is None or (time.monotonic() - self.saved < 10 and not now):
+            return
+        self.saved = time.monotonic()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "table.txt").write_text(self.table() + "\n", encoding="utf-8")
+        for kind in KINDS:
+            texts = [text for of, text in self.problems if of == kind]
+            (self.folder / f"{kind}.txt").write_text("\n".join(texts), encoding="utf-8")
 
     def table(self) -> str:
         """One line a figure."""
@@ -56,7 +67,9 @@ class Figures:
         rows = [
             ("kernels", c["kernels"]),
             ("programs", c["programs"]),
-            ("  compiled with the options of users", c["programs with the options of users"]),
+            ("  compiled as for users", c["users"]),
+            ("  with their results in one loop", c["together"]),
+            ("  with code that is not optimised", c["quick"]),
             ("values compared", c["values"] - c["unknown"]),
             (f"values of which nothing is known ({share:.2f} %)", c["unknown"]),
             ("differences", c["differences"]),
@@ -71,7 +84,7 @@ def campaign(
     programs: int, seed: int, jobs: int = 2, decorator: str = "kernel", folder: Path | None = None
 ) -> Figures:
     """Try at least so many programs, of kernels from this seed on."""
-    figures = Figures()
+    figures = Figures(folder=folder)
     chunks = iter(range(seed * 10**7, 10**12, CHUNK))
     lock = threading.Lock()
 
@@ -82,25 +95,14 @@ def campaign(
             for kind, text in chunk(first, CHUNK, decorator, figures):
                 with figures.lock:
                     figures.problem(kind, text)
-            if folder is not None:
-                save(figures, folder)
 
     threads = [threading.Thread(target=work) for _ in range(jobs)]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
+    figures.save(now=True)
     return figures
-
-
-def save(figures: Figures, folder: Path) -> None:
-    """The table and the problems as files."""
-    with figures.lock:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "table.txt").write_text(figures.table() + "\n", encoding="utf-8")
-        for kind in KINDS:
-            texts = [text for of, text in figures.problems if of == kind]
-            (folder / f"{kind}.txt").write_text("\n".join(texts), encoding="utf-8")
 
 
 def chunk(first: int, count: int, decorator: str, figures: Figures) -> Iterator[tuple[str, str]]:

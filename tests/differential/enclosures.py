@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tests.differential.formats import NDArray, Format
+from tests.differential.formats import Format, NDArray
 
 NEVER: Final = 0
 MAYBE: Final = 1
@@ -92,7 +92,7 @@ def known(array: Any) -> Exact:
     return Exact(array, np.zeros(array.shape, bool))
 
 
-def real(format: Format, array: Any) -> Real:  # noqa: A002
+def real(format: Format, array: Any) -> Real:
     """Floating-point numbers that are known."""
     wide = format.widened(array)
     nan = np.isnan(wide)
@@ -154,7 +154,7 @@ def _most(a: NDArray, b: NDArray) -> NDArray:
     return np.where((a > b) | ((a == b) & ~np.signbit(a)), a, b)
 
 
-def finished(format: Format, low: Any, high: Any, nan: Any) -> Real:  # noqa: A002
+def finished(format: Format, low: Any, high: Any, nan: Any) -> Real:
     """A result of arithmetic whose bounds are wide numbers: rounded, and flushed if subnormal.
 
     The sign of a zero is not known.
@@ -169,7 +169,7 @@ def finished(format: Format, low: Any, high: Any, nan: Any) -> Real:  # noqa: A0
     return Real(format, low, high, np.asarray(nan).astype(np.int8))
 
 
-def where_exact(exact: NDArray, format: Format, numbers: Any, otherwise: Real) -> Real:  # noqa: A002
+def where_exact(exact: NDArray, format: Format, numbers: Any, otherwise: Real) -> Real:
     """Numbers of the dtype where they are exact, flushed if subnormal; bounds elsewhere."""
     point = real(format, numbers)
     low, high = format.flushed(point.low, point.high)

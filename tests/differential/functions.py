@@ -174,13 +174,7 @@ def remainder(function: Any, x: Real, y: Real) -> Real:
         exact = x.exact & y.exact
         point = real(x.format, function(x.numbers, y.numbers))
         low, high = x.format.flushed(point.low, point.high)
-        zero = low == 0
-        found = Real(
-            x.format,
-            np.where(zero & (low <= 0), low.dtype.type(-0.0), low),
-            np.where(zero & (high >= 0), high.dtype.type(0.0), high),
-            point.nan,
-        )
+        found = _unsigned(Real(x.format, low, high, point.nan))
         return unknown(found, ~exact)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -67,6 +67,13 @@ OPERATIONS: Final[tuple[tuple[Operation, int], ...]] = (
 ALL: Final[tuple[Operation, ...]] = tuple(
     operation for operation, weight in OPERATIONS for _ in range(weight)
 )
+POINTWISE: Final[tuple[Operation, ...]] = tuple(
+    operation for operation in ALL if operation.__module__ == o.__name__
+)
+ACCUMULATED: Final = ("@", "np.sum", "einsum", "mean", "var", "norm", "prod", "cumsum", "np.outer")
+"""What NumPy computes in half precision, and we in single."""
+Mode: TypeAlias = Literal["users", "together", "quick"]
+"""How a kernel is compiled; see `worker.compiled_as`."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class Kernel:
     seed: int
     arguments: tuple[tuple[str, NDArray], ...]
     programs: tuple[Program, ...]
-    large: bool = False
+    mode: Mode
 
     def text(self, programs: Sequence[Program] | None = None, decorator: str = "kernel") -> str:
         """The module, with all programs or with some."""
@@ -130,17 +137,24 @@ def generate(seed: int) -> Kernel:
     """The kernel of a seed."""
     rng = random.Random(seed)
     palette = rng.choice(PALETTES)
-    kind = rng.choices(("small", "large", "many axes"), (80, 9, 11))[0]
-    shapes = argument_shapes(rng, kind)
+    mode: Mode = rng.choices(("users", "together", "quick"), (24, 36, 40))[0]
+    kind = "small" if mode == "quick" else "pointwise"
+    if mode == "users":
+        kind = rng.choices(("small", "large", "many axes"), (62, 16, 22))[0]
+    count, most = {
+        "pointwise": (24, 3000),
+        "small": (rng.choice((6, 9, 12)), 3000),
+        "large": (3, 140_000),
+        "many axes": (5, 20_000),
+    }[kind]
     arguments: list[tuple[str, NDArray]] = []
-    for index, shape in enumerate(shapes):
+    for index, shape in enumerate(argument_shapes(rng, kind)):
         dtype = palette[0] if index < 3 else rng.choice(palette)
         arguments.append((f"x{index}", awkward.array(rng, dtype, shape)))
     operands = [Operand(name, value_of(array)) for name, array in arguments]
-    count = {"small": rng.choice((4, 8, 12)), "large": 3, "many axes": 5}[kind]
-    most = {"small": 3000, "large": 140_000, "many axes": 20_000}[kind]
-    programs = [chain(rng, f"p{index}", operands, most) for index in range(count)]
-    return Kernel(seed, tuple(arguments), tuple(programs), kind == "large")
+    operations = POINTWISE if kind == "pointwise" else ALL
+    programs = [chain(rng, f"p{index}", operands, operations, most) for index in range(count)]
+    return Kernel(seed, tuple(arguments), tuple(programs), mode)
 
 
 def argument_shapes(rng: random.Random, kind: str) -> list[tuple[int, ...]]:
@@ -157,21 +171,25 @@ def argument_shapes(rng: random.Random, kind: str) -> list[tuple[int, ...]]:
         lead = rng.randrange(2, 4)
         return [sizes[:lead], sizes, sizes[-2:], rng.choice((sizes[-1:], sizes))]
     n, m, k = (rng.choice(awkward.SMALL) for _ in range(3))
+    if kind == "pointwise":
+        shape = rng.choice(((n,), (n,), (n, m), (2, n, m)))
+        return [shape, shape, shape, shape, ()]
     options: list[tuple[int, ...]] = [(n,), (m,), (n, m), (n, m), (m, k), (m, n), (n, n), ()]
     options += [(2, n, m), (3, m, k), (n, 1), (1, m)]
     shapes = [(n,), (n, m), *[rng.choice(options) for _ in range(3)]]
     return [shape if np.prod(shape) <= 1100 else shape[-1:] for shape in shapes]
 
 
-def chain(rng: random.Random, name: str, operands: Sequence[Operand], most: int) -> Program:
+def chain(
+    rng: random.Random, name: str, operands: Sequence[Operand], operations: Sequence[Operation], most: int) -> Program:
     """A program of a few operations, each on the result of the one before."""
     body = Body(rng, operands, most)
     length = rng.choice((1, 2, 2, 3, 3, 4, 5))
-    current = rng.choice(operands)
+    current = rng.choice([each for each in operands if each.shape] or operands)
     lines: list[str] = []
     steps: list[Operand] = []
     while len(steps) < length:
-        found = extended(body, current)
+        found = extended(body, current, operations)
         if found is None:
             current = rng.choice(body.operands)
             continue
@@ -183,15 +201,19 @@ def chain(rng: random.Random, name: str, operands: Sequence[Operand], most: int)
         current = step
     # NumPy's scalars promote bfloat16, and many of its functions do not take it.
     other = body.documented or any(each.dtype == "bf16" for each in (*steps, *operands))
+    if any(each.dtype == "f16" for each in (*steps, *operands)):
+        other |= any(each in "".join(lines) for each in ACCUMULATED)
     return Program(tuple(lines), current, tuple(steps), other)
 
 
-def extended(body: Body, x: Operand) -> tuple[str, Value] | None:
+def extended(
+    body: Body, x: Operand, operations: Sequence[Operation]
+) -> tuple[str, Value] | None:
     """One more operation on a value, after which something is known; None after some attempts."""
     for _ in range(6):
         try:
             with np.errstate(all="ignore"):
-                step = s.applicable(ALL, body, x)
+                step = s.applicable(operations, body, x)
                 value = step.meaning(x.value)
         except Inapplicable:
             continue

@@ -243,12 +243,11 @@ def matrix_product(g: Body, x: Operand) -> Step:
             continue
         for other in (y, turned(y)) if len(y.shape) > 1 else (y,):
             found += [(other, left) for left in (True, False) if fits_product(g, x, other, left)]
-    if len(x.shape) == 2 and fits_product(g, x, turned(x), True):
-        found.append((x, True))
-    need(bool(found))
-    y, left = g.choice(found)
-    if y is x:
+    square = len(x.shape) == 2 and fits_product(g, x, turned(x), True)
+    need(bool(found) or square)
+    if square and (not found or g.chance(0.2)):
         return Step(f"({x.text} @ {x.text}.T)", lambda v: product(v, v.moved(lambda each: each.T)))
+    y, left = g.choice(found)
     if left:
         return Step(f"({x.text} @ {y.text})", lambda v: product(v, y.value))
     return Step(f"({y.text} @ {x.text})", lambda v: product(y.value, v))

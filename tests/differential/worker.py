@@ -8,15 +8,16 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from tests.differential.programs import generate
-from tests.differential.trials import run
+from tests.differential.programs import Mode, generate
+from tests.differential.trials import Outcome, run
 
-TOGETHER: Final = 4
-"""Of so many kernels, one is compiled with the options that users get; see `together`."""
+QUICK: Final = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+"""XLA rewrites and fuses programs as ever, and LLVM does not optimise the code."""
 
 
 def main() -> None:
@@ -30,38 +31,41 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for seed in range(given.first, given.first + given.count):
         print(json.dumps({"begun": seed}), flush=True)
-        kernel = generate(seed)
+        try:
+            kernel = generate(seed)
+        except Exception as error:
+            outcome = Outcome(model=[f"seed {seed} cannot be drawn: {error!r}"])
+            print(json.dumps({"seed": seed, "mode": "users", **asdict(outcome)}), flush=True)
+            continue
         if given.program is not None:
             kernel = replace(kernel, programs=(kernel.programs[given.program],))
-        plain = seed % TOGETHER == 0 or kernel.large
-        with together(not plain):
+        with compiled_as(kernel.mode):
             outcome = run(kernel, given.decorator)
-        print(json.dumps({"seed": seed, "plain": plain, **asdict(outcome)}), flush=True)
+        print(json.dumps({"seed": seed, "mode": kernel.mode, **asdict(outcome)}), flush=True)
 
 
-class together:  # noqa: N801
-    """Results of one shape are computed in one loop, as users have it for large ones.
+@contextmanager
+def compiled_as(mode: Mode) -> Iterator[None]:
+    """How kernels are compiled meanwhile.
 
-    XLA takes 10 to 20 ms for each loop, however small, and most programs have one of their own.
+    XLA takes 10 to 20 ms for each loop, however small, and a result has one of its own.  So only
+    some kernels are compiled for "users" as they are.  "together" has results of one shape computed
+    by one loop, as users have them for large ones; "quick" has code that is not optimised.
     """
+    from pscdsl.xla import compile as compiling
+    from pscdsl.xla.executable import compile_options
+    from pscdsl.xla.known_options import known
+    from pscdsl.xla.siblings import OPTION
 
-    def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted
+    more: dict[str, Any] = {"users": {}, "together": {OPTION: "true"}, "quick": known(QUICK)}[mode]
 
-    def __enter__(self) -> None:
-        from pscdsl.xla import compile as compiling
-        from pscdsl.xla.executable import compile_options
-        from pscdsl.xla.siblings import OPTION
+    def options(loop_bytes: int | None, chosen: Mapping[str, Any]) -> Any:
+        return compile_options(loop_bytes, {**chosen, **more})
 
-        def options(loop_bytes: int | None, chosen: Mapping[str, Any]) -> Any:
-            return compile_options(loop_bytes, {**chosen, OPTION: "true"})
-
-        compiling.compile_options = options if self.wanted else compile_options
-
-    def __exit__(self, *_: object) -> None:
-        from pscdsl.xla import compile as compiling
-        from pscdsl.xla.executable import compile_options
-
+    compiling.compile_options = options
+    try:
+        yield
+    finally:
         compiling.compile_options = compile_options
 
 
