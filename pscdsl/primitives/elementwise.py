@@ -34,6 +34,7 @@ from pscdsl.primitives.transcendental import (
     emit_acos,
     emit_acosh,
     emit_atanh,
+    emit_cbrt,
     emit_cosh,
     emit_erf,
     emit_log1p,
@@ -256,7 +257,7 @@ rsqrt: Elementwise = unary(
     "rsqrt", "inexact", f.rsqrt, "rsqrt", 2, lambda t, y, x: t * (-0.5 * (y * y) * y)
 )
 cbrt: Elementwise = unary(
-    "cbrt", "floating", np.cbrt, "cbrt", 10, lambda t, y, x: t / (3 * (y * y))
+    "cbrt", "floating", np.cbrt, emit_cbrt, 10, lambda t, y, x: t / (3 * (y * y))
 )
 
 # Trigonometric and hyperbolic functions.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pscdsl.primitive import H, Hlo, Types
 from pscdsl.primitives.formulas import (
@@ -23,6 +23,9 @@ from pscdsl.primitives.formulas.doubles import pays
 from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BF16, F32, F64
+
+_LEAST: Final = 2.0**-126
+"""The smallest normal number of f32 and bf16."""
 
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
@@ -77,6 +80,18 @@ def emit_sqrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
     _, imag = parts(hlo, x, inputs[0])
     real_root, imag_root = parts(hlo, hlo.unary("sqrt", x), inputs[0])
     return join(hlo, real_root, copysign_of(hlo, imag_root, imag, _part(inputs[0])), inputs[0])
+
+
+def emit_cbrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the cube root."""
+    (x,), (given,) = operands, inputs
+    found = hlo.unary("cbrt", x)
+    if given.dtype not in (F32, BF16):
+        return found
+    # Of a subnormal number, which arithmetic takes for zero, the C library gives some number.
+    zero = copysign_of(hlo, hlo.full(0.0, given), x, given)
+    small = hlo.compare("LT", absolute_of(hlo, x, given), hlo.full(_LEAST, given))
+    return hlo.select(small, zero, found)
 
 
 def odd(name: str) -> Emit:

@@ -163,7 +163,7 @@ def finished(format: Format, low: Any, high: Any, nan: Any) -> Real:
     low, high = format.rounded(np.where(nan == SURELY, 0, low)), format.rounded(
         np.where(nan == SURELY, 0, high)
     )
-    low, high = format.flushed(low, high)
+    low, high = format.underflown(low, high)
     low = np.where(low == 0, low.dtype.type(-0.0), low)
     high = np.where(high == 0, high.dtype.type(0.0), high)
     return Real(format, low, high, np.asarray(nan).astype(np.int8))
@@ -172,7 +172,7 @@ def finished(format: Format, low: Any, high: Any, nan: Any) -> Real:
 def where_exact(exact: NDArray, format: Format, numbers: Any, otherwise: Real) -> Real:
     """Numbers of the dtype where they are exact, flushed if subnormal; bounds elsewhere."""
     point = real(format, numbers)
-    low, high = format.flushed(point.low, point.high)
+    low, high = format.underflown(point.low, point.high)
     return Real(
         format,
         np.where(exact, low, otherwise.low),

@@ -54,6 +54,12 @@ class Format:
         high = np.where((high < 0) & (high > -self.least), -0.0, high)
         return low, high
 
+    def underflown(self, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+        """The same of rounded results: what is rounded up to the least number was below it."""
+        low = np.where((low > 0) & (low <= self.least), 0.0, low)
+        high = np.where((high < 0) & (high >= -self.least), -0.0, high)
+        return low, high
+
 
 def _odd(x: NDArray, dtype: Any) -> NDArray:
     """Rounded to odd, so that rounding again to a much narrower dtype is rounding once."""

@@ -95,6 +95,62 @@ def wave(function: Function, ulps: float) -> Any:
     return enclosed
 
 
+def tangent(x: Real) -> Real:
+    """The tangent, known where its operand nearly is."""
+    x = read(x)
+    with np.errstate(all="ignore"):
+        endless = np.isinf(x.low) & (x.low == x.high)
+        low, high = np.tan(np.where(endless, 0, x.low)), np.tan(np.where(endless, 0, x.high))
+        found = _loosened(x, low, high, worst(x.nan, np.where(endless, SURELY, NEVER)), 6)
+        crossed = (x.high - x.low > 1) | (low > high)
+        return unknown(found, np.where(x.nan == SURELY, False, ~endless & crossed))
+
+
+def hypotenuse(x: Real, y: Real, ulps: float) -> Real:
+    """The root of the sum of squares; infinite also beside NaN."""
+    x, y = absolute(read(x)), absolute(read(y))
+    with np.errstate(all="ignore"):
+        low, high = np.hypot(x.low, y.low), np.hypot(x.high, y.high)
+        nan = worst(x.nan, y.nan)
+        endless = ((x.low == np.inf) & (x.nan == NEVER)) | ((y.low == np.inf) & (y.nan == NEVER))
+        nan = np.where(endless, NEVER, nan)
+        low, high = np.where(endless, np.inf, low), np.where(endless, np.inf, high)
+        some = ~endless & (nan == SURELY) & (np.isinf(x.high) | np.isinf(y.high))
+        return unknown(finished(x.format, *off(x, low, high, ulps), nan), some)
+
+
+def signed(x: Real, y: Real) -> Real:
+    """The size of one with the sign of another; NaN has any."""
+    size = absolute(x)
+    minus, plus = np.signbit(y.low) | (y.nan > 0), ~np.signbit(y.high) | (y.nan > 0)
+    size = _broadcast(size, np.broadcast_shapes(x.shape, y.shape))
+    return Real(
+        x.format,
+        np.where(minus, -size.high, size.low),
+        np.where(plus, size.high, -size.low),
+        size.nan,
+    )
+
+
+def at_points(function: Any, x: Real, y: Real, ulps: float, size: float = 0) -> Real:
+    """A function that is known where the operands are.
+
+    It may be off by units in the last place of itself, or of the larger operand.
+    """
+    x, y = read(x), read(y)
+    with np.errstate(all="ignore"):
+        wide, other = (np.where(v.nan == SURELY, np.nan, v.low) for v in (x, y))
+        found = function(wide, other)
+        largest = np.maximum(np.abs(wide), np.abs(other)) + 1
+        margin = 2 * x.format.unit * (np.abs(found) * ulps + largest * size)
+        margin = np.where(np.isfinite(margin), margin, 0)
+        nan = np.isnan(found)
+        found = np.where(nan, 0, found)
+        marks = np.where(nan, SURELY, NEVER)
+        enclosed = finished(x.format, found - margin, found + margin, marks)
+        return unknown(enclosed, ~(x.exact & y.exact))
+
+
 def steps(function: Function) -> Any:
     """The enclosure of a rounding, which is exact."""
 
@@ -149,12 +205,15 @@ def general_power(x: Real, y: Real, ulps: float) -> Real:
         zero = low.dtype.type(0)
         low, high = np.where(doubt, zero, low), np.where(doubt, zero, high)
         # The error of y * log(x) grows with its size.
-        grown = ulps + np.where(doubt, 0, np.abs(np.log(np.where(doubt, 1, high)))) * 2
-        grown = np.maximum(
-            grown, ulps + np.where(doubt, 0, np.abs(np.log(np.where(doubt | (low == 0), 1, low)))) * 2
+        sizes = [np.abs(np.log(np.where(doubt | (end == 0) | np.isinf(end), 1, end)))
+                 for end in (low, high)]  # fmt: skip
+        margin = (ulps + 2 * np.maximum(*sizes)) * 2 * x.format.unit
+        found = finished(
+            x.format,
+            low * (1 - margin),
+            high * (1 + np.where(np.isinf(high), 0, margin)),
+            nan,
         )
-        margin = grown * 2 * x.format.unit
-        found = finished(x.format, low * (1 - margin), high * (1 + margin), nan)
         at = (x.exact & y.exact) & doubt
         point = np.power(x.numbers, y.numbers)
         exact = real(x.format, point)
@@ -175,7 +234,9 @@ def remainder(function: Any, x: Real, y: Real) -> Real:
         point = real(x.format, function(x.numbers, y.numbers))
         low, high = x.format.flushed(point.low, point.high)
         found = _unsigned(Real(x.format, low, high, point.nan))
-        return unknown(found, ~exact)
+        # A rest that is subnormal may be none.
+        rest = np.abs(np.fmod(x.numbers, y.numbers).astype(np.float64))
+        return unknown(found, ~exact | ((rest > 0) & (rest < x.format.least)))
 
 
 def larger(a: Real, b: Real) -> Real:
