@@ -194,6 +194,8 @@ def whole(g: Body, x: Operand) -> Step:
     other = y.value
     assert isinstance(other, Exact)
     text, function = g.choice(list((LOGIC if logic else INTEGER_BINARY).items()))
+    if text.split()[1] in ("//", "%") or "fmod" in text:
+        need(y.text != "0" and x.text != "0")  # refused
     if "<<" in text or ">>" in text:
         need(not bool(np.any(other.array < 0)) and not y.text.isdigit())
         return Step(text.format(x.text, y.text), lambda v: f.exactly(function, v, other))
