@@ -1,14 +1,15 @@
 """The options with which XLA on CPUs computes what is written.
 
 By itself it rewrites arithmetic by laws that hold for real numbers alone, and hands sums, with what
-they are sums of, to a library that is wrong for some of them.  Each rule here says which modules get
-which option, and why; all rules but for `fast_math` are for every module that is compiled.
+they are sums of, to a library that is wrong for some of them.  Each rule here says which modules
+get which option; one that asks for fast math gets none.
 
-| option | modules | without it |
-|---|---|---|
-| `algsimp` off | all | `a / b / c` is `a / (b * c)`, `x / 49` is `x * (1 / 49)`, `x + c - c` is `x` |
-| the library takes single products of matrices alone | those that may sum up what is computed | \
-sums over products of matrices are wrong from column 16384 on, and seven axes end the process |
+`xla_disable_hlo_passes=algsimp`, all modules: else `a / b / c` is `a / (b * c)`, `x / 49` is
+`x * (1 / 49)`, `x + c - c` is `x`, and so on.
+`xla_allow_excess_precision=False`, modules with bf16: else what is rounded to it is not, where it
+is converted, summed up or multiplied at once.
+`xla_cpu_experimental_ynn_fusion_type`, modules that may sum up what they compute: see
+Note [Sums of products].
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 from pscdsl.xla import context as c
 
+EXCESS: Final = "xla_allow_excess_precision"
 DISABLED: Final = "xla_disable_hlo_passes"
 SIMPLIFIER: Final = "algsimp"
 LIBRARY: Final = "xla_cpu_experimental_ynn_fusion_type"

@@ -188,10 +188,15 @@ class Operations:
 
     # Constants.
 
+    def note_nan(self) -> None:
+        """Told of each constant in which there is a NaN."""
+
     def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
         """An array known by now."""
         tensor = self.tensor(type)
         value = np.asarray(array, to_numpy(type.dtype))
+        if type.dtype.is_inexact and (value != value).any():
+            self.note_nan()
         return self._constant(tensor, c.dense(value, type.dtype.name, tuple(tensor.shape)))
 
     def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
@@ -202,6 +207,8 @@ class Operations:
         if made is None:
             found = self._fulls.get(key)
             if found is None:
+                if value != value:
+                    self.note_nan()
                 array = np.asarray(value, to_numpy(type.dtype))
                 found = c.dense(array, type.dtype.name, tuple(tensor.shape))
                 self._fulls[key] = found
