@@ -130,11 +130,11 @@ class Resolver:
     def asking(self) -> Generator[set[str]]:
         """What is asked inside, by itself; it counts outside, too."""
         outer, self.asked = self.asked, set()
-        inner = self.asked
         try:
-            yield inner
+            yield self.asked
         finally:
-            self.asked = outer | inner
+            outer |= self.asked  # in place: whoever is outside has it
+            self.asked = outer
 
     @functools.cached_property
     def words(self) -> dict[str, list[Module]]:
