@@ -12,6 +12,7 @@ from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError
 from pscdsl.executables import emitted
 from pscdsl.ir import Function
+from pscdsl.processes import require_modules
 from pscdsl.tracebacks import shown
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.trees import leaves
@@ -106,6 +107,7 @@ class Compiled:
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Calls this program, and no other."""
+        require_modules()
         lowered = self.lowered
         made = lowered.kernel.dispatcher_for(self._specialise, lowered.donated, lowered.constants)
         made.enter(functools.partial(call_directly, self))
