@@ -43,6 +43,10 @@ class Lowered:
         owners = [name for name, tree in self.program.parameters for _ in leaves(tree)]
         return {owners[place] for place in self.donate}
 
+    def __repr__(self) -> str:
+        at = self.choice.at(self.sizes)
+        return f"<lowered {self.kernel.name}{f' at {at}' if at else ''}; .text() is its StableHLO>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """The kernel, and what it is lowered for."""
         given = (self.choice, dict(self.sizes), self.constants, tuple(sorted(self.donated)))
@@ -91,6 +95,10 @@ class Compiled:
 
     lowered: Lowered
     executable: Executable
+
+    def __repr__(self) -> str:
+        at = self.lowered.choice.at(self.lowered.sizes)
+        return f"<compiled {self.lowered.kernel.name}{f' at {at}' if at else ''}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What it is compiled from: code for this machine is compiled where it is used."""
