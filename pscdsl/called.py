@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeAlias
 
 from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError, CheckError
+from pscdsl.processes import require_modules
 from pscdsl.tracebacks import shown
 
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ class Called(Generic[P, R]):
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Finds the compiled program for a call's arguments."""
+        require_modules()
         passing = self._passing()
         made = self.dispatcher_for(self._specialise, passing.donated, passing.constants)
         made.enter(functools.partial(call_directly, self))
@@ -193,9 +195,7 @@ class Called(Generic[P, R]):
         """
         from pscdsl.xla.arrays import prepare
         from pscdsl.xla.dispatch import Dispatcher
-        from pscdsl.xla.forks import require
 
-        require()
         prepare()
         passing = self._passing()
         positional = passing.parameters[: passing.positional]

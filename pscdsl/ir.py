@@ -131,6 +131,9 @@ class Function:
     origins: Mapping[Equation, Origin] = field(default_factory=dict[Equation, Origin])
     """The derivatives and batches in the body, by the first equation of each."""
 
+    def __repr__(self) -> str:
+        return str(self)  # what prompts and notebooks show
+
     def __str__(self) -> str:
         from pscdsl.show import show
 

@@ -41,7 +41,7 @@ def shown(error: BaseException) -> types.TracebackType | None:
         return found
     entries: list[types.TracebackType] = []
     while found is not None:
-        if not _is_ours(found.tb_frame.f_code):
+        if not is_ours(found.tb_frame.f_code):
             entries.append(found)
         found = found.tb_next
     made: types.TracebackType | None = None
@@ -62,10 +62,11 @@ def _is_users(error: BaseException) -> bool:
     if last is None:
         return False
     code = last.tb_frame.f_code
-    return _is_ours(code) and code.co_code[last.tb_lasti] == _RAISE
+    return is_ours(code) and code.co_code[last.tb_lasti] == _RAISE
 
 
-def _is_ours(code: types.CodeType) -> bool:
+def is_ours(code: types.CodeType) -> bool:
+    """Whether code is of this package, or was written by it."""
     file = code.co_filename
     return file in _BETWEEN or file.startswith(_PACKAGE)
 

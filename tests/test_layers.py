@@ -18,7 +18,7 @@ PACKAGE = ROOT / "pscdsl"
 
 # What a part of the package may import, besides itself.  Imports under `if TYPE_CHECKING` are
 # arrows of types only and do not count.
-FOUNDATION = {"paths", "tracebacks", "typing"}
+FOUNDATION = {"paths", "processes", "tracebacks", "typing"}
 TYPED_PROGRAM = FOUNDATION | {
     "arrays",
     "builder",
@@ -61,6 +61,8 @@ MIDDLE = PRIMITIVES | {
 ALLOWED: dict[str, set[str]] = {
     "typing": set(),
     "paths": set(),
+    "tracebacks": set(),
+    "processes": {"tracebacks"},
     "narrowing": set(),
     "forms": set(),
     "code_texts": set(),

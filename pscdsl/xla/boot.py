@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pscdsl.xla.forks import once as once
+from pscdsl.processes import once as once
 from pscdsl.xla.versions import warn_if_untried
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
+from pscdsl.processes import once_a_client, require
 from pscdsl.xla import bfloats, boot
 from pscdsl.xla.arrays import prepare
-from pscdsl.xla.forks import once_a_client, require
 from pscdsl.xla.interrupts import watch
 from pscdsl.xla.memory import keep_freed_memory
 from pscdsl.xla.waiting import calls_wait

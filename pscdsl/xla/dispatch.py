@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from pscdsl.processes import require, require_modules, tell
 from pscdsl.tracebacks import public, shown
 from pscdsl.typing.exact import equality_tells, exact
 from pscdsl.xla import trees
@@ -23,7 +24,6 @@ from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
-from pscdsl.xla.forks import require, tell
 from pscdsl.xla.interrupts import watch
 from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
 from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, places_of
@@ -145,13 +145,16 @@ class Dispatcher:
             self.entry = self._first_entry()
         tell(self)
 
-    def forked(self) -> None:
-        """Refuse all calls: what C++ has belongs to a client whose threads are missing."""
-        self._enter(self._refused)
+    def ask_first(self) -> None:
+        """Ask whether a kernel can run here before each call: see `processes`."""
+        entry = self.entry
 
-    @public
-    def _refused(self, *args: Any, **kwargs: Any) -> Any:
-        require()
+        @public
+        def asking(*args: Any, **kwargs: Any) -> Any:
+            require()
+            return entry(*args, **kwargs)
+
+        self._enter(asking)
 
     def _find_programs(self) -> None:
         """Have C++ find programs, from none on."""
@@ -319,6 +322,7 @@ class Dispatcher:
             return self._specialise(args, kwargs)
         found = self._programs.get(key)
         if found is None:
+            require_modules()
             watch()
             with self._locks.setdefault(key, RLock()):
                 found = self._programs.get(key)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.numpy_dtypes import is_masked, to_numpy
+from pscdsl.processes import require
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import KEY
@@ -15,7 +16,6 @@ from pscdsl.xla import boot, lapack
 from pscdsl.xla.arrays import to_numpy as contents
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put, sharding
-from pscdsl.xla.forks import require
 from pscdsl.xla.known_options import EXTRA_OPTIONS, known
 from pscdsl.xla.pool import Recipe, Reuse
 

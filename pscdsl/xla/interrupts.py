@@ -19,6 +19,8 @@ import threading
 import time
 from typing import Any, Final
 
+from pscdsl.processes import WATCHER
+
 APART: Final = 0.3
 """Seconds: signals that follow sooner are the same Ctrl-C, seen twice."""
 EXIT: Final = 130
@@ -35,7 +37,7 @@ class Watcher:
         self._asked = 0.0
         """When a first Ctrl-C came that is not answered; 0 if there is none."""
         self._answer: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self._answered)
-        threading.Thread(target=self._watch, name="pscdsl interrupts", daemon=True).start()
+        threading.Thread(target=self._watch, name=WATCHER, daemon=True).start()
 
     def _answered(self, _: object) -> int:
         """Called by Python in the main thread, where it would also run a handler."""
