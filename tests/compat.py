@@ -40,8 +40,8 @@ COMPILED: Final = (
     *("test_typeguard", "test_verify", "test_versions", "test_waiting", "test_xla_*"),
 )
 """The modules that are run with the oldest versions, as patterns."""
-FOR_README: Final = ("README.md", "docs", "examples", "tests", "pyproject.toml")
-"""What the tests of the documents read, besides the package."""
+PACKAGE: Final = "pscdsl"
+"""The folder that the documents are tried without, with the wheel."""
 
 
 def main() -> int:
@@ -159,6 +159,8 @@ class Pair:
     version: Version
     requirements: Sequence[str]
     tests: Sequence[str]
+    wheel: bool = False
+    """Whether README and the other documents are run with the wheel before."""
 
     def __str__(self) -> str:
         jaxlib = next(each for each in self.requirements if each.startswith("jaxlib"))
@@ -171,8 +173,9 @@ class Pair:
         try:
             environment = self.environment(folder)
             _says_what_it_has(environment)
-            with tempfile.TemporaryDirectory() as scratch:
-                _with_the_wheel(environment, Path(scratch))
+            if self.wheel:
+                with tempfile.TemporaryDirectory() as scratch:
+                    _with_the_wheel(environment, Path(scratch))
             _call(environment, "-m", "pip", "install", "-q", "--no-deps", "-e", str(ROOT))
             _call(environment, "-m", "pytest", "-q", "-n", jobs, *self.tests)
         except subprocess.CalledProcessError as failed:
@@ -209,9 +212,8 @@ def chosen(python: Mapping[Version, Path]) -> dict[str, Pair]:
     if newest >= oldest:
         requirements = [bound(each, "<=") or each for each in dependencies()]
         requirements += extras(checkers=True)
-        pairs["newest"] = Pair(
-            python[newest], newest, requirements, ["tests", "--ignore=tests/interop"]
-        )
+        tests = ["tests", "--ignore=tests/interop"]
+        pairs["newest"] = Pair(python[newest], newest, requirements, tests, wheel=True)
     return pairs
 
 
@@ -223,20 +225,15 @@ def compiled_tests() -> list[str]:
 
 
 def _with_the_wheel(python: Path, scratch: Path) -> None:
-    """Install the wheel, and run what README shows where there is nothing else of the package."""
+    """Install the wheel, and run what the documents show where nothing else has the package."""
     _call(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(scratch), str(ROOT))
     wheel = next(scratch.glob("pscdsl-*.whl"))
     _call(python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", str(wheel))
     _call(python, "-m", "pip", "check")
     copy = scratch / "project"
-    copy.mkdir()
-    for name in FOR_README:
-        given = ROOT / name
-        if given.is_dir():
-            shutil.copytree(given, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(given, copy / name)
-    _call(python, "-m", "pytest", "-q", "tests/test_readme.py", folder=copy)
+    others = shutil.ignore_patterns(PACKAGE, "__pycache__", ".venv", ".git", "*_cache")
+    shutil.copytree(ROOT, copy, ignore=others)
+    _call(python, "-m", "pytest", "-q", "tests/test_readme.py", "-k", "the_blocks", folder=copy)
 
 
 def _says_what_it_has(python: Path) -> None:
