@@ -308,11 +308,20 @@ def _pyrsistent(cls: type[Any]) -> Mapping[str, Any]:
     return found
 
 
+def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
+    """What a class, or the first that it derives from, annotates a name with."""
+    for each in cls.__mro__:
+        found: Mapping[str, Any] = vars(each).get("__annotations__", {})
+        if name in found:
+            yield found[name]
+            return
+
+
 def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     """A field of pyrsistent's, which has names of its own for what is not given."""
     from pyrsistent import _field_common as absent
 
-    kinds = tuple(each.type)
+    kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
     annotation = loaded.annotation(name, kinds[0]) if len(kinds) == 1 else (None, None)
     convert: Callable[[Any, Any], Any] | None = None
     default: Callable[[], Any] | None = None
