@@ -70,16 +70,19 @@ class DerivedKernel(Kernel[P, R]):
         return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…")))
 
     def with_options(
-        self, donate: Donate | None = None, budget: Budget | None = None
+        self,
+        donate: Donate | None = None,
+        budget: Budget | None = None,
+        fast_math: bool | None = None,
     ) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of these parameters."""
-        made = super().with_options(donate, budget)
+        made = super().with_options(donate, budget, fast_math)
         made.__dict__["_derived"] = made.__dict__["_definition"]
         return made
 
     def __pscdsl_origin__(self) -> object:
         """The transformation with its options, and the function."""
-        return self._transformation, self._options, self._fun, self._donate, self._budget
+        return self._transformation, self._options, self._fun, *self._own_options
 
     def __pscdsl_definition__(self) -> Any:
         """In another kernel the function need not be typed; it is seen as its source has it."""
