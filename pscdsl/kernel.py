@@ -6,6 +6,7 @@ import functools
 import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from pscdsl.called import Called, Passing, admit
@@ -49,9 +50,10 @@ class Kernel(Called[P, R]):
         definition: Definition | None = None,
         donate: Donate | None = None,
         budget: Budget | None = None,
+        fast_math: bool | None = None,
     ):
         self._function = function
-        self._donate, self._budget = donate, budget
+        self._donate, self._budget, self._fast_math = donate, budget, fast_math
         self._definition = definition
         self._executables = Executables()
         self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
@@ -81,7 +83,7 @@ class Kernel(Called[P, R]):
             self.trace = trace = Trace(self)
             try:
                 found = definition_of(function, trace)
-                self._definition = found.with_options(self._donate, self._budget)
+                self._definition = found.with_options(*self._own_options)
             except Failure as failure:
                 raise CheckError(failure.diagnostics) from None
         return self._definition
@@ -106,9 +108,16 @@ class Kernel(Called[P, R]):
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
 
+    @property
+    def _own_options(self) -> tuple[Donate | None, Budget | None, bool | None]:
+        return self._donate, self._budget, self._fast_math
+
     @public
     def with_options(
-        self, donate: Donate | None = None, budget: Budget | None = None
+        self,
+        donate: Donate | None = None,
+        budget: Budget | None = None,
+        fast_math: bool | None = None,
     ) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of parameters, and with a budget."""
         from pscdsl.typing.diagnostics import Failure
@@ -119,9 +128,10 @@ class Kernel(Called[P, R]):
             made.__dict__.pop(each, None)
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
+        made._fast_math = self._fast_math if fast_math is None else fast_math
         made._executables, made._simplified = Executables(), {}
         try:
-            made._definition = self.definition.with_options(donate, budget)
+            made._definition = self.definition.with_options(donate, budget, fast_math)
             made._made_of, made.trace = self, None  # what it was read from stands there
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
@@ -161,7 +171,9 @@ class Kernel(Called[P, R]):
 
     def _with_its_options(self) -> Callable[[Any], Any]:
         """What makes a kernel with the options of this one."""
-        return functools.partial(kernel, donate=self._donate, budget=self._budget)
+        return functools.partial(
+            kernel, donate=self._donate, budget=self._budget, fast_math=self._fast_math
+        )
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """A kernel in a class is a function of its first argument, as functions are."""
@@ -219,7 +231,10 @@ class Kernel(Called[P, R]):
 
             numbers = {name: self.number_defaults[name] for name in constants}
             program = with_constants(self._instance(choice), numbers)
-            found = self._simplified[key] = with_largest(simplify(program))
+            found = with_largest(simplify(program))
+            if self.definition.fast_math:
+                found = replace(found, fast_math=True)
+            self._simplified[key] = found
         return found
 
     @public
@@ -426,7 +441,7 @@ class Kernel(Called[P, R]):
 
     def __pscdsl_origin__(self) -> object:
         """What decides which kernel this is; see `pscdsl.traces`."""
-        return self._made_of or self._function or object(), self._donate, self._budget
+        return self._made_of or self._function or object(), *self._own_options
 
 
 @public
@@ -446,11 +461,19 @@ def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
 
 @overload
 def kernel(
-    function: Callable[P, R], /, *, donate: Donate | None = None, budget: Budget | None = None
+    function: Callable[P, R],
+    /,
+    *,
+    donate: Donate | None = None,
+    budget: Budget | None = None,
+    fast_math: bool | None = None,
 ) -> Kernel[P, R]: ...
 @overload
 def kernel(
-    *, donate: Donate | None = None, budget: Budget | None = None
+    *,
+    donate: Donate | None = None,
+    budget: Budget | None = None,
+    fast_math: bool | None = None,
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
@@ -458,16 +481,24 @@ def kernel(
     *,
     donate: Donate | None = None,
     budget: Budget | None = None,
+    fast_math: bool | None = None,
 ) -> Any:
     """Make a kernel of a pure function with typed array parameters.
 
     `donate` names parameters, by name or position, whose memory results of the same type may take.
     The arrays that were given for them are gone after a call; NumPy arrays are not touched.
     `budget` bounds what it costs, `"flops <= 2*n*d, peak <= 8*n*d"`: `check` proves it.
+    `fast_math=True` lets XLA compute by the laws of real numbers: `a / b / c` as `a / (b * c)`,
+    divisions as multiplications, sums of products by a library that is wrong for some shapes.
+    It holds for all that the kernel calls, and for `psc.grad`, `psc.vmap`, … of it.
     """
+    if fast_math is not None and not isinstance(fast_math, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("psc.kernel takes True or False for `fast_math`")
     if function is None:
-        return functools.partial(kernel, donate=donate, budget=budget)
+        return functools.partial(kernel, donate=donate, budget=budget, fast_math=fast_math)
     if isinstance(function, Kernel):
         known: Kernel[..., Any] = function  # pyright: ignore[reportUnknownVariableType]
-        return known if donate is None is budget else known.with_options(donate, budget)
-    return Kernel(function, donate=donate, budget=budget)
+        if donate is None and budget is None and fast_math is None:
+            return known
+        return known.with_options(donate, budget, fast_math)
+    return Kernel(function, donate=donate, budget=budget, fast_math=fast_math)

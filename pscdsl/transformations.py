@@ -85,10 +85,13 @@ class DerivedKernel(Kernel[P, R]):
         return self.trace
 
     def with_options(
-        self, donate: Donate | None = None, budget: Budget | None = None
+        self,
+        donate: Donate | None = None,
+        budget: Budget | None = None,
+        fast_math: bool | None = None,
     ) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of these parameters."""
-        made = super().with_options(donate, budget)
+        made = super().with_options(donate, budget, fast_math)
         made.__dict__["_derived"] = made.__dict__["_definition"]
         return made
 
@@ -96,7 +99,7 @@ class DerivedKernel(Kernel[P, R]):
         """The transformation, and what it is applied to."""
         from pscdsl.pickling import made_again
 
-        plain = self._donate is None is self._budget
+        plain = self._own_options == (None, None, None)
         return made_again(self._again, None if plain else self._with_its_options())
 
     def __pscdsl_origin__(self) -> object:
@@ -108,7 +111,7 @@ class DerivedKernel(Kernel[P, R]):
         except TypeError:  # it is a function for other kernels to call
             base = None
         parts = self._transformation, self._options, self._fun, base
-        return *parts, self._donate, self._budget
+        return *parts, *self._own_options
 
     def __pscdsl_definition__(self) -> Any:
         """In another kernel the function need not be typed; it is seen as its source has it."""

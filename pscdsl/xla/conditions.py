@@ -23,6 +23,16 @@ from pscdsl.xla.processors import VARIABLE, processors
 
 _VARIABLES: Final = ("XLA_FLAGS", VARIABLE)
 """The environment variables that XLA's compiler reads."""
+_CHOOSING: Final = (
+    "exactness",
+    "known_options",
+    "module_options",
+    "narrow",
+    "plain_loops",
+    "siblings",
+    "wide",
+)
+"""The files of ours that decide with which options a module is compiled."""
 _EMITTING: Final = ("interpreters", "primitives", "typing", "xla")
 """The folders of ours that decide what is emitted for a typed program, with the files beside."""
 
@@ -40,6 +50,15 @@ def backend() -> tuple[str, ...]:
         *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
         f"flags {_flags_in_a_file()}",
     )
+
+
+@boot.once
+def choosing() -> str:
+    """What stands for the rules by which modules get options: the content of their files."""
+    made = blake2b(digest_size=32)
+    for name in _CHOOSING:
+        made.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    return made.hexdigest()
 
 
 @boot.once

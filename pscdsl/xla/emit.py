@@ -47,7 +47,10 @@ def lower_module(
     the forms of CPUs only where there is nothing else.  `native` says that it is compiled with our
     options, by which loops become native functions.
     """
-    return ModuleEmitter(portable, native).lower(function, dict(sizes), donate)
+    module = ModuleEmitter(portable, native).lower(function, dict(sizes), donate)
+    if function.fast_math:
+        c.set_fast(module)
+    return module
 
 
 def module_text(module: Any, *, places: bool = False) -> str:
