@@ -74,7 +74,8 @@ ALLOWED: dict[str, set[str]] = {
     "builder": PRIMITIVES,
     "interpreters": PRIMITIVES,
     "numpy": PRIMITIVES | {"random", "special"},
-    "random": PRIMITIVES | {"numpy"},
+    "outside": set(),
+    "random": PRIMITIVES | {"numpy", "outside"},
     "special": PRIMITIVES | {"numpy"},
     "linearity": PRIMITIVES,
     "donation": PRIMITIVES,
@@ -130,6 +131,8 @@ ALLOWED: dict[str, set[str]] = {
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
     | {"default_arguments", "lowered", "number_defaults", "origins", "starts", "to_jax"},
+    "eager": MIDDLE
+    | {"boundary", "call_sites", "errors", "executables", "instances", "interchange", "variant"},
     "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
