@@ -1,5 +1,7 @@
 """The combinators' public names: their meanings are the compiler's, also outside of kernels."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -7,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
 from pscdsl.arrays import Array, c64, i32
+from pscdsl.outside import outside
 
 # What goes around a loop and what comes out of it are two variables: to a type checker
 # `np.zeros(3)` and `np.zeros(3) + x` differ in dtype, and whether they do is for `pscdsl check`.
@@ -15,13 +18,6 @@ D = TypeVar("D")
 X = TypeVar("X")
 Y = TypeVar("Y")
 Ts = TypeVarTuple("Ts")
-
-
-def outside(name: str, *args: Any, **kwargs: Any) -> Any:
-    """The result of a call outside of kernels, which a kernel would give; see `pscdsl.eager`."""
-    from pscdsl.eager import call  # which loads the compiler
-
-    return call(name, *args, **kwargs)
 
 
 @overload
@@ -170,7 +166,9 @@ def triangular_solve(
     a is [*batch n n] and b [n] or [*batch n k]; leading axes broadcast.  With `unit_diagonal` the
     diagonal of a counts as ones, whatever it is.  A zero on it gives infinities and NaN.
     """
-    return outside("triangular_solve", a, b, lower=lower, transpose=transpose, unit_diagonal=unit_diagonal)
+    return outside(
+        "triangular_solve", a, b, lower=lower, transpose=transpose, unit_diagonal=unit_diagonal
+    )
 
 
 def conv(

@@ -26,7 +26,6 @@ from pscdsl.call_sites import CallSite
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.executables import obtained
 from pscdsl.fingerprint import NoFingerprint, fingerprint
-from pscdsl.frontend.annotations import static_fields
 from pscdsl.frontend.calls import INITIAL, invoke, with_operands
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.loaded import LoadedModule, abstract, record_class
@@ -39,7 +38,7 @@ from pscdsl.interchange import host_view
 from pscdsl.ir import Function, Var
 from pscdsl.linearity import reused_keys
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_pmap, is_precord, is_pvector
+from pscdsl.narrowing import is_dtype, is_pmap, is_precord, is_pvector
 from pscdsl.transforms.extremes import with_largest
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing.arrays import ArrayType
@@ -47,7 +46,6 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.keys import NotOneKey
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity
-from pscdsl.typing.dtypes import KEY
 from pscdsl.typing.exact import exact
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.spans import NOWHERE, Span
@@ -67,15 +65,19 @@ class Compiled:
     result: Type
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
+        """The result, as a tree."""
         return boundary.result(self.result, iter(self.executable.run(arrays)))
 
 
-class _Known:
-    """What was made under a key, so many of them."""
+class Recent:
+    """What was made under keys, as far as it is not too long ago."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = RLock()
+
+    def __len__(self) -> int:
+        return len(self._made)
 
     def get(self, key: Hashable) -> Any:
         """What is known under a key; None if nothing is."""
@@ -93,9 +95,9 @@ class _Known:
                 self._made.popitem(last=False)
 
 
-_CALLS: Final = _Known()
+CALLS: Final = Recent()
 """Programs of calls without functions, by their arguments."""
-_PROGRAMS: Final = _Known()
+PROGRAMS: Final = Recent()
 """Executables by the fingerprints of their programs."""
 
 
@@ -131,7 +133,7 @@ class Arguments:
         parts = _parts(value)
         if parts is not None:
             return kind, parts[0], tuple([self._key(each) for each in parts[1]])
-        if isinstance(value, type | np.dtype):
+        if isinstance(value, type) or is_dtype(value):
             return "type", value
         self.keyed = False
         return None
@@ -139,7 +141,7 @@ class Arguments:
     def _array(self, value: Any) -> None:
         try:
             known = isinstance(value, np.ndarray | np.generic | Array)
-            array = value if known else host_view(value)
+            array: Any = value if known else host_view(value)
             self.types.append(boundary.array_type(array))
             self.arrays.append(array)
         except boundary.NotAnArgument as problem:
@@ -163,7 +165,7 @@ class Arguments:
 def _is_array(value: Any) -> bool:
     if isinstance(value, np.ndarray | np.generic | Array):
         return True
-    kind: type[Any] = type(value)
+    kind: type[Any] = value.__class__
     if kind.__module__.startswith("jax.") and hasattr(value, "aval"):
         raise ArgumentError(
             "a function of `psc` is given a value that jax is tracing: "
@@ -174,7 +176,7 @@ def _is_array(value: Any) -> bool:
 
 def _parts(value: Any) -> tuple[Hashable, list[Any], Callable[[list[Any]], Any]] | None:
     """A container: what its kind is besides its class, its items, and how it is made of such."""
-    kind: type[Any] = type(value)
+    kind: type[Any] = value.__class__
     if kind is tuple or kind is list:
         return len(value), list(value), kind
     if kind is dict:
@@ -189,14 +191,14 @@ def _parts(value: Any) -> tuple[Hashable, list[Any], Callable[[list[Any]], Any]]
         )
     if is_pvector(value):
         return len(value), list(value), lambda items: VectorValue(tuple(items))
-    if isinstance(value, type) or callable(value) and not hasattr(kind, "__dataclass_fields__"):
+    if isinstance(value, type) or (callable(value) and not hasattr(kind, "__dataclass_fields__")):
         return None
     cls = record_class(kind)
     if cls is None or cls.kind == "namespace":
         return None
     if missing := absent(cls, value):
-        names = ", ".join(f"`{each}`" for each in missing)
-        raise ArgumentError(f"an object of class {cls.title} without {names}")
+        left_out = ", ".join(f"`{each}`" for each in missing)
+        raise ArgumentError(f"an object of class {cls.title} without {left_out}")
     read, fields = reader(cls), cls.field_names()
     found = [read(value, each) for each in fields]
     return fields, found, lambda items: RecordValue(cls, _together(fields, items))
@@ -214,13 +216,13 @@ def call(name: str, *args: Any, **kwargs: Any) -> Any:
     given = Arguments(f"psc.{name}", args, kwargs)
     key = given.key if given.keyed else None
     try:
-        known = None if key is None else _CALLS.get(key)
+        known = None if key is None else CALLS.get(key)
     except TypeError:
         key = known = None  # a dict with keys that cannot be hashed
     if known is None:
         known = _compiled(_program(name, given, _caller()))
         if key is not None:
-            _CALLS.put(key, known)
+            CALLS.put(key, known)
     return known(given.arrays)
 
 
@@ -231,11 +233,11 @@ def _compiled(function: Function) -> Compiled:
         key = program.name, fingerprint(program)
     except NoFingerprint:
         key = None
-    executable = None if key is None else _PROGRAMS.get(key)
+    executable = None if key is None else PROGRAMS.get(key)
     if executable is None:
         executable = obtained(Variant(program, Choice(), {})).executable
         if key is not None:
-            _PROGRAMS.put(key, executable)
+            PROGRAMS.put(key, executable)
     return Compiled(executable, program.result)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, overload
 
-from pscdsl.control import outside
+from pscdsl.outside import outside
 
 X = TypeVar("X")
 Aux = TypeVar("Aux")

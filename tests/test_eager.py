@@ -14,6 +14,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Key, eager, f32, i32
+from pscdsl.narrowing import is_tuple
 from pscdsl.xla.arrays import is_result
 
 X = np.linspace(-1, 2, 6, dtype=np.float32)
@@ -32,6 +33,9 @@ def add(a: Any, b: Any) -> Any:
 
 def double(a: Any) -> Any:
     return 2 * a
+
+
+BRANCHES: tuple[Any, ...] = (np.sin, np.cos, double)
 
 
 def small(a: Any) -> Any:
@@ -106,7 +110,7 @@ def cond(x: f32["n"]) -> f32["n"]:
 
 @psc.kernel
 def switch(i: i32, x: f32["n"]) -> f32["n"]:
-    return psc.switch(i, [np.sin, np.cos, double], x)
+    return psc.switch(i, BRANCHES, x)
 
 
 @psc.kernel
@@ -208,7 +212,7 @@ ROWS: dict[str, tuple[Any, Callable[[], Any], tuple[Any, ...]]] = {
     "fori_loop": (fori_loop, lambda: psc.fori_loop(1, 4, counted, X), (X,)),
     "while_loop": (while_loop, lambda: psc.while_loop(small, double, ONE, max_steps=40), (ONE,)),
     "cond": (cond, lambda: psc.cond(X[0] < 0, np.sin, np.cos, X), (X,)),
-    "switch": (switch, lambda: psc.switch(AT, [np.sin, np.cos, double], X), (AT, X)),
+    "switch": (switch, lambda: psc.switch(AT, BRANCHES, X), (AT, X)),
     "update": (update, lambda: psc.update(Y, N, Y, "add"), (Y, N, Y)),
     "dynamic_slice": (dynamic_slice, lambda: psc.dynamic_slice(Y, [AT, 0], [2, 1]), (Y, AT)),
     "dynamic_update": (
@@ -255,8 +259,8 @@ ABOUT_KERNELS = {
 
 
 def same(found: Any, wanted: Any) -> None:
-    if isinstance(wanted, tuple):
-        assert type(found) is tuple
+    if is_tuple(wanted):
+        assert is_tuple(found)
         assert len(found) == len(wanted)
         for one, other in zip(found, wanted, strict=True):
             same(one, other)
@@ -273,7 +277,7 @@ def test_a_call_gives_what_a_kernel_gives(name: str) -> None:
         found = outside()
         same(found, wanted)
         if name not in ("stop_gradient", "reveal_type", "scope"):
-            assert all(is_result(x) for x in (found if isinstance(found, tuple) else (found,)))
+            assert all(map(is_result, found if is_tuple(found) else (found,)))
 
 
 def test_every_public_function_has_a_row() -> None:
@@ -336,6 +340,8 @@ def test_every_distribution_has_a_row() -> None:
 
 
 class Pair(psc.Record):
+    """A record of arrays."""
+
     x: f32["n"]
     n: i32
 
@@ -349,7 +355,7 @@ def test_trees_are_arguments_and_results() -> None:
     assert isinstance(pair, Pair)
     np.testing.assert_array_equal(pair.x, X * 8)
     assert counts.tolist() == [0, 1, 2]
-    many = pyrsistent.pmap({"a": X, "b": pyrsistent.pvector([X])})
+    many: Any = pyrsistent.pmap({"a": X, "b": pyrsistent.pvector([X])})
     found = psc.fori_loop(0, 2, lambda i, m: m, many)
     assert found.keys() == many.keys()
     same(found["b"][0], X)
@@ -376,10 +382,10 @@ def test_numbers_are_literals_and_scalars_of_numpy_are_arguments() -> None:
     assert psc.cond(True, double, np.sin, 3.0).item() == 6  # the other one is never looked at
     found = psc.fori_loop(0, 2, counted, X)
     assert found.dtype == np.float32
-    before = len(eager._CALLS._made)
+    before = len(eager.CALLS)
     for at in range(5):
         same(psc.update(X, np.int32(at), 0.0), np.where(np.arange(6) == at, np.float32(0), X))
-    assert len(eager._CALLS._made) == before + 1
+    assert len(eager.CALLS) == before + 1
 
 
 # What is known between calls.
@@ -400,14 +406,14 @@ def test_names_around_a_function_are_what_they_are_now(monkeypatch: pytest.Monke
 def test_captured_values_are_what_they_are_now() -> None:
     weights = np.ones(6, np.float32)
     for factor in range(3):
-        found = psc.fori_loop(0, 6, lambda i, s: s + factor * weights[i], 0.0)
+        found = psc.fori_loop(0, 6, lambda i, s: s + factor * weights[i], 0.0)  # noqa: B023
         assert found == 6.0 * factor * weights[0]
         weights = weights + 1
 
 
 def test_functions_are_told_apart_by_what_they_are() -> None:
     for power in range(4):
-        same(psc.map(lambda v: v**power, X), X**power)
+        same(psc.map(lambda v: v**power, X), X**power)  # noqa: B023
 
 
 def test_a_call_like_another_one_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,7 +429,7 @@ def test_a_call_like_another_one_does_not_compile(monkeypatch: pytest.MonkeyPatc
 
 def test_few_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eager, "MOST_PROGRAMS", 4)
-    known = eager._Known()
+    known = eager.Recent()
     for number in range(9):
         known.put(number, number + 1)
     assert [known.get(number) for number in range(9)] == [None] * 5 + [6, 7, 8, 9]

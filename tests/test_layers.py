@@ -79,7 +79,8 @@ ALLOWED: dict[str, set[str]] = {
     "builder": PRIMITIVES,
     "interpreters": PRIMITIVES,
     "numpy": PRIMITIVES | {"random", "special"},
-    "random": PRIMITIVES | {"numpy"},
+    "outside": set(),
+    "random": PRIMITIVES | {"numpy", "outside"},
     "special": PRIMITIVES | {"numpy"},
     "linearity": PRIMITIVES,
     "donation": PRIMITIVES,
@@ -144,6 +145,8 @@ ALLOWED: dict[str, set[str]] = {
         "to_jax",
         "traces",
     },
+    "eager": MIDDLE
+    | {"boundary", "call_sites", "errors", "executables", "instances", "interchange", "variant"},
     "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,

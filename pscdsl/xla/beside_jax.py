@@ -10,6 +10,9 @@ results mean is not changed by an import, and jax's arrays are what they are wit
 * An operation on a result and an array of jax's is jax's, as one on a NumPy array would be.
 """
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import functools
@@ -90,10 +93,11 @@ class SharedProperty(Shared):
 
     def _changer(self, array: Any, method: str, what: str) -> Callable[..., None]:
         """What sets or deletes an attribute of jax's arrays, if it can be."""
-        found = None if is_ours(array) else getattr(type(self.theirs), method, None)
+        found: Any = None if is_ours(array) else getattr(type(self.theirs), method, None)
         if found is None:
             raise AttributeError(f"property of {type(array).__name__!r} object has no {what}")
-        return found
+        changer: Callable[..., None] = found
+        return changer
 
 
 def share(surface: Mapping[str, Any]) -> None:
@@ -122,7 +126,7 @@ def share(surface: Mapping[str, Any]) -> None:
 
 def _dir(array: Any) -> list[str]:
     """The attributes of one array: those that only results have are none of jax's."""
-    names: list[str] = object.__dir__(array)
+    names = [*object.__dir__(array)]
     if is_ours(array):
         return names
     absent = {
@@ -195,6 +199,7 @@ def _devices(array: Any) -> set[Any]:
             "`jax.numpy.asarray(x)` keeps it as it is"
         )
     return set(array.sharding.device_set)
+
 
 _WHERE_JAX_HAS_THEM: Final[Mapping[str, Any]] = {
     "__reversed__": lambda array: iter([array[at] for at in reversed(range(len(array)))]),

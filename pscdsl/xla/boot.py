@@ -6,7 +6,7 @@ two meanings then; see `beside_jax`.
 """
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Aval:
 
 def _native(name: str) -> Any:
     """What reads an attribute as the class was written, whatever a jax is shown instead."""
-    attribute = vars(ArrayImpl)[name]
+    attribute: Any = vars(ArrayImpl)[name]
     return getattr(attribute, "fget", None) or attribute.__get__
 
 
@@ -89,7 +89,7 @@ class Never:
 
 def attach(cls: Any, **attributes: object) -> None:
     """Give a class written in C++ the attributes that it does not have."""
-    theirs = {name for each in cls.__mro__[:-1] for name in vars(each)}
+    theirs: set[str] = {name for each in cls.__mro__[:-1] for name in vars(each)}
     for name, value in attributes.items():
         if name not in theirs:
             setattr(cls, name, value)
