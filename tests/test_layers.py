@@ -66,7 +66,6 @@ ALLOWED: dict[str, set[str]] = {
     "narrowing": set(),
     "forms": set(),
     "code_texts": set(),
-    "tracebacks": set(),
     "pickling": set(),
     "report": FOUNDATION | {"code_texts"},
     "findings": FOUNDATION | {"report"},

@@ -256,7 +256,7 @@ def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[]
     else:
         ordinary = dataclasses.fields(cls)
         named = {each.name for each in ordinary}
-        last = [each.kw_only for each in ordinary]
+        last = [each.kw_only is True for each in ordinary]
         for name, each in cls.__dataclass_fields__.items():
             if name in named and (not each.init or last != sorted(last)):
                 what = f"the field `{name}` of `{cls.__name__}`, which is set otherwise"
