@@ -57,6 +57,7 @@ OPERATIONS: Final[tuple[tuple[Operation, int], ...]] = (
     (s.cumulative, 2),
     (s.ordering, 1),
     (s.matrix_product, 6),
+    (s.reduced_product, 4),
     (s.sum_of_products, 3),
     (s.more_axes, 3),
     (s.einsum, 2),
@@ -145,7 +146,7 @@ def generate(seed: int) -> Kernel:
         "pointwise": (24, 3000),
         "small": (rng.choice((6, 9, 12)), 3000),
         "large": (3, 140_000),
-        "many axes": (5, 20_000),
+        "many axes": (5, 50_000),
     }[kind]
     arguments: list[tuple[str, NDArray]] = []
     for index, shape in enumerate(argument_shapes(rng, kind)):
@@ -165,8 +166,8 @@ def argument_shapes(rng: random.Random, kind: str) -> list[tuple[int, ...]]:
     if kind == "many axes":
         rank = rng.choice((5, 6, 7, 7, 8, 8))
         while True:
-            sizes = tuple(rng.choice((1, 2, 2, 3, 4, 5)) for _ in range(rank))
-            if int(np.prod(sizes)) <= 3000:
+            sizes = tuple(rng.choice((1, 2, 2, 3, 3, 4, 5, 6)) for _ in range(rank))
+            if int(np.prod(sizes)) <= 40_000:
                 break
         lead = rng.randrange(2, 4)
         return [sizes[:lead], sizes, sizes[-2:], rng.choice((sizes[-1:], sizes))]

@@ -284,6 +284,17 @@ def product(x: Value, y: Value) -> Value:
     return Exact(found, np.full(found.shape, doubt))
 
 
+def reduced_product(g: Body, x: Operand) -> Step:
+    """A matrix product, a function of each element, and a reduction: what backends fuse."""
+    first = matrix_product(g, x)
+    inner = Operand(first.text, first.meaning(x.value))
+    need(inner.is_float and bool(inner.shape) and prod(inner.shape) <= g.most)
+    second = Step("{}", lambda v: v) if g.chance(0.3) else unary(g, Operand("{}", inner.value))
+    between = Operand(second.text.replace("{}", inner.text), second.meaning(inner.value))
+    third = reduction(g, between)
+    return Step(third.text, lambda v: third.meaning(second.meaning(first.meaning(v))))
+
+
 def sum_of_products(g: Body, x: Operand) -> Step:
     """A product of two arrays, one with more axes, that is summed over an axis."""
     need(x.is_float and bool(x.shape))
