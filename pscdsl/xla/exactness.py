@@ -47,10 +47,10 @@ def options(module: Any) -> Mapping[str, Any]:
 # repeated, ends the process where there are seven axes or more.  Without reductions nothing of that
 # is left, but those that have no product before them are up to three times slower.
 #
-# So a reduction keeps the library if all that it is computed from, back to parameters, constants and
-# other reductions, is elementwise, and none of that is a product: but squares, and products with
-# one number; and if it has few axes.  What stands in other functions, loops and branches is not followed: if anything is
-# reduced that comes from there, it counts as a product where the module has one.
+# So a reduction keeps the library if all that it is computed from, back to parameters, constants
+# and other reductions, has few axes and is elementwise, and none of that is a product: but squares,
+# and products with one number.  What stands in other functions, loops and branches is not followed:
+# if what is reduced comes from there, it counts as a product where the module has one.
 
 MOST_AXES: Final = 5
 """More are never reduced by the library."""

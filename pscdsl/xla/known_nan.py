@@ -2,8 +2,8 @@
 
 Its exponentials convert a number to an integer.  Of NaN that has no meaning in LLVM, and where LLVM
 sees that an operand is NaN, as in `np.exp(x * np.nan)`, it leaves the whole result out.  A choice
-between the operand and the result has a meaning for all of them.  It takes a tenth of the time of an
-exponential, and no module needs it in which no constant is NaN.
+between the operand and the result has a meaning for all of them.  It takes a tenth of the time of
+an exponential, and no module needs it in which no constant is NaN.
 """
 
 from __future__ import annotations
