@@ -395,11 +395,10 @@ def test_without_processes_the_work_is_done_here(
 def test_a_result_of_a_dead_process_is_not_kept(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = workers._START
     start = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
-    monkeypatch.setattr(workers, "_START", start + DYING.format(act="os._exit(7)"))
-    check(project, tmp_path / "cache", jobs=2)
-    monkeypatch.setattr(workers, "_START", original)
+    with monkeypatch.context() as dying:
+        dying.setattr(workers, "_START", start + DYING.format(act="os._exit(7)"))
+        check(project, tmp_path / "cache", jobs=2)
     assert reports(check(project, tmp_path / "cache")) == reports(check(project))
 
 

@@ -304,18 +304,17 @@ class _Matching:
         return True
 
     def wrong_tree(self, where: str, spec: Spec, given: Type) -> Failure:
-        named_alike = (
-            isinstance(spec, RecordSpec)
-            and isinstance(given, RecordType)
-            and spec.record == replace(given.record, number=spec.record.number)
-        )
+        namesake = ""
+        if isinstance(spec, RecordSpec) and isinstance(given, RecordType):
+            if spec.record == replace(given.record, number=spec.record.number):
+                namesake = given.record.name
         return Failure(
             ArgumentTree(
                 function=self.function,
                 argument=where,
                 declared=str(spec),
                 given=str(given),
-                namesake=given.record.name if named_alike else "",
+                namesake=namesake,
             )
         )
 

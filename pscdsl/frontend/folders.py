@@ -25,6 +25,11 @@ DEEPEST = 100
 Excluded = Callable[[str], bool]
 
 
+def _none(path: str) -> bool:
+    del path
+    return False
+
+
 def files_below(
     paths: Sequence[Path | str], excluded: Excluded | None = None, *, settled: bool = False
 ) -> Files:
@@ -32,7 +37,7 @@ def files_below(
 
     If `settled`, the paths are resolved ones: one that leads elsewhere by now is refused.
     """
-    leave_out = excluded or (lambda path: False)
+    leave_out = excluded or _none
     found = python_files(paths, leave_out, settled=settled)
     ends = (real(path) or os.path.abspath(path) for path in found)
     given = [path for path in ends if not leave_out(path)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import types
 import warnings
 from pathlib import Path
 from typing import Final
@@ -52,7 +53,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _place() -> tuple[str, int]:
     """The line that called this package."""
-    at = frame = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    at = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    frame: types.FrameType | None = at
     while frame is not None:
         caller = frame.f_back
         if frame.f_code.co_filename.startswith(_PACKAGE) and caller is not None:
