@@ -375,7 +375,7 @@ def make_kernel(
     if isinstance(here, Builder):
         return function  # inside a kernel it is a helper that sees the kernel's values
     kernel = Definition(function) if isinstance(function, Closure) else function
-    return kernel if set(given.values()) == {None} else kernel.with_options(**given)
+    return kernel if all(each is None for each in given.values()) else kernel.with_options(**given)
 
 
 MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)
