@@ -1,11 +1,10 @@
 """Source texts that are meant to hurt a checker, by name, with a code that must be in the answer.
 
-An empty code means that any answer will do.
+An empty code means that any answer will do, and `|` stands between several that will.
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 HEAD = """\
@@ -30,15 +29,6 @@ def body(text: str) -> str:
 def signature(parameters: str, result: str = "x") -> str:
     """A kernel with these parameters."""
     return HEAD + f"@psc.kernel\ndef kernel({parameters}):\n    return {result}\n"
-
-
-def is_python(text: str) -> bool:
-    """Whether this version of Python reads a text: how deeply it may be nested differs."""
-    try:
-        ast.parse(text)
-    except (RecursionError, MemoryError):
-        return False
-    return True
 
 
 def cases() -> Iterator[Case]:
@@ -133,8 +123,8 @@ def nesting() -> Iterator[Case]:
         "f-strings": "x * len(" + "f'{" * few + "1" + "}'" * few + ")",
     }.items():
         yield f"150 {name}", body("return " + text), ""
-    methods = body("return x" + ".copy()" * 5000)
-    yield "5000 methods", methods, "PSC950" if is_python(methods) else "PSC100"
+    # Python itself may read it or not, as its version and the depth of the stack have it.
+    yield "5000 methods", body("return x" + ".copy()" * 5000), "PSC950|PSC100"
     yield "5000 terms", body("return " + " + ".join(["x"] * 5000)), ""
     branches = "".join(f"elif x.ndim == {i + 5}:\n    return x\n" for i in range(2000))
     yield "2000 branches", body("if 0:\n    return x\n" + branches + "return x"), ""
