@@ -115,9 +115,7 @@ class Arguments:
         parts = [self._key(each) for each in (*args, *kwargs.values())]
         self.key: Hashable = (name, len(args), tuple(kwargs), tuple(parts), tuple(self.types))
 
-    def values(
-        self, params: Sequence[Value], trace: Trace
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def values(self, params: Sequence[Value], trace: Trace) -> tuple[list[Any], dict[str, Any]]:
         """What they stand for in a program with these parameters."""
         rest = iter(params)
         args = [self._value(each, rest, trace) for each in self._args]
@@ -142,16 +140,20 @@ class Arguments:
         return None
 
     def _array(self, value: Any) -> None:
+        array: Any = value
+        kind: type[Any] = value.__class__
         try:
-            known = isinstance(value, np.ndarray | np.generic | Array)
-            array: Any = value if known else host_view(value)
+            if not isinstance(value, np.ndarray | np.generic | Array):
+                array = host_view(value)
             self.types.append(boundary.array_type(array))
             self.arrays.append(array)
         except boundary.NotAnArgument as problem:
             raise ArgumentError(f"an argument of `{self.name}` is {problem}") from None
         except (BufferError, RuntimeError, TypeError) as error:
-            cls = type(value).__qualname__
-            text = f"an argument of `{self.name}` is an array of class {cls} that cannot be read"
+            text = (
+                f"an argument of `{self.name}` is an array of class {kind.__qualname__} "
+                "that cannot be read"
+            )
             raise ArgumentError(f"{text}: {error}") from None
 
     def _value(self, value: Any, params: Any, trace: Trace) -> Any:
