@@ -39,6 +39,7 @@ from pscdsl.ir import Function, Var
 from pscdsl.linearity import reused_keys
 from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.narrowing import is_dtype, is_pmap, is_precord, is_pvector
+from pscdsl.traces import Trace, unrecorded
 from pscdsl.transforms.extremes import with_largest
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing.arrays import ArrayType
@@ -114,11 +115,11 @@ class Arguments:
         parts = [self._key(each) for each in (*args, *kwargs.values())]
         self.key: Hashable = (name, len(args), tuple(kwargs), tuple(parts), tuple(self.types))
 
-    def values(self, params: Sequence[Value]) -> tuple[list[Any], dict[str, Any]]:
+    def values(self, params: Sequence[Value], trace: Trace) -> tuple[list[Any], dict[str, Any]]:
         """What they stand for in a program with these parameters."""
         rest = iter(params)
-        args = [self._value(each, rest) for each in self._args]
-        return args, {key: self._value(each, rest) for key, each in self._kwargs.items()}
+        args = [self._value(each, rest, trace) for each in self._args]
+        return args, {key: self._value(each, rest, trace) for key, each in self._kwargs.items()}
 
     def _key(self, value: Any) -> Hashable:
         kind: type[Any] = value.__class__
@@ -139,27 +140,31 @@ class Arguments:
         return None
 
     def _array(self, value: Any) -> None:
+        array: Any = value
+        kind: type[Any] = value.__class__
         try:
-            known = isinstance(value, np.ndarray | np.generic | Array)
-            array: Any = value if known else host_view(value)
+            if not isinstance(value, np.ndarray | np.generic | Array):
+                array = host_view(value)
             self.types.append(boundary.array_type(array))
             self.arrays.append(array)
         except boundary.NotAnArgument as problem:
             raise ArgumentError(f"an argument of `{self.name}` is {problem}") from None
         except (BufferError, RuntimeError, TypeError) as error:
-            cls = type(value).__qualname__
-            text = f"an argument of `{self.name}` is an array of class {cls} that cannot be read"
+            text = (
+                f"an argument of `{self.name}` is an array of class {kind.__qualname__} "
+                "that cannot be read"
+            )
             raise ArgumentError(f"{text}: {error}") from None
 
-    def _value(self, value: Any, params: Any) -> Any:
+    def _value(self, value: Any, params: Any, trace: Trace) -> Any:
         if value.__class__ in _STATIC:
             return value
         if _is_array(value):
             return next(params)
         parts = _parts(value)
         if parts is not None:
-            return parts[2]([self._value(each, params) for each in parts[1]])
-        return abstract(value, getattr(value, "__name__", "argument"))
+            return parts[2]([self._value(each, params, trace) for each in parts[1]])
+        return abstract(value, getattr(value, "__name__", "argument"), trace)
 
 
 def _is_array(value: Any) -> bool:
@@ -283,9 +288,10 @@ def _elaborated(
     program.span = span
     names = [f"a{at}" for at in range(len(types))]
     params = [Value(here, Var(each, called)) for each, called in zip(types, names, strict=True)]
-    frame = Frame(session, source, LoadedModule({}, None))
+    trace = unrecorded("a call that is read anew each time")
+    frame = Frame(session, source, LoadedModule(None, None, trace))
     try:
-        args, kwargs = given.values(params)
+        args, kwargs = given.values(params, trace)
         function = MEANINGS[f"pscdsl.{name}"]
         result = _invoked(frame, here, function, args, kwargs)
         errors = [each for each in session.findings if each.severity is Severity.ERROR]

@@ -46,7 +46,7 @@ def object_by_name(value: Any) -> str:
     )
 
 
-def made_again(again: tuple[Any, ...] | None, make: Callable[[Any], Any] | None) -> Any:
+def made_again(again: tuple[Any, ...] | None, make: Callable[[Any], Any] | None) -> tuple[Any, ...]:
     """How a kernel is pickled that a function makes of others, and `make` changes."""
     if again is None:
         raise PicklingError("a kernel that is made of others inside of pscdsl cannot be pickled")

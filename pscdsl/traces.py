@@ -189,6 +189,13 @@ class Trace:
             self.look_up(owner, name)
 
 
+def unrecorded(reason: str) -> Trace:
+    """A trace that stands for nothing: nothing that is looked up is written down."""
+    trace = Trace(None)
+    trace.close(reason)
+    return trace
+
+
 def namespace_of(owner: Any) -> Mapping[str, Any]:
     """Where a function, a class or a module looks up global names."""
     if isinstance(owner, types.FunctionType):
