@@ -5,6 +5,7 @@ VENV   ?= .venv
 JOBS   ?= 2
 MINUTES ?= 10
 SEED   ?= 0
+PAIRS  ?= 5000
 TORCH  ?= torch==2.13.0+cpu
 
 bin    := $(VENV)/bin
@@ -13,7 +14,7 @@ SITE   := $(VENV)/interop/site-packages
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit interop fuzz bench bench-torch bench-check format clean
+.PHONY: help demo test lint types unit interop compat fuzz identity bench bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,8 +40,14 @@ unit: $(VENV)/.test interop ## The test suite.
 interop: $(VENV)/.interop ## The tests beside jax and PyTorch, which see them; the others do not.
 	PYTHONPATH=$(SITE) $(bin)/python -m pytest -q -n $(JOBS) tests/interop
 
+compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest and the newest Python and jaxlib.
+	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS)
+
 fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 SEED=0.
 	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
+
+identity: $(VENV)/.test ## Pairs of programs that differ in one thing, never confused: PAIRS=5000 SEED=0.
+	$(bin)/python -m tests.identity --pairs $(PAIRS) --seed $(SEED)
 
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
 	$(bin)/python -m tests.benchmarks
@@ -83,4 +90,7 @@ $(VENV)/.bench-torch: $(VENV)/.bench
 	@touch $@
 
 $(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "pscdsl needs Python 3.11 or later, and $(PYTHON) is $$($(PYTHON) --version 2>&1)."; \
+	  echo "Name another one: make PYTHON=python3.13 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -113,6 +113,7 @@ from pscdsl.vouched import (
     PureFunction as PureFunction,
     pure as pure,
 )
+from pscdsl.xla.versions import UntriedVersionWarning as UntriedVersionWarning
 
 __all__: list[str]
 __version__: str

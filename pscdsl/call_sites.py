@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pscdsl.frontend.source import Source
     from pscdsl.typing.spans import Span
+
+_THROUGH: Final = "pscdsl.tracebacks"
+"""Stands between our functions and whoever calls them."""
 
 
 class CallSite:
@@ -22,20 +25,20 @@ class CallSite:
         self.namespace = namespace
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CallSite) and (self.code, self.instruction) == (
-            other.code,
-            other.instruction,
-        )
+        if not isinstance(other, CallSite):
+            return False
+        # Python compares code without the columns before 3.12, and 0.0 with -0.0 as equal.
+        return self.code is other.code and self.instruction == other.instruction
 
     def __hash__(self) -> int:
-        return hash((self.code, self.instruction))
+        return hash((id(self.code), self.instruction))
 
     def place(self) -> tuple[Source, Span] | None:
         """The text that it stands in and where; None if there is no text."""
-        from pscdsl.frontend.source import runtime_source
+        from pscdsl.frontend.loaded_code import current_source
         from pscdsl.typing.spans import Span
 
-        source = runtime_source(self.code.co_filename, self.namespace, self.code)
+        source = current_source(self.code.co_filename, self.namespace, self.code)
         positions = list(self.code.co_positions())[self.instruction // 2]
         line, last, first, end = positions
         if source is None or line is None or line > len(source.lines):
@@ -51,6 +54,6 @@ class CallSite:
 def call_site(module: str) -> CallSite:
     """The innermost call that does not come from the module of this name."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and frame.f_globals.get("__name__") == module:
+    while frame.f_back is not None and frame.f_globals.get("__name__") in (module, _THROUGH):
         frame = frame.f_back
     return CallSite(frame.f_code, frame.f_lasti, frame.f_globals)

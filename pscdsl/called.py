@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeAlias
 
 from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError, CheckError
+from pscdsl.processes import require_modules
+from pscdsl.tracebacks import shown
 
 if TYPE_CHECKING:
     import inspect
@@ -160,10 +162,10 @@ class Called(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on the device; see `xla.waiting` for when this returns."""
         try:
-            dispatcher = self.dispatcher
-        except CheckError as error:
-            raise error.with_traceback(None) from None  # our own frames say nothing to the caller
-        result: R = dispatcher.entry(*args, **kwargs)
+            result: R = self.dispatcher.entry(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = shown(error)
+            raise
         return result
 
     def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -177,6 +179,7 @@ class Called(Generic[P, R]):
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Finds the compiled program for a call's arguments."""
+        require_modules()
         passing = self._passing()
         made = self.dispatcher_for(self._specialise, passing.donated, passing.constants)
         made.enter(functools.partial(call_directly, self))

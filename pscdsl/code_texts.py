@@ -119,6 +119,15 @@ def shown_text(name: str) -> str | None:
     return "".join(linecache.getlines(filename)) or None
 
 
+def kept_names() -> Iterator[str]:
+    """The names of texts that are in no file, the newest first, as `shown_text` takes them."""
+    for filename in reversed([*linecache.cache]):
+        if filename != COMMAND and not os.path.isfile(filename):
+            yield filename
+    if command():
+        yield COMMAND
+
+
 def remedy(filename: str) -> str:
     """Why there is no text of code of this name, and what to do."""
     if filename == _STDIN and hasattr(sys, "ps1"):

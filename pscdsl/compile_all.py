@@ -12,11 +12,13 @@ from pscdsl.lowered import Compiled, Lowered
 from pscdsl.narrowing import is_tuple
 from pscdsl.report.progress import ProgressBar
 from pscdsl.stand_ins import stand_in
+from pscdsl.tracebacks import public
 
 Job: TypeAlias = Kernel[..., Any] | tuple[Any, ...]
 """A kernel without sizes; a kernel and its sizes by name; a kernel and its arguments."""
 
 
+@public
 def compile_all(jobs: Iterable[Job], *, threads: int | None = None) -> list[Compiled]:
     """Compile kernels, several at once, so that their first calls need not; in the order given.
 

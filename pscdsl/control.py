@@ -1,12 +1,15 @@
-"""The combinators' public names: their meanings are the compiler's, and only kernels have them."""
+"""The combinators' public names: their meanings are the compiler's, also outside of kernels."""
+
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Literal, NoReturn, TypeVar, TypeVarTuple, overload
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
 from pscdsl.arrays import Array, c64, i32
+from pscdsl.outside import outside
 
 # What goes around a loop and what comes out of it are two variables: to a type checker
 # `np.zeros(3)` and `np.zeros(3) + x` differ in dtype, and whether they do is for `pscdsl check`.
@@ -15,11 +18,6 @@ D = TypeVar("D")
 X = TypeVar("X")
 Y = TypeVar("Y")
 Ts = TypeVarTuple("Ts")
-
-
-def only_in_kernels(name: str) -> NoReturn:
-    """Refuse a call outside of kernels."""
-    raise TypeError(f"psc.{name} has a meaning only inside a kernel")
 
 
 @overload
@@ -53,12 +51,12 @@ def scan(
     `length` is needed where there are no `xs`.  With `reverse`, from the last row to the first;
     row i of the result belongs to row i of `xs` either way.
     """
-    only_in_kernels("scan")
+    return outside("scan", f, init, xs, length, reverse, unroll)
 
 
 def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
     """`f(x)` for each x along the leading axis of `xs`, results stacked."""
-    only_in_kernels("map")
+    return outside("map", f, xs)
 
 
 def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, axis: int = 0) -> Y:
@@ -69,7 +67,7 @@ def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, a
     given arrays of many rows, and most functions of these work for rows too.  With `reverse`, from
     the last row to the first: `y[i] = fn(y[i+1], x[i])`.
     """
-    only_in_kernels("associative_scan")
+    return outside("associative_scan", fn, elems, reverse, axis)
 
 
 def map_reduce(
@@ -82,12 +80,12 @@ def map_reduce(
     is the result where there are no rows; without it there must be at least one.  The results of
     all rows are never there at once if they are large.
     """
-    only_in_kernels("map_reduce")
+    return outside("map_reduce", map_fn, combine, xs, init)
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val: C) -> D:
     """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded)."""
-    only_in_kernels("fori_loop")
+    return outside("fori_loop", lower, upper, body_fun, init_val)
 
 
 def while_loop(
@@ -104,7 +102,7 @@ def while_loop(
     once more: 1 saves everything; by default everything if that is little, else the square root
     of `max_steps`.
     """
-    only_in_kernels("while_loop")
+    return outside("while_loop", cond_fun, body_fun, init_val, max_steps, checkpoint_every)
 
 
 def cond(
@@ -114,12 +112,12 @@ def cond(
     *operands: *Ts,
 ) -> Y:
     """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`; only one of them is run."""
-    only_in_kernels("cond")
+    return outside("cond", pred, true_fun, false_fun, *operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[[*Ts], Y]], *operands: *Ts) -> Y:
     """`branches[index](*operands)`; the index is clamped to the branches there are."""
-    only_in_kernels("switch")
+    return outside("switch", index, branches, *operands)
 
 
 def update(
@@ -132,27 +130,27 @@ def update(
 
     `combine` is "set", "add", "multiply", "minimum" or "maximum".
     """
-    only_in_kernels("update")
+    return outside("update", x, index, value, combine)
 
 
 def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
     """The part of `x` of these sizes that begins at `starts`, which are clamped so that it fits."""
-    only_in_kernels("dynamic_slice")
+    return outside("dynamic_slice", x, starts, sizes)
 
 
 def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
     """`x` with `update` written at `starts`, which are clamped so that it fits."""
-    only_in_kernels("dynamic_update")
+    return outside("dynamic_update", x, update, starts)
 
 
 def complex(x: Any, y: Any) -> c64:  # noqa: A001
     """The complex numbers with these real and imaginary parts, which have one dtype."""
-    only_in_kernels("complex")
+    return outside("complex", x, y)
 
 
 def top_k(x: C, k: int) -> tuple[C, i32]:
     """The k largest values along the last axis, in falling order, and their indices."""
-    only_in_kernels("top_k")
+    return outside("top_k", x, k)
 
 
 def triangular_solve(
@@ -168,7 +166,9 @@ def triangular_solve(
     a is [*batch n n] and b [n] or [*batch n k]; leading axes broadcast.  With `unit_diagonal` the
     diagonal of a counts as ones, whatever it is.  A zero on it gives infinities and NaN.
     """
-    only_in_kernels("triangular_solve")
+    return outside(
+        "triangular_solve", a, b, lower=lower, transpose=transpose, unit_diagonal=unit_diagonal
+    )
 
 
 def conv(
@@ -180,7 +180,7 @@ def conv(
     groups: int = 1,
 ) -> C:
     """Correlate `x` [N C *spatial] with `kernel` [O C/groups *spatial]: [N O *spatial]."""
-    only_in_kernels("conv")
+    return outside("conv", x, kernel, strides, padding, dilation, groups)
 
 
 def conv_transpose(
@@ -192,17 +192,17 @@ def conv_transpose(
     groups: int = 1,
 ) -> C:
     """The same with `stride - 1` zeros between the elements of `x`."""
-    only_in_kernels("conv_transpose")
+    return outside("conv_transpose", x, kernel, strides, padding, dilation, groups)
 
 
 def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
     """The largest value of each window over the spatial axes of `x` [N C *spatial]."""
-    only_in_kernels("max_pool")
+    return outside("max_pool", x, window, strides, padding)
 
 
 def avg_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
     """The mean of each window over the spatial axes of `x` [N C *spatial]."""
-    only_in_kernels("avg_pool")
+    return outside("avg_pool", x, window, strides, padding)
 
 
 def reveal_type(value: C) -> C:
@@ -211,5 +211,5 @@ def reveal_type(value: C) -> C:
 
 
 def scope(name: str) -> AbstractContextManager[None]:
-    """Name a part of a kernel."""
-    only_in_kernels("scope")
+    """Name a part of a kernel; outside of kernels there is nothing to name."""
+    return nullcontext()

@@ -55,6 +55,7 @@ from pscdsl.frontend.pytrees import unflatten
 from pscdsl.narrowing import is_sequence, is_tuple
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.traces import Trace
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import MissingAnnotation
@@ -80,6 +81,12 @@ class UserPrimitive(Generic[P, R]):
         """The rules of other kinds, by kind."""
         self._definition: CustomDefinition | None = None
         functools.update_wrapper(self, function)
+
+    def __reduce__(self) -> str:
+        """By its name, as functions are pickled."""
+        from pscdsl.pickling import object_by_name
+
+        return object_by_name(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The meaning, in NumPy, outside of kernels."""
@@ -113,7 +120,8 @@ class UserPrimitive(Generic[P, R]):
         if self._definition is None:
             from pscdsl.frontend.loaded import closure_of
 
-            self._definition = CustomDefinition(closure_of(self.function), self)  # type: ignore[arg-type]
+            function: Any = self.function
+            self._definition = CustomDefinition(closure_of(function, Trace(function)), self)
         return self._definition
 
 
@@ -148,7 +156,7 @@ class CustomDefinition:
         from pscdsl.frontend.loaded import closure_of
 
         rule = self.primitive.rules.get(kind)
-        return None if rule is None else closure_of(rule)
+        return None if rule is None else closure_of(rule, Trace(rule))
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """One equation, its types those of the signature."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 if TYPE_CHECKING:
     from pscdsl.frontend.transformations.rules import Kind, RuledFunction
+    from pscdsl.traces import Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,27 +25,38 @@ class Ruled(Generic[P, R]):
         self.nondiff_argnums = tuple(nondiff_argnums)
         self.rules: tuple[Callable[..., Any], ...] = ()
         self._definition: RuledFunction | None = None
+        self.trace: Trace | None = None
+        """What was looked up when the function and its rules were read."""
         functools.update_wrapper(self, function)
+
+    def __reduce__(self) -> str:
+        """By its name, as functions are pickled."""
+        from pscdsl.pickling import object_by_name
+
+        return object_by_name(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The function itself."""
         return self.function(*args, **kwargs)
 
     def __pscdsl_origin__(self) -> object:
-        """What decides which function this is; see `pscdsl.origins`."""
+        """What decides which function this is; see `pscdsl.traces`."""
         return self.kind, self.function, self.nondiff_argnums, self.rules
 
     def __pscdsl_definition__(self) -> RuledFunction:
         if self._definition is None:
             from pscdsl.frontend.loaded import abstract
             from pscdsl.frontend.transformations.rules import RuledFunction
+            from pscdsl.traces import Trace
 
-            function = abstract(self.function, getattr(self.function, "__name__", "function"))
+            self.trace = trace = Trace(self)
+            name = getattr(self.function, "__name__", "function")
+            function = abstract(self.function, name, trace)
             self._definition = RuledFunction(
                 self.kind,
                 function,
                 self.nondiff_argnums,
-                lambda: [abstract(each, "rule") for each in self.rules],
+                lambda: [abstract(each, "rule", trace) for each in self.rules],
             )
         return self._definition
 

@@ -18,6 +18,7 @@ from pscdsl.frontend.transformations.programs import elaborate
 from pscdsl.ir import Function
 from pscdsl.kernel import Kernel
 from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.tracebacks import public
 from pscdsl.transformations import as_kernel
 from pscdsl.transforms.simplify import simplify
 from pscdsl.typing.diagnostics import Failure
@@ -105,6 +106,7 @@ def directions(name: str, what: str, given: Any, wanted: Type) -> list[Any]:
     return result
 
 
+@public
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> Any:
@@ -209,6 +211,7 @@ def _split(fun: Callable[..., Any], name: str, primals: Sequence[Any], has_aux: 
     return (value, LinearMap(pair.name, pair.late, saved, point.sizes, wanted), *aux)
 
 
+@public
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The result, and a function from its cotangent to a tuple of the arguments' cotangents.
 
@@ -217,6 +220,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return _split(fun, "vjp", primals, has_aux)
 
 
+@public
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The result, and the derivative there as a function of one tangent for each argument."""
     return _split(fun, "linearize", primals, has_aux)

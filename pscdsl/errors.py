@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pscdsl.tracebacks import UsersError
+
 if TYPE_CHECKING:
     from pscdsl.typing.diagnostics import Diagnostic
 
 
-class CheckError(Exception):
+class CheckError(UsersError):
     """A kernel was found to be wrong; the text is what `pscdsl check` prints."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
@@ -25,5 +27,5 @@ class CheckError(Exception):
         return f"{count} finding{'s' * (count != 1)}\n\n{render(self.diagnostics)}"
 
 
-class ArgumentError(TypeError):
+class ArgumentError(UsersError, TypeError):
     """An argument does not fit the signature of the kernel that is called."""

@@ -8,6 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pscdsl.errors import CheckError
+from pscdsl.processes import require_modules
 
 if TYPE_CHECKING:
     from pscdsl.caching.store import Store
@@ -93,6 +94,7 @@ class Executables:
 
     def get(self, variant: Variant, *, ahead: bool = False) -> Executable:
         """The compiled program; several threads may ask.  See `is_ahead` for what is `ahead`."""
+        require_modules()
         key = variant.key
         with self._lock:
             lock = self._locks.setdefault(key, RLock())

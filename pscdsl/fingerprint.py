@@ -52,7 +52,7 @@ class _Writer:
 
     def program(self, function: Function) -> str:
         """A function and all that it calls."""
-        parts = [",".join(function.dims), self._block(function.body)]
+        parts = [f"fast {function.fast_math}", ",".join(function.dims), self._block(function.body)]
         while self._due:
             callee = self._due.pop()
             number = self._functions[callee]

@@ -20,6 +20,7 @@ from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.interpreters.jvp import has_tangent
 from pscdsl.ir import Block
 from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.tracebacks import public
 from pscdsl.transformations import as_kernel
 from pscdsl.typing.codes.control_rules import NoForwardMode
 from pscdsl.typing.diagnostics import Failure
@@ -45,6 +46,7 @@ DEFAULTS = {64: Precision(1e-3, 1e-6, 1e-6), 32: Precision(2e-2, 1e-2, 1e-2)}
 """By the bits of the narrowest real numbers: the step weighs truncation against rounding."""
 
 
+@public
 def check_grads(
     fun: Callable[..., Any],
     args: Sequence[Any],

@@ -130,6 +130,11 @@ class Function:
     span: Span = field(default=NOWHERE)
     origins: Mapping[Equation, Origin] = field(default_factory=dict[Equation, Origin])
     """The derivatives and batches in the body, by the first equation of each."""
+    fast_math: bool = False
+    """Whether XLA may compute it by the laws of real numbers; of those that it calls it decides."""
+
+    def __repr__(self) -> str:
+        return str(self)  # what prompts and notebooks show
 
     def __str__(self) -> str:
         from pscdsl.show import show

@@ -6,13 +6,14 @@ import functools
 import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from pscdsl.called import Called, Passing, admit
 from pscdsl.direct import called_through
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.executables import Executables
+from pscdsl.tracebacks import public
 
 # The language is loaded when a kernel has to be read: one that is found on disk needs none of it.
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pscdsl.ir import Function
     from pscdsl.lowered import Compiled, Lowered
     from pscdsl.starts import Start
+    from pscdsl.traces import Trace
     from pscdsl.typing.diagnostics import Diagnostic
     from pscdsl.typing.signatures import Choice, Signature, Spec
     from pscdsl.xla.dispatch import Specialised
@@ -48,14 +50,17 @@ class Kernel(Called[P, R]):
         definition: Definition | None = None,
         donate: Donate | None = None,
         budget: Budget | None = None,
+        fast_math: bool | None = None,
     ):
         self._function = function
-        self._donate, self._budget = donate, budget
+        self._donate, self._budget, self._fast_math = donate, budget, fast_math
         self._definition = definition
         self._executables = Executables()
         self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
-        self.read_from: bytes | None = None
-        """The kernel's origin when it was read."""
+        self._made_of: Kernel[..., Any] | None = None
+        """The kernel that this one has other options than."""
+        self.trace: Trace | None = None
+        """What was looked up when the kernel was read; None if it was not."""
         if function is not None:
             functools.update_wrapper(self, function)
 
@@ -72,13 +77,13 @@ class Kernel(Called[P, R]):
             if not isinstance(function, types.FunctionType):
                 raise TypeError("psc.kernel takes a function written in Python")
             from pscdsl.frontend.loaded import definition_of
-            from pscdsl.origins import attempt
+            from pscdsl.traces import Trace
             from pscdsl.typing.diagnostics import Failure
 
-            self.read_from = attempt(self)
+            self.trace = trace = Trace(self)
             try:
-                found = definition_of(function)
-                self._definition = found.with_options(self._donate, self._budget)
+                found = definition_of(function, trace)
+                self._definition = found.with_options(*self._own_options)
             except Failure as failure:
                 raise CheckError(failure.diagnostics) from None
         return self._definition
@@ -93,6 +98,7 @@ class Kernel(Called[P, R]):
         return self.definition.name if self._function is None else self._function.__name__
 
     @property
+    @public
     def signature(self) -> Signature:
         """The declared types; its text is what `check` prints."""
         from pscdsl.typing.diagnostics import Failure
@@ -102,23 +108,31 @@ class Kernel(Called[P, R]):
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
 
+    @property
+    def _own_options(self) -> tuple[Donate | None, Budget | None, bool | None]:
+        return self._donate, self._budget, self._fast_math
+
+    @public
     def with_options(
-        self, donate: Donate | None = None, budget: Budget | None = None
+        self,
+        donate: Donate | None = None,
+        budget: Budget | None = None,
+        fast_math: bool | None = None,
     ) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of parameters, and with a budget."""
-        from pscdsl.origins import attempt
         from pscdsl.typing.diagnostics import Failure
 
-        made = copy(self)
-        made.__class__ = called_through(type(self))
+        made: Kernel[P, R] = object.__new__(called_through(type(self)))
+        made.__dict__.update(self.__dict__)
         for each in ("dispatcher", "_start"):
             made.__dict__.pop(each, None)
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
+        made._fast_math = self._fast_math if fast_math is None else fast_math
         made._executables, made._simplified = Executables(), {}
         try:
-            made._definition = self.definition.with_options(donate, budget)
-            made.read_from = attempt(made) if self.read_from == attempt(self) else b""
+            made._definition = self.definition.with_options(donate, budget, fast_math)
+            made._made_of, made.trace = self, None  # what it was read from stands there
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
         return made
@@ -141,10 +155,31 @@ class Kernel(Called[P, R]):
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
+    def __copy__(self) -> Kernel[P, R]:
+        """The kernel itself, as with functions."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Kernel[P, R]:
+        """The kernel itself."""
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By its name, as functions are pickled; a PicklingError if another process has none."""
+        from pscdsl.pickling import by_name
+
+        return by_name(self, self._function, self._with_its_options())
+
+    def _with_its_options(self) -> Callable[[Any], Any]:
+        """What makes a kernel with the options of this one."""
+        return functools.partial(
+            kernel, donate=self._donate, budget=self._budget, fast_math=self._fast_math
+        )
+
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """A kernel in a class is a function of its first argument, as functions are."""
         return self if instance is None else functools.partial(self, instance)  # type: ignore[arg-type]
 
+    @public
     def check(self) -> tuple[Diagnostic, ...]:
         """Check for all sizes; returns warnings, raises CheckError where there are errors."""
         from pscdsl.frontend.check import check_definition
@@ -155,6 +190,7 @@ class Kernel(Called[P, R]):
             raise CheckError(found)
         return tuple(found)
 
+    @public
     def ir(self, **choices: Any) -> Function:
         """The typed program; printed, it is text.
 
@@ -195,9 +231,13 @@ class Kernel(Called[P, R]):
 
             numbers = {name: self.number_defaults[name] for name in constants}
             program = with_constants(self._instance(choice), numbers)
-            found = self._simplified[key] = with_largest(simplify(program))
+            found = with_largest(simplify(program))
+            if self.definition.fast_math:
+                found = replace(found, fast_math=True)
+            self._simplified[key] = found
         return found
 
+    @public
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
         """The StableHLO at these sizes; keywords name sizes, and choices where there are any.
 
@@ -238,6 +278,7 @@ class Kernel(Called[P, R]):
             said = f"{self.name}: size {name} is {value!r}; a size is an integer"
             raise ArgumentError(said) from None
 
+    @public
     def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
         """The StableHLO for arguments of a kind: their types count, not what they hold.
 
@@ -253,10 +294,12 @@ class Kernel(Called[P, R]):
         fit, sizes = self.matched(types)
         return self.lowered(fit.choice, sizes, constants)
 
+    @public
     def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
         """The compiled kernel at these sizes, as `lower` takes them; called without any look-up."""
         return self.lower(donate=donate, **sizes).compile()
 
+    @public
     def export(
         self,
         path: Path | str | None = None,
@@ -288,6 +331,7 @@ class Kernel(Called[P, R]):
         """How often this kernel was compiled, or found on disk, and what that took."""
         return self._executables.info
 
+    @public
     def to_jax(self) -> Callable[P, R]:
         """A function of jax arrays that jax can `jit`, `grad` and `vmap` around; needs jax.
 
@@ -303,12 +347,14 @@ class Kernel(Called[P, R]):
     @property
     def python_signature(self) -> inspect.Signature:
         """The parameters as Python has them."""
-        if self._function is not None:
-            return _signature(self._function)
-        return self._signature_of_definition
+        return self._python_signature
 
     @functools.cached_property
-    def _signature_of_definition(self) -> inspect.Signature:
+    def _python_signature(self) -> inspect.Signature:
+        if self._function is not None:
+            import inspect
+
+            return inspect.signature(self._function)
         from pscdsl.default_arguments import signature
 
         return signature(self.definition)
@@ -394,17 +440,11 @@ class Kernel(Called[P, R]):
         return super()._passing() if known is None else known
 
     def __pscdsl_origin__(self) -> object:
-        """What decides which kernel this is; see `pscdsl.origins`."""
-        return self._function or object(), self._donate, self._budget
+        """What decides which kernel this is; see `pscdsl.traces`."""
+        return self._made_of or self._function or object(), *self._own_options
 
 
-@functools.lru_cache(maxsize=4096)
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    import inspect
-
-    return inspect.signature(function)
-
-
+@public
 def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
     """A kernel built from a file's source, without importing it.
 
@@ -421,11 +461,19 @@ def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
 
 @overload
 def kernel(
-    function: Callable[P, R], /, *, donate: Donate | None = None, budget: Budget | None = None
+    function: Callable[P, R],
+    /,
+    *,
+    donate: Donate | None = None,
+    budget: Budget | None = None,
+    fast_math: bool | None = None,
 ) -> Kernel[P, R]: ...
 @overload
 def kernel(
-    *, donate: Donate | None = None, budget: Budget | None = None
+    *,
+    donate: Donate | None = None,
+    budget: Budget | None = None,
+    fast_math: bool | None = None,
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
@@ -433,16 +481,24 @@ def kernel(
     *,
     donate: Donate | None = None,
     budget: Budget | None = None,
+    fast_math: bool | None = None,
 ) -> Any:
     """Make a kernel of a pure function with typed array parameters.
 
     `donate` names parameters, by name or position, whose memory results of the same type may take.
     The arrays that were given for them are gone after a call; NumPy arrays are not touched.
     `budget` bounds what it costs, `"flops <= 2*n*d, peak <= 8*n*d"`: `check` proves it.
+    `fast_math=True` lets XLA compute by the laws of real numbers: `a / b / c` as `a / (b * c)`,
+    divisions as multiplications, sums of products by a library that is wrong for some shapes.
+    It holds for all that the kernel calls, and for `psc.grad`, `psc.vmap`, … of it.
     """
+    if fast_math is not None and not isinstance(fast_math, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("psc.kernel takes True or False for `fast_math`")
     if function is None:
-        return functools.partial(kernel, donate=donate, budget=budget)
+        return functools.partial(kernel, donate=donate, budget=budget, fast_math=fast_math)
     if isinstance(function, Kernel):
         known: Kernel[..., Any] = function  # pyright: ignore[reportUnknownVariableType]
-        return known if donate is None is budget else known.with_options(donate, budget)
-    return Kernel(function, donate=donate, budget=budget)
+        if donate is None and budget is None and fast_math is None:
+            return known
+        return known.with_options(donate, budget, fast_math)
+    return Kernel(function, donate=donate, budget=budget, fast_math=fast_math)

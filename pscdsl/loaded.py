@@ -18,6 +18,7 @@ from pscdsl.artefacts.reading import read
 from pscdsl.called import Called, admit
 from pscdsl.errors import ArgumentError
 from pscdsl.record_layouts import Layout, layout_of, stand_in_class
+from pscdsl.tracebacks import public
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.signatures import RecordSpec, Signature, Spec, StaticSpec, walk_paths
 from pscdsl.typing.trees import RecordName, RecordType, StaticType, Type, leaves, map_records, nodes
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pscdsl.xla.executable import Executable
 
 
+@public
 def load(
     source: os.PathLike[str] | str | bytes,
     /,
@@ -81,7 +83,7 @@ class Loaded(Called[..., Any]):
         self, artefact: Artefact, types: Sequence[type[Any]] = (), calls: Sequence[str] = ()
     ) -> None:
         self._artefact = artefact
-        self._calls = tuple(calls)
+        self._types, self._calls = tuple(types), tuple(calls)
         self._layouts = dict(_layouts(artefact, types))
         self._results = [
             map_records(each.result, lambda name: self._layouts[name].name)
@@ -154,6 +156,10 @@ class Loaded(Called[..., Any]):
 
     def __repr__(self) -> str:
         return f"<loaded kernel {self.signature}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The artefact, and what was said of it."""
+        return Loaded, (self._artefact, self._types, self._calls)
 
     def text(self, **sizes: int) -> str:
         """The StableHLO, of the first sizes that are not others than those given."""

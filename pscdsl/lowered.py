@@ -12,6 +12,8 @@ from pscdsl.direct import call_directly
 from pscdsl.errors import ArgumentError
 from pscdsl.executables import emitted
 from pscdsl.ir import Function
+from pscdsl.processes import require_modules
+from pscdsl.tracebacks import shown
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.trees import leaves
 from pscdsl.variant import Variant
@@ -40,6 +42,15 @@ class Lowered:
         """The parameters of these arrays."""
         owners = [name for name, tree in self.program.parameters for _ in leaves(tree)]
         return {owners[place] for place in self.donate}
+
+    def __repr__(self) -> str:
+        at = self.choice.at(self.sizes)
+        return f"<lowered {self.kernel.name}{f' at {at}' if at else ''}; .text() is its StableHLO>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The kernel, and what it is lowered for."""
+        given = (self.choice, dict(self.sizes), self.constants, tuple(sorted(self.donated)))
+        return self.kernel.lowered, given
 
     @property
     def variant(self) -> Variant:
@@ -85,13 +96,26 @@ class Compiled:
     lowered: Lowered
     executable: Executable
 
+    def __repr__(self) -> str:
+        at = self.lowered.choice.at(self.lowered.sizes)
+        return f"<compiled {self.lowered.kernel.name}{f' at {at}' if at else ''}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it is compiled from: code for this machine is compiled where it is used."""
+        return self.lowered.compile, ()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the device; see `xla.waiting` for when this returns."""
-        return self.dispatcher.entry(*args, **kwargs)
+        try:
+            return self.dispatcher.entry(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = shown(error)
+            raise
 
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Calls this program, and no other."""
+        require_modules()
         lowered = self.lowered
         made = lowered.kernel.dispatcher_for(self._specialise, lowered.donated, lowered.constants)
         made.enter(functools.partial(call_directly, self))

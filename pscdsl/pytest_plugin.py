@@ -24,7 +24,8 @@ from pscdsl.findings.baseline import Baseline, BaselineError
 from pscdsl.findings.fingerprints import Fingerprints
 from pscdsl.findings.triage import Triage, triage
 from pscdsl.frontend.check import CheckResult, check_paths
-from pscdsl.frontend.files import SUFFIXES
+from pscdsl.frontend.folders import SUFFIXES
+from pscdsl.paths import inside_any, real, resolved
 from pscdsl.report.cells import split_cell
 from pscdsl.report.sources import Sources
 from pscdsl.report.summary import sentence
@@ -52,12 +53,13 @@ class Checks:
     """What the tests of one session share."""
 
     def __init__(self, config: pytest.Config) -> None:
+        self.root = config.rootpath
         try:
             self.settings: Settings = find_settings(str(config.rootpath))
             self._baseline = self._known()
         except Failure as failure:
             raise pytest.UsageError(
-                f"the settings are wrong\n\n{render(failure.diagnostics)}"
+                f"the settings are wrong\n\n{render(failure.diagnostics, Sources(toml=True))}"
             ) from None
         except BaselineError as problem:
             raise pytest.UsageError(str(problem)) from None
@@ -66,22 +68,29 @@ class Checks:
 
     def _known(self) -> Baseline:
         name = self.settings.baseline
-        return baseline.read(os.path.join(self.settings.root, name)) if name else Baseline()
+        place = resolved(os.path.join(self.settings.root, name))
+        return baseline.read(place) if name else Baseline()
 
     def pytest_collect_file(
         self, file_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
         """Take the Python files that are not excluded."""
-        if file_path.suffix not in SUFFIXES:
+        if file_path.suffix not in SUFFIXES or not self._followed(file_path):
             return None
         if self.settings.excludes(str(file_path)):
             return None
         return CheckedFile.from_parent(parent, path=file_path)
 
+    def _followed(self, path: Path) -> bool:
+        """Whether it is a file of the project, or of its own folder, not a link to others."""
+        return not path.is_symlink() or inside_any(
+            real(str(path)), (resolved(str(self.root)), resolved(str(path.parent)))
+        )
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember what is to be checked: what was not deselected."""
         items = [item for item in session.items if isinstance(item, CheckedItem)]
-        self._files = dict.fromkeys(os.path.realpath(item.path) for item in items)
+        self._files = dict.fromkeys(resolved(str(item.path)) for item in items)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what was checked."""
@@ -108,13 +117,13 @@ class Checks:
 
     def of(self, path: Path) -> Triage:
         """What was found in one of the files."""
-        file = os.path.realpath(path)
+        file = resolved(str(path))
         reported = (d for d in self.outcome.triage.reported if self._file(d) == file)
         return Triage(tuple(reported))
 
     def _file(self, finding: Diagnostic) -> str:
         """The test that tells a finding: its file, or that of the nearest call that is checked."""
-        paths = [os.path.realpath(split_cell(f.path)[0]) for f in finding.span.frames()]
+        paths = [resolved(split_cell(f.path)[0]) for f in finding.span.frames()]
         return next((path for path in paths if path in self._files), next(iter(self._files)))
 
     def text(self, found: Iterable[Diagnostic]) -> str:

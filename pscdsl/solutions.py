@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, overload
 
-from pscdsl.control import only_in_kernels
+from pscdsl.outside import outside
 
 X = TypeVar("X")
 Aux = TypeVar("Aux")
@@ -47,7 +47,7 @@ def custom_linear_solve(
     with its transpose, `transpose_solve(vecmat, b)`, or that it is `symmetric`.  With `has_aux`,
     `solve` returns `(x, aux)`, and so does this; `aux` has no derivative.
     """
-    only_in_kernels("custom_linear_solve")
+    return outside("custom_linear_solve", matvec, b, solve, transpose_solve, symmetric, has_aux)
 
 
 @overload
@@ -80,4 +80,4 @@ def custom_root(
     `g(x) = y`, where `g` is the linear approximation of `f` at the root: `lambda g, y: y / g(1.0)`
     for a number.  With `has_aux`, `solve` returns `(x, aux)`, and so does this.
     """
-    only_in_kernels("custom_root")
+    return outside("custom_root", f, initial_guess, solve, tangent_solve, has_aux)

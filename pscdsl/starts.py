@@ -1,9 +1,11 @@
 """Kernels that an earlier process compiled, called without being read.
 
-Two kinds of entries stand in the store beside the executables.  One is kept for a kernel, under its
-origin: how its arguments are passed.  One is kept for each kind of arguments that it was called
-with: which executable that comes to, its types, and how the result is put together.  Neither
-is found, and the kernel is read as ever, if anything is different that may matter.
+Three kinds of entries stand in the store beside the executables.  One is kept for a kernel, under
+the digest of what it holds by itself: which look-ups reading it took, in the ways that are known.
+One is kept for what these look-ups found: how its arguments are passed.  And one for each kind of
+arguments that it was called with: which executable that comes to, its types, and how the result is
+put together.  None is found, and the kernel is read as ever, if anything that was read is
+different; see `pscdsl.traces`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,18 @@ from pscdsl import containers
 from pscdsl.called import Called, Passing
 from pscdsl.forms import VARIABLE
 from pscdsl.numpy_dtypes import is_masked, to_numpy
-from pscdsl.origins import NoOrigin, as_read, class_of, origin
+from pscdsl.traces import (
+    Names,
+    Opaque,
+    Texts,
+    Trace,
+    class_of,
+    described,
+    follow,
+    from_text,
+    recorded,
+    to_text,
+)
 from pscdsl.typing import dtypes
 from pscdsl.xla import boot, conditions, kept
 from pscdsl.xla.dispatch import Specialised
@@ -33,6 +46,9 @@ if TYPE_CHECKING:
     from pscdsl.xla.executable import Executable
 
 _DTYPES: Final = {to_numpy(each).name: to_numpy(each) for each in dtypes.ALL}
+_WAYS: Final = 8
+"""Of reading one kernel that are kept: what is captured may be different each time."""
+_NEXT_WAY: Final = "\f"
 _STATIC: Final = (bool, int, float, str, type(None))
 """Of the static parts of results; other values are not written down."""
 
@@ -63,13 +79,30 @@ class Unknown(Exception):
 class Start:
     """What is kept of one kernel, and what is to be."""
 
-    def __init__(self, store: Store, key: str, content: bytes) -> None:
+    def __init__(self, store: Store, kernel: Any, here: tuple[str, ...]) -> None:
         self._store = store
-        self._key = key
-        self._content = content
+        self._here = here
         self._loaded: dict[str, Executable] = {}
-        self.passing: Passing | None = _passing(store, key)
+        self._keys: list[str] = []
+        """Under which the kernel is kept as the look-ups find it that are known."""
+        self.passing: Passing | None = None
         """How its arguments are passed; None if nothing is kept of it."""
+        texts = Texts()
+        alone = Trace(kernel, texts)
+        if alone.problem is not None:
+            log.debug("a kernel is read when it is called: it holds %s", alone.problem)
+            return
+        start, unused = alone.start, [alone]
+        for wanted in self._ways(start):
+            try:
+                first = unused.pop() if unused else None
+                found = self._found(start, wanted, follow(kernel, wanted, texts, first))
+            except Opaque:
+                continue
+            passing = _passing(store, found)
+            if passing is not None:
+                self._keys.append(found)
+                self.passing = passing
 
     @classmethod
     def of(cls, kernel: Any) -> Start | None:
@@ -80,29 +113,41 @@ class Start:
         store = kept.opened()
         if store is None or log.isEnabledFor(logging.INFO):
             return None
+        return cls(store, kernel, _conditions())
+
+    def _entry(self, start: bytes) -> str:
+        return kept.digest("look-ups", *self._here, start)
+
+    def _ways(self, start: bytes) -> list[tuple[Names, ...]]:
+        """The look-ups that reading a kernel took, in each way that is kept."""
+        content = self._store.get(self._entry(start))
+        if content is None:
+            return []
         try:
-            content = origin(kernel)
-        except NoOrigin as reason:
-            log.debug("a kernel is read when it is called: it holds %s", reason)
-            return None
-        without = os.environ.get(VARIABLE, "")
-        here = (*conditions.backend(), *conditions.reading(), f"without {without}")
-        return cls(store, kept.digest("kernel", *here, content), content)
+            return [from_text(each) for each in content.decode().split(_NEXT_WAY)][:_WAYS]
+        except (ValueError, UnicodeDecodeError):
+            return []
+
+    def _found(self, start: bytes, wanted: Sequence[Names], found: bytes) -> str:
+        return kept.digest("kernel", *self._here, start, to_text(wanted), found)
 
     def find(
         self, kernel: Called[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Specialised, Kind] | None:
         """The program for arguments of this kind, if one is kept."""
-        if self.passing is None:
+        passing = self.passing
+        if passing is None:
             return None
         try:
-            walk = self._walk(kernel, args, kwargs, self.passing)
-            kind = _read(self._store, self._entry(walk), Kind)
-            if kind is None:
-                return None
-            return self._made(kernel, walk, kind, self.passing), kind
-        except (Unknown, NoOrigin, LookupError, TypeError, ValueError):
-            return None
+            walk = self._walk(kernel, args, kwargs, passing)
+            content = described([*walk.classes, *walk.statics])
+            for key in self._keys:
+                kind = _read(self._store, _call(key, walk, content), Kind)
+                if kind is not None:
+                    return self._made(kernel, walk, kind, passing), kind
+        except (Unknown, Opaque, LookupError, TypeError, ValueError):
+            pass
+        return None
 
     def _made(
         self, kernel: Called[..., Any], walk: Walk, kind: Kind, passing: Passing
@@ -153,9 +198,13 @@ class Start:
         executable, (args, kwargs) = made.executable, call
         if passing.inner_statics or passing.tree_statics or not executable.kept:
             return
-        if not as_read(kernel, self._content):
-            return
+        from pscdsl.frontend.loaded import trace_of
+
         try:
+            read = recorded(kernel, trace_of)
+            start, now = read.start, Trace(kernel)
+            if now.problem is not None or now.start != start or _conditions() != self._here:
+                return  # something was changed since it was read
             walk = self._walk(kernel, args, kwargs, passing)
             leaves = made.flatten(args, kwargs)  # type: ignore[arg-type]
             if [id(each) for each in walk.leaves] != [id(each) for each in leaves]:
@@ -165,11 +214,23 @@ class Start:
                 for avals in (executable.inputs, executable.outputs)
             )
             kind = Kind(executable.kept, inputs, outputs, _written(tree), **facts)
-            entry = self._entry(walk)
-        except (Unknown, NoOrigin):
+            content = described([*walk.classes, *walk.statics])
+            if not all(map(read.covers, map(trace_of, walk.classes))):
+                return
+        except (Unknown, Opaque):
             return
-        self._store.put(entry, repr(tuple(kind)).encode())
-        self._store.put(self._key, repr(tuple(passing)).encode())
+        key = self._found(start, read.names, read.digest)
+        self._store.put(_call(key, walk, content), repr(tuple(kind)).encode())
+        self._store.put(key, repr(tuple(passing)).encode())
+        self._add(start, read.names)
+
+    def _add(self, start: bytes, wanted: tuple[Names, ...]) -> None:
+        """Keep look-ups among those of the kernel; what was kept long ago makes room."""
+        known = self._ways(start)
+        if wanted not in known:
+            ways = [wanted, *known][:_WAYS]
+            text = _NEXT_WAY.join(map(to_text, ways))
+            self._store.put(self._entry(start), text.encode())
 
     def _walk(
         self,
@@ -194,9 +255,16 @@ class Start:
                 walk.value(values[name])
         return walk
 
-    def _entry(self, walk: Walk) -> str:
-        parts = origin(*walk.classes, *walk.statics)
-        return kept.digest("call", self._key, " ".join(walk.text), parts)
+
+def _conditions() -> tuple[str, ...]:
+    """What decides how a kernel is read, beside what it is read from."""
+    without = os.environ.get(VARIABLE, "")
+    return (*conditions.backend(), *conditions.reading(), f"without {without}")
+
+
+def _call(key: str, walk: Walk, content: bytes) -> str:
+    """The name of the entry for arguments of a kind."""
+    return kept.digest("call", key, " ".join(walk.text), content)
 
 
 class Walk:

@@ -107,9 +107,11 @@ def traced(jax: Any, leaf: Any) -> Any:
 
 def operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
     """A leaf as jax takes it, with the dtype of a type."""
+    from pscdsl.xla.arrays import is_result
+
     if isinstance(leaf, Traced):
         return jax.lax.convert_element_type(leaf.value, to_numpy(type_.dtype))
-    if isinstance(leaf, jax.Array) and isinstance(leaf.aval, jax.core.ShapedArray):
+    if isinstance(leaf, jax.Array) and not is_result(leaf):
         return leaf
     return jax.numpy.asarray(np.asarray(leaf, to_numpy(type_.dtype)))
 

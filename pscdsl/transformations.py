@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 from pscdsl.call_sites import CallSite, call_site
 from pscdsl.errors import CheckError
 from pscdsl.kernel import Budget, Kernel, kernel
+from pscdsl.tracebacks import public
 
 if TYPE_CHECKING:
     from pscdsl.donation import Donate
     from pscdsl.frontend.definitions import Definition
     from pscdsl.frontend.transformations.derived import DerivedDefinition
     from pscdsl.frontend.transformations.traced import Transformed
+    from pscdsl.traces import Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,8 +35,11 @@ class DerivedKernel(Kernel[P, R]):
         make: Callable[[Any], Transformed],
         site: CallSite | None = None,
         options: object = None,
+        again: tuple[Any, ...] | None = None,
     ) -> None:
         super().__init__(None)
+        self._again = again
+        """A public function and its arguments, which make the kernel in another process."""
         self._fun = fun
         self._transformation = name
         self._make = make
@@ -43,10 +49,9 @@ class DerivedKernel(Kernel[P, R]):
     @functools.cached_property
     def _derived(self) -> DerivedDefinition:
         from pscdsl.frontend.transformations.derived import DerivedDefinition, Made
-        from pscdsl.origins import attempt
         from pscdsl.typing.diagnostics import Failure
 
-        self.read_from = attempt(self)
+        self._traced()
         base = as_kernel(self._fun, self._transformation)
         try:
             transformed = self._make(base.definition)
@@ -67,19 +72,46 @@ class DerivedKernel(Kernel[P, R]):
     def _transformed(self) -> Transformed:
         from pscdsl.frontend.loaded import abstract
 
-        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…")))
+        if isinstance(self._made_of, DerivedKernel):
+            return self._made_of._transformed
+        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…"), self._traced()))
+
+    def _traced(self) -> Trace:
+        """What is looked up when the function is read."""
+        from pscdsl.traces import Trace
+
+        if self.trace is None:
+            self.trace = Trace(self)
+        return self.trace
 
     def with_options(
-        self, donate: Donate | None = None, budget: Budget | None = None
+        self,
+        donate: Donate | None = None,
+        budget: Budget | None = None,
+        fast_math: bool | None = None,
     ) -> Kernel[P, R]:
         """The same kernel, whose results may take the memory of these parameters."""
-        made = super().with_options(donate, budget)
+        made = super().with_options(donate, budget, fast_math)
         made.__dict__["_derived"] = made.__dict__["_definition"]
         return made
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """The transformation, and what it is applied to."""
+        from pscdsl.pickling import made_again
+
+        plain = self._own_options == (None, None, None)
+        return made_again(self._again, None if plain else self._with_its_options())
+
     def __pscdsl_origin__(self) -> object:
-        """The transformation with its options, and the function."""
-        return self._transformation, self._options, self._fun, self._donate, self._budget
+        """The transformation with its options, and the function, also as the kernel that it is."""
+        if self._made_of is not None:
+            return super().__pscdsl_origin__()
+        try:
+            base = as_kernel(self._fun, self._transformation)
+        except TypeError:  # it is a function for other kernels to call
+            base = None
+        parts = self._transformation, self._options, self._fun, base
+        return *parts, *self._own_options
 
     def __pscdsl_definition__(self) -> Any:
         """In another kernel the function need not be typed; it is seen as its source has it."""
@@ -92,19 +124,24 @@ class _Kernels:
     def __init__(self, owner: object) -> None:
         self.owner = owner
         """Decorators copy what is kept with a function to another one."""
+        self.held = _held(owner)
         self.made: dict[object, Kernel[..., Any]] = {}
 
     @classmethod
     def of(cls, fun: object) -> _Kernels:
         """Those of a function, which are kept as long as it is."""
         found = getattr(fun, "__pscdsl_kernels__", None)
-        if not isinstance(found, _Kernels) or found.owner is not fun:
+        if not isinstance(found, _Kernels) or not found.are_of(fun):
             found = cls(fun)
             try:
                 setattr(fun, "__pscdsl_kernels__", found)  # noqa: B010
             except AttributeError:
                 pass  # it keeps nothing
         return found
+
+    def are_of(self, fun: object) -> bool:
+        """Whether they were made of a function as it is: `%autoreload` gives it other code."""
+        return self.owner is fun and all(map(operator.is_, self.held, _held(fun)))
 
     def get(self, key: object, make: Callable[[], Kernel[..., Any]]) -> Kernel[..., Any]:
         """What was made before under a key, or is made now."""
@@ -115,6 +152,12 @@ class _Kernels:
         if found is None:
             found = self.made[key] = make()
         return found
+
+
+def _held(fun: object) -> tuple[object, ...]:
+    """What a function can be given another one of, and then is another function."""
+    names = ("__code__", "__defaults__", "__kwdefaults__", "rules")
+    return tuple([getattr(fun, name, None) for name in names])
 
 
 def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
@@ -143,7 +186,8 @@ def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
 
 def _ruled_kernel(function: Any, plain: Any, name: str) -> Kernel[..., Any]:
     """The kernel of a function with rules of its own; `plain` says which types it has."""
-    return DerivedKernel(plain, name, lambda _: _call_of(function))
+    again = (as_kernel, (function, name))
+    return DerivedKernel(plain, name, lambda _: _call_of(function), again=again)
 
 
 def _call_of(function: Any) -> Transformed:
@@ -168,10 +212,16 @@ def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Ker
         return cast("Transformed", getattr(module, name)(None, function, *options))
 
     key = (name, options, repr(options), site)
-    found: Any = _Kernels.of(fun).get(key, lambda: DerivedKernel(fun, name, apply, site, options))  # pyright: ignore[reportUnknownArgumentType]
+    again = (globals()[name], (fun, *options))
+
+    def make() -> Kernel[P, Any]:
+        return DerivedKernel(fun, name, apply, site, options, again)
+
+    found: Any = _Kernels.of(fun).get(key, make)  # pyright: ignore[reportUnknownArgumentType]
     return cast("Kernel[P, Any]", found)
 
 
+@public
 def grad(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -184,6 +234,7 @@ def grad(
     return _derived(fun, "grad", "gradients", argnums, has_aux)
 
 
+@public
 def value_and_grad(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -191,6 +242,7 @@ def value_and_grad(
     return _derived(fun, "value_and_grad", "gradients", argnums, has_aux)
 
 
+@public
 def jacfwd(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -198,6 +250,7 @@ def jacfwd(
     return _derived(fun, "jacfwd", "jacobians", argnums, has_aux)
 
 
+@public
 def jacrev(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -205,6 +258,7 @@ def jacrev(
     return _derived(fun, "jacrev", "jacobians", argnums, has_aux)
 
 
+@public
 def hessian(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
@@ -212,6 +266,7 @@ def hessian(
     return _derived(fun, "hessian", "jacobians", argnums, has_aux)
 
 
+@public
 def vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
 ) -> Kernel[..., Any]:
@@ -224,6 +279,7 @@ def vmap(
     return _derived(fun, "vmap", "mapping", in_axes, out_axes, axis_size)
 
 
+@public
 def checkpoint(
     fun: Callable[P, R] | None = None, policy: Literal["nothing", "dots", "everything"] = "nothing"
 ) -> Any:

@@ -27,6 +27,7 @@ from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import of_values, strong
 from pscdsl.frontend.values import External, describe, is_traced
 from pscdsl.narrowing import is_dict, is_sequence
+from pscdsl.traces import Trace
 from pscdsl.typing.codes.limits_vouched import (
     Vouched,
     VouchedNeedsValues,
@@ -62,7 +63,7 @@ class PureFunction(Generic[P, R]):
             closure: Closure | None = None
             if isinstance(self.function, types.FunctionType):
                 try:
-                    closure = closure_of(self.function)
+                    closure = closure_of(self.function, Trace(self.function))
                 except Failure:
                     pass  # without a source it has no declared result
             name = getattr(self.function, "__qualname__", "function")
@@ -118,7 +119,8 @@ class VouchedDefinition:
         from pscdsl.frontend.loaded import abstract
 
         try:
-            value = abstract(function(*args, **kwargs), self.name)
+            found = function(*args, **kwargs)
+            value = abstract(found, self.name, Trace(found))
         except Exception as error:
             problem = f"raises {type(error).__name__}: {error}"
             raise Failure(VouchedResultDiffers(function=self.name, problem=problem)) from None

@@ -35,7 +35,9 @@ def _no_shared_cache(  # pyright: ignore[reportUnusedFunction]
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing that a test finds comes from an earlier run."""
-    monkeypatch.setenv("PSCDSL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+    base = tmp_path_factory.getbasetemp()
+    monkeypatch.setenv("PSCDSL_CACHE_DIR", str(base / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(base / "home"))
 
 
 @pytest.fixture(autouse=True)

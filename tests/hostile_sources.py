@@ -1,6 +1,6 @@
 """Source texts that are meant to hurt a checker, by name, with a code that must be in the answer.
 
-An empty code means that any answer will do.
+An empty code means that any answer will do, and `|` stands between several that will.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def nesting() -> Iterator[Case]:
         "f-strings": "x * len(" + "f'{" * few + "1" + "}'" * few + ")",
     }.items():
         yield f"150 {name}", body("return " + text), ""
-    yield "5000 methods", body("return x" + ".copy()" * 5000), "PSC950"
+    # Python itself may read it or not, as its version and the depth of the stack have it.
+    yield "5000 methods", body("return x" + ".copy()" * 5000), "PSC950|PSC100"
     yield "5000 terms", body("return " + " + ".join(["x"] * 5000)), ""
     branches = "".join(f"elif x.ndim == {i + 5}:\n    return x\n" for i in range(2000))
     yield "2000 branches", body("if 0:\n    return x\n" + branches + "return x"), ""

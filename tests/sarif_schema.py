@@ -10,6 +10,7 @@ import json
 import pickletools
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
@@ -32,12 +33,12 @@ def validator() -> Draft7Validator:
 
 def _schemas() -> Iterator[dict[str, Any]]:
     path = Path(str(distribution("schemastore").locate_file("schemastore/cache.sqlite")))
-    with sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True) as database:
+    opened = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
+    with closing(opened) as database:
         for (answer,) in database.execute("select value from responses"):
             if b"Static Analysis Results Format (SARIF) Version 2.1.0" in answer[:1000]:
                 texts = (item for _, item, _ in pickletools.genops(answer))
                 yield json.loads(next(item for item in texts if isinstance(item, bytes)))
-    database.close()
 
 
 def problems(log: Any) -> list[str]:

@@ -22,7 +22,8 @@ from pscdsl.checking.data import Unreadable
 from pscdsl.checking.recorded import Recorded, plain, read, read_result
 from pscdsl.checking.run import Options, check_project
 from pscdsl.frontend.check import CheckResult, check_file, check_source
-from pscdsl.frontend.files import Files, files_below
+from pscdsl.frontend.files import Files
+from pscdsl.frontend.folders import files_below
 from pscdsl.frontend.project import Project
 from pscdsl.report import concise, text
 from pscdsl.report import json as json_report
@@ -227,9 +228,9 @@ def checked_files(monkeypatch: pytest.MonkeyPatch, project: Path, cache: Path) -
         found.append(Path(path).name)
         return check_file(files, path)
 
-    monkeypatch.setattr("pscdsl.checking.run.check_file", noted)
-    check(project, cache)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr("pscdsl.checking.run.check_file", noted)
+        check(project, cache)
     return found
 
 
@@ -309,8 +310,8 @@ def test_results_of_another_version_are_not_used(
         return f"another version {roots}"
 
     monkeypatch.setattr(store, "conditions", other)
-    known = store.Store(cache, ())
     files = files_below([project])
+    known = store.Store(cache, files)
     assert [known.get(path, files) for path in files.given] == [None] * 3
 
 
@@ -331,8 +332,8 @@ def test_the_cache_is_bounded(
     cache = tmp_path / "cache"
     monkeypatch.setattr(store, "_MOST_ENTRIES", 2)
     check(project, cache)
-    (cache / "results" / "left.part").write_text("")
-    os.utime(cache / "results" / "left.part", (0, 0))
+    (cache / "results" / f"{'0' * 16}.part").write_text("")
+    os.utime(cache / "results" / f"{'0' * 16}.part", (0, 0))
     assert len(entries(cache)) == 3
     write(project, {"lib.py": ""})
     check(project, cache)
@@ -395,9 +396,9 @@ def test_a_result_of_a_dead_process_is_not_kept(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
-    monkeypatch.setattr(workers, "_START", start + DYING.format(act="os._exit(7)"))
-    check(project, tmp_path / "cache", jobs=2)
-    monkeypatch.undo()
+    with monkeypatch.context() as dying:
+        dying.setattr(workers, "_START", start + DYING.format(act="os._exit(7)"))
+        check(project, tmp_path / "cache", jobs=2)
     assert reports(check(project, tmp_path / "cache")) == reports(check(project))
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pscdsl.report import github
+from pscdsl.report.sources import display
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import KernelNotChecked
 from pscdsl.typing.spans import NOWHERE, Span
@@ -63,7 +64,7 @@ def test_any_text_stays_within_its_command(said: str, name: str) -> None:
     assert "\n" not in line
     assert "\r" not in line
     _, properties, message = read(line)
-    assert properties["file"] == path.replace("\\", "/")
+    assert properties["file"] == display(path).text.replace("\\", "/")
     assert message.isprintable()
     plain = "".join(c for c in said if c.isprintable() and not c.isspace())
     assert plain in "".join(c for c in message if not c.isspace()) or "\ufffd" in message

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "pscdsl"
 
 # What a part of the package may import, besides itself.  Imports under `if TYPE_CHECKING` are
 # arrows of types only and do not count.
-FOUNDATION = {"typing"}
+FOUNDATION = {"paths", "processes", "tracebacks", "typing"}
 TYPED_PROGRAM = FOUNDATION | {
     "arrays",
     "builder",
@@ -60,9 +60,13 @@ MIDDLE = PRIMITIVES | {
 }
 ALLOWED: dict[str, set[str]] = {
     "typing": set(),
+    "paths": set(),
+    "tracebacks": set(),
+    "processes": {"tracebacks"},
     "narrowing": set(),
     "forms": set(),
     "code_texts": set(),
+    "pickling": set(),
     "report": FOUNDATION | {"code_texts"},
     "findings": FOUNDATION | {"report"},
     "configuration": FOUNDATION | {"findings", "report"},
@@ -74,23 +78,25 @@ ALLOWED: dict[str, set[str]] = {
     "builder": PRIMITIVES,
     "interpreters": PRIMITIVES,
     "numpy": PRIMITIVES | {"random", "special"},
-    "random": PRIMITIVES | {"numpy"},
+    "outside": set(),
+    "random": PRIMITIVES | {"numpy", "outside"},
     "special": PRIMITIVES | {"numpy"},
     "linearity": PRIMITIVES,
     "donation": PRIMITIVES,
     "lint": PRIMITIVES,
     "transforms": PRIMITIVES,
-    "caching": set(),
+    "caching": {"paths"},
     "fingerprint": PRIMITIVES,
     "recompilation": TYPED_PROGRAM | {"variant"},
     "xla": PRIMITIVES | {"caching", "containers", "fingerprint"},
     "budgets": MIDDLE,
-    "origins": FOUNDATION | {"beside", "elements", "numpy_dtypes"},
+    "code_content": set(),
+    "traces": FOUNDATION | {"beside", "code_content", "elements", "numpy_dtypes"},
     "beside": set(),
     "containers": set(),
     "instances": {"containers", "typing"},
-    "starts": MIDDLE | {"called", "containers", "origins"},
-    "frontend": MIDDLE | {"beside", "code_texts", "records"},
+    "starts": MIDDLE | {"called", "containers", "traces"},
+    "frontend": MIDDLE | {"beside", "code_content", "code_texts", "records", "traces"},
     "discover": MIDDLE,
     "interchange": TYPED_PROGRAM | {"xla"},
     "number_defaults": TYPED_PROGRAM | {"xla"},
@@ -99,14 +105,14 @@ ALLOWED: dict[str, set[str]] = {
     "direct": set(),
     "called": MIDDLE | {"boundary", "direct", "errors"},
     "checking": MIDDLE | {"pscdsl"},
-    "custom": MIDDLE | {"custom_rules"},
+    "custom": MIDDLE | {"custom_rules", "pickling", "traces"},
     "executables": MIDDLE | {"custom", "errors", "recompilation"},
     "variant": TYPED_PROGRAM,
     "custom_rules": MIDDLE,
-    "custom_derivatives": MIDDLE,
+    "custom_derivatives": MIDDLE | {"pickling", "traces"},
     "call_sites": MIDDLE | {"code_texts"},
     "transformations": MIDDLE
-    | {"call_sites", "custom", "custom_derivatives", "errors", "kernel", "origins"},
+    | {"call_sites", "custom", "custom_derivatives", "errors", "kernel", "pickling", "traces"},
     "directional": MIDDLE
     | {"boundary", "errors", "executables", "kernel", "transformations", "variant"},
     "derived_programs": MIDDLE,
@@ -129,7 +135,17 @@ ALLOWED: dict[str, set[str]] = {
     "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
     "kernel": MIDDLE
     | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
-    | {"default_arguments", "lowered", "number_defaults", "origins", "starts", "to_jax"},
+    | {
+        "default_arguments",
+        "lowered",
+        "number_defaults",
+        "pickling",
+        "starts",
+        "to_jax",
+        "traces",
+    },
+    "eager": MIDDLE
+    | {"boundary", "call_sites", "errors", "executables", "instances", "interchange", "variant"},
     "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,

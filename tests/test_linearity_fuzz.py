@@ -143,8 +143,8 @@ class Writer:
         inner = indent + "    "
         free, _ = self.body(inner, ["key"], self.choose.randint(1, 4), depth + 1)
         if not free:
-            # All are consumed: the last word is a key made from nothing before.
-            free = [f"psc.random.key({self.choose.randrange(1000)})"]
+            # All are consumed: the last word is a key of a seed of which nothing is known.
+            free = [f"psc.random.key((t * {self.choose.randrange(1000)}).astype(np.int32))"]
         self.lines.append(f"{inner}return {self.choose.choice(free)}, t")
 
     def loop(self, indent: str, key: str, free: list[str], depth: int) -> bool:
@@ -238,5 +238,6 @@ def test_a_key_once_more_is_refused(seed: int) -> None:
 def test_the_watch_sees_a_second_use() -> None:
     body = "@psc.kernel\ndef f(key: Key, t: f32) -> f32:\n    return t + noise(key)\n"
     assert _once(HEAD + body)
-    made = body.replace("noise(key)", "noise(psc.random.key(1)) + noise(psc.random.key(1))")
+    again = "noise(psc.random.key(t.astype(np.int32)))"  # which the checker cannot see
+    made = body.replace("noise(key)", f"{again} + {again}")
     assert not _once(HEAD + made)

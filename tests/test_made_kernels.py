@@ -15,7 +15,8 @@ import pscdsl as psc
 from pscdsl import f64
 from pscdsl.checking.run import Options, check_project
 from pscdsl.frontend.check import CheckResult, KernelReport, check_source
-from pscdsl.frontend.files import Files, files_below
+from pscdsl.frontend.files import Files
+from pscdsl.frontend.folders import files_below
 from pscdsl.frontend.kernels import find_kernels
 from pscdsl.frontend.project import Project
 from pscdsl.report import text

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pscdsl.cli import main
@@ -74,6 +74,7 @@ def test_a_rule_says_what_its_class_says(kind: type[Diagnostic]) -> None:
     assert problems(made) == []
 
 
+@settings(deadline=None)
 @given(
     st.text(max_size=40).filter(lambda text: "\n" not in text and "\r" not in text),
     st.text(alphabet=st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=12),

@@ -18,7 +18,7 @@ from pscdsl.arrays import Array
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import DType
-from pscdsl.xla.arrays import is_array
+from pscdsl.xla.arrays import is_result
 from pscdsl.xla.client import from_dlpack, put
 
 SHAPES = [(), (1,), (3,), (2, 3), (0,), (2, 0, 3)]
@@ -34,7 +34,7 @@ def example(dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 def test_round_trip(dtype: DType, shape: tuple[int, ...]) -> None:
     x = example(dtype, shape)
     a = put(x)
-    assert is_array(a)
+    assert is_result(a)
     assert isinstance(a, Array)
     for field in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize"):
         assert getattr(a, field) == getattr(x, field), field
@@ -166,7 +166,7 @@ def test_arrays_are_not_hashable() -> None:
 def test_copies_and_pickles(dtype: DType) -> None:
     a = put(example(dtype, (2, 3)))
     for again in (copy.copy(a), copy.deepcopy(a), pickle.loads(pickle.dumps(a))):
-        assert is_array(again)
+        assert is_result(again)
         assert again is not a
         assert again.dtype == a.dtype
         assert again.tolist() == a.tolist()

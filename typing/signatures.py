@@ -108,6 +108,9 @@ class Signature:
     parameters: tuple[Parameter, ...]
     result: Spec | None
 
+    def __repr__(self) -> str:
+        return str(self)  # what prompts and notebooks show
+
     def __str__(self) -> str:
         return self.name + self.types()
 

@@ -18,6 +18,8 @@ class RecordName:
     name: str
     module: str
     definition: object = field(default=None, compare=False, repr=False)
+    number: int = field(default=0, repr=False)
+    """Which of the classes of this name that a process has loaded, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)

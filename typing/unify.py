@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pscdsl.typing.arrays import ArrayType
@@ -304,9 +304,17 @@ class _Matching:
         return True
 
     def wrong_tree(self, where: str, spec: Spec, given: Type) -> Failure:
+        namesake = ""
+        if isinstance(spec, RecordSpec) and isinstance(given, RecordType):
+            if spec.record == replace(given.record, number=spec.record.number):
+                namesake = given.record.name
         return Failure(
             ArgumentTree(
-                function=self.function, argument=where, declared=str(spec), given=str(given)
+                function=self.function,
+                argument=where,
+                declared=str(spec),
+                given=str(given),
+                namesake=namesake,
             )
         )
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from pscdsl.tracebacks import UsersError
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.signatures import Choice, Signature
@@ -20,7 +21,7 @@ Target: TypeAlias = Literal["any", "cpu"]
 TARGETS: Final[tuple[Target, ...]] = ("any", "cpu")
 
 
-class ArtefactError(ValueError):
+class ArtefactError(UsersError, ValueError):
     """A file is no exported kernel, or a damaged one, or one that cannot be used here."""
 
 

@@ -31,13 +31,13 @@ def folder() -> Path | None:
     if given.lower() in OFF or limit() == 0:
         return None
     try:
-        return _of_user() if given.lower() in ON else Path(given).expanduser()
+        return of_user() if given.lower() in ON else Path(given).expanduser()
     except RuntimeError:  # a user without a home
         return None
 
 
-def _of_user() -> Path:
-    """What is customary for caches on this system."""
+def of_user() -> Path:
+    """The user's folder: what is customary on this system; a RuntimeError without a home."""
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
         base = Path(local) if local else Path.home() / "AppData" / "Local"

@@ -34,7 +34,7 @@ class Options:
 
 def check_project(files: Files, options: Options) -> CheckResult:
     """Check the files that are given; the same is found in whatever way it is done."""
-    store = None if options.cache is None else Store(options.cache, files.roots)
+    store = None if options.cache is None else Store(options.cache, files)
     results: dict[str, CheckResult] = {}
     if store is not None:
         for path in files.given:

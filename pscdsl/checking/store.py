@@ -1,7 +1,9 @@
 """Results on disk: one file for each file that was checked, read as data.
 
-An entry is used only if it is whole, was made by this version of pscdsl under the same conditions,
-and if all that its check had read is as it was.  Anything else is no entry.
+An entry is used only if this user has written it, as the seal says, which depends on the user's
+key; if it was made by this version of pscdsl under the same conditions; and if all that its check
+had read is as it was.  Anything else is no entry.  Wherever the folder lies, no link is followed,
+and nothing is removed but what has the name of an entry.
 """
 
 from __future__ import annotations
@@ -10,22 +12,25 @@ import contextlib
 import json
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pscdsl
-from pscdsl.caching.writing import replace
+from pscdsl.caching.secret import user_key
 from pscdsl.checking.data import Unreadable
 from pscdsl.checking.reads import Reads
 from pscdsl.checking.recorded import plain, read, read_result
 from pscdsl.frontend.check import CheckResult
 from pscdsl.frontend.files import Files
+from pscdsl.paths import Folder, real
 
 _IGNORED = "# Made by pscdsl, for pscdsl alone.\n*\n"
 _MOST_BYTES = 200_000_000
@@ -33,6 +38,9 @@ _MOST_ENTRIES = 20_000
 _ENTRY_BYTES = 20_000_000
 _OLD = 3600.0
 """Seconds after which a file that was never finished is removed."""
+_DAY = 86400.0
+_OWN = re.compile(r"(?P<entry>[0-9a-f]{32}\.json)|[0-9a-f]{16}\.part")
+"""The names of what is written here."""
 _UNCERTAIN = ("PSC934", "PSC999")
 """What another try may not find."""
 
@@ -40,89 +48,110 @@ _UNCERTAIN = ("PSC934", "PSC999")
 class Store:
     """The entries in a folder; one that cannot be used holds nothing."""
 
-    def __init__(self, folder: str | Path, roots: Sequence[str]) -> None:
-        self.folder = Path(folder) / "results"
-        self.conditions = conditions(roots)
+    def __init__(self, folder: str | Path, files: Files) -> None:
+        self.conditions = conditions(files.roots)
+        self._place = str(folder)
+        self._key = user_key((*files.bounds, os.getcwd()))
+        self._folder = None if self._key is None else self._opened(make=False)
         self._written = False
 
     def get(self, path: str, files: Files) -> CheckResult | None:
         """The result of checking a file, if it is known and would still be the same."""
+        if self._folder is None or self._key is None:
+            return None
         try:
-            entry = self._entry(path)
-            with entry.open("rb") as file:
-                data = file.read(_ENTRY_BYTES + 1)
-            conditions, owner, reads, result = _unsealed(data)
+            name = self._entry(path)
+            data = self._folder.read(name, _ENTRY_BYTES)
+            conditions, owner, reads, result = _unsealed(data, self._key)
             if (conditions, owner) != (self.conditions, path):
                 return None
             known: Reads = read(Reads, reads)
-            return read_result(result) if known.hold(files) else None
-        except (OSError, ValueError, Unreadable, RecursionError):  # also a name that is none
+            if not known.hold(files):
+                return None
+            state = self._folder.state(name)
+            if state is not None and time.time() - state.st_mtime > _DAY:
+                self._folder.touch(name)  # used now: the oldest are removed first
+            return read_result(result)
+        except (OSError, ValueError, Unreadable, RecursionError):
             return None
 
     def put(self, path: str, reads: Reads, result: CheckResult) -> None:
         """Keep a result; without a place for it, nothing is kept."""
         if any(finding.code in _UNCERTAIN for finding in result.diagnostics):
             return
-        data = _sealed([self.conditions, path, plain(reads), plain(result)])
+        if self._key is None:
+            return
+        data = _sealed([self.conditions, path, plain(reads), plain(result)], self._key)
         if len(data) > _ENTRY_BYTES:
             return
         with contextlib.suppress(OSError, ValueError):
-            if not self._written:
-                self._prepare()
-            replace(self._entry(path), data)
+            if self._folder is None:
+                self._folder = self._opened(make=True)
+            if self._folder is not None:
+                self._folder.replace(self._entry(path), data)
+                self._written = True
 
-    def _entry(self, path: str) -> Path:
+    def _entry(self, path: str) -> str:
         name = blake2b(os.fsencode(path), digest_size=16, key=self.conditions.encode()[:64])
-        return self.folder / f"{name.hexdigest()}.json"
+        return f"{name.hexdigest()}.json"
 
-    def _prepare(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        ignore = self.folder.parent / ".gitignore"
-        if not ignore.exists():
-            replace(ignore, _IGNORED.encode())
-        self._written = True
+    def _opened(self, *, make: bool) -> Folder | None:
+        """The folder of the entries; a new one lies in a folder that version control ignores."""
+        try:
+            place = real(self._place)
+            if place is None:
+                return None
+            if make:
+                with Folder(place, make=True) as outer:
+                    outer.create(".gitignore", _IGNORED.encode(), 0o644)
+            return Folder(os.path.join(place, "results"), make=make)
+        except (OSError, ValueError):
+            return None
 
     def close(self) -> None:
         """Remove the oldest entries if there are too many, and what was never finished."""
+        if self._folder is None:
+            return
         if self._written:
             with contextlib.suppress(OSError):
-                self._trim()
+                self._trim(self._folder)
+        self._folder.close()
 
-    def _trim(self) -> None:
+    def _trim(self, folder: Folder) -> None:
         now = time.time()
         entries: list[tuple[float, int, str]] = []
-        with os.scandir(self.folder) as found:
-            for each in found:
-                with contextlib.suppress(OSError):  # another process may have removed it
-                    state = each.stat()
-                    if each.name.endswith(".json"):
-                        entries.append((state.st_mtime, state.st_size, each.path))
-                    elif now - state.st_mtime > _OLD:
-                        os.unlink(each.path)
-        for path in _surplus(entries):
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+        for name in folder.names():
+            kind = _OWN.fullmatch(name)
+            state = folder.state(name) if kind else None
+            if kind is None or state is None:
+                continue
+            if kind["entry"]:
+                entries.append((state.st_mtime, state.st_size, name))
+            elif now - state.st_mtime > _OLD:
+                folder.remove(name)
+        for name in _surplus(entries):
+            folder.remove(name)
 
 
 def _surplus(entries: list[tuple[float, int, str]]) -> Iterator[str]:
     """The oldest entries, as many as are too many or too large together."""
     entries.sort(reverse=True)
     total = 0
-    for index, (_, size, path) in enumerate(entries):
+    for index, (_, size, name) in enumerate(entries):
         total += size
         if index >= _MOST_ENTRIES or total > _MOST_BYTES:
-            yield path
+            yield name
 
 
-def _sealed(content: Any) -> bytes:
+def _sealed(content: Any, key: bytes) -> bytes:
     body = json.dumps(content, separators=(",", ":")).encode()
-    return _seal(body) + b"\n" + body
+    return _seal(body, key) + b"\n" + body
 
 
-def _unsealed(data: bytes) -> tuple[str, str, Any, Any]:
-    """The four parts of an entry; raises `Unreadable` if it is damaged."""
+def _unsealed(data: bytes, key: bytes) -> tuple[str, str, Any, Any]:
+    """The four parts of an entry; raises `Unreadable` if it is damaged, or somebody else's."""
     seal, _, body = data.partition(b"\n")
-    if seal != _seal(body):
+    if not compare_digest(seal, _seal(body, key)):
         raise Unreadable("damaged")
     try:
         content = json.loads(body)
@@ -132,8 +161,8 @@ def _unsealed(data: bytes) -> tuple[str, str, Any, Any]:
     return parts
 
 
-def _seal(body: bytes) -> bytes:
-    return blake2b(body, digest_size=16).hexdigest().encode()
+def _seal(body: bytes, key: bytes) -> bytes:
+    return blake2b(body, digest_size=32, key=key).hexdigest().encode()
 
 
 def conditions(roots: Sequence[str]) -> str:

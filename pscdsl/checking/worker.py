@@ -34,7 +34,7 @@ def main() -> None:
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Check the files that are asked for."""
     setup = json.loads(requests.readline())
-    files = Files(setup["given"], setup["roots"])
+    files = Files(setup["given"], setup["roots"], setup["bounds"])
     answers.write(READY)
     answers.flush()
     with deep_stack():

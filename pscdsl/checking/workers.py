@@ -78,7 +78,9 @@ class Workers:
             except OSError:
                 raise NoProcess from None
             self.processes.add(process)
-        setup = {"given": self.files.given, "roots": self.files.roots, "keep": self.keep}
+        files = self.files
+        setup: dict[str, object] = {"given": files.given, "roots": files.roots, "bounds": files.bounds}
+        setup["keep"] = self.keep
         if _asked(process, setup) != READY:
             self.end(process)
             raise NoProcess

@@ -13,6 +13,12 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pscdsl.paths import Refused
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 COMMANDS = {
     "check": "prove kernels pure and well-shaped, without running them",
@@ -33,6 +39,22 @@ class Unusable(Exception):
     """The command cannot run as it was called; the message says why."""
 
 
+def say(text: object, *, error: bool = False) -> None:
+    """Print lines that may hold what a stranger has written; to standard error if `error`."""
+    from pscdsl.report.sources import printable
+
+    print(printable(str(text)), file=sys.stderr if error else sys.stdout)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser of arguments; some may be names of files that a stranger has chosen."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        from pscdsl.report.sources import printable
+
+        super()._print_message(printable(message), file)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -40,10 +62,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # never fail on what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     try:
+        _here()
         code = _dispatch(arguments)
         sys.stdout.flush()
-    except Unusable as problem:
-        print(f"pscdsl: {problem}", file=sys.stderr)
+    except (Unusable, Refused) as problem:
+        say(f"pscdsl: {problem}", error=True)
         return 2
     except BrokenPipeError:  # the reader, a pager for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -53,10 +76,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:
         import traceback
 
-        traceback.print_exc()
+        say(traceback.format_exc().rstrip(), error=True)
         print("pscdsl: internal error, please report it with the above", file=sys.stderr)
         return 2
     return code
+
+
+def _here() -> None:
+    try:
+        os.getcwd()
+    except OSError as problem:
+        raise Unusable(f"the current folder cannot be found: {problem.strerror}") from None
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -64,7 +94,7 @@ def _dispatch(arguments: list[str]) -> int:
         return _top(arguments)
     name, *rest = arguments
     module = importlib.import_module(f"pscdsl.cli.{name}")
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"pscdsl {name}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -79,7 +109,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _top(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="pscdsl",
         description="A typed, purely functional array language embedded in Python.",
         epilog=_EPILOG,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pscdsl.cli import Unusable
+from pscdsl.cli import Unusable, say
 from pscdsl.cli.checking import add_checking, checked
 from pscdsl.cli.colour import add_colour, wants_colour
 from pscdsl.cli.formats import Outcome, render
@@ -24,8 +24,9 @@ from pscdsl.findings.baseline import Baseline, BaselineError
 from pscdsl.findings.fingerprints import Fingerprints
 from pscdsl.findings.selection import Layer
 from pscdsl.findings.triage import Triage, triage
+from pscdsl.paths import admitted, resolved
 from pscdsl.report.kinds import is_known
-from pscdsl.report.sources import Sources, printable
+from pscdsl.report.sources import Sources
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 
 
@@ -85,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     selection = settings.selection(Layer(select or None, extend, ignore))
     writing = arguments.write_baseline is not None
     known = Baseline() if writing or not settings.baseline else _baseline(settings.baseline)
-    paths = _paths(arguments, settings)
+    typed, paths = _paths(arguments, settings)
 
     if arguments.unsafe_fixes and not (arguments.fix or arguments.diff):
         raise Unusable("--unsafe-fixes goes with --fix or --diff")
@@ -100,11 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
             return triage(found, (), selection, known, (), prints).reported
 
         unsafe, write = arguments.unsafe_fixes, not arguments.diff
-        made = fixing.fix(paths, excluded, wanted, unsafe=unsafe, write=write)
+        made = fixing.fix(typed, paths, excluded, wanted, unsafe=unsafe, write=write)
         if arguments.diff:
-            # A patch must be exact; a terminal must not be steered.
-            sys.stdout.write(printable(made.diff) if sys.stdout.isatty() else made.diff)
-            return int(bool(made.diff))
+            for name, diff in made.diffs.items():
+                fixing.show(name, diff)
+            return int(bool(made.diffs))
         result, fixed = made.result, made.summary
     else:
         result = checked(arguments, paths, excluded, settings.root)
@@ -139,9 +140,12 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     from pscdsl.report import text
 
     try:
-        found = read_settings(arguments.config) if arguments.config else find_settings(os.curdir)
+        if arguments.config:
+            found = read_settings(admitted(arguments.config, [os.getcwd()]))
+        else:
+            found = find_settings(os.curdir)
     except Failure as failure:
-        said = text.render(failure.diagnostics, colour=False).rstrip()
+        said = text.render(failure.diagnostics, Sources(toml=True), colour=False).rstrip()
         raise Unusable(f"the settings are wrong\n\n{said}") from None
     given = {
         name: value
@@ -150,27 +154,32 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     }
     if "baseline" not in given and found.baseline:
         given["baseline"] = os.path.join(found.root, found.baseline)
+    if given.get("baseline"):
+        given["baseline"] = admitted(given["baseline"], [found.root, os.getcwd()])
     return replace(found, **given)
 
 
-def _paths(arguments: argparse.Namespace, settings: Settings) -> list[str]:
-    """The files and folders to check."""
+def _paths(arguments: argparse.Namespace, settings: Settings) -> tuple[list[str], list[str]]:
+    """The files and folders to check, as they were named and where that leads.
+
+    What is typed may lie anywhere; what the settings name does not lead out of their folder.
+    """
     given = [str(path) for path in arguments.paths]
     own = [os.path.join(settings.root, path) for path in settings.paths]
     paths = given or own or [os.curdir]
     for path in paths:
         if not os.path.exists(path):
             raise Unusable(f"no such file or folder: {path}")
-    return paths
+    return paths, [admitted(path, [settings.root, os.getcwd()]) for path in paths]
 
 
 def _excluded(
     arguments: argparse.Namespace, settings: Settings, paths: list[str]
 ) -> Callable[[str], bool]:
     """Which files are left out; those that are given by name only if that is forced."""
-    named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}
+    named = {resolved(path) for path in paths if os.path.isfile(path)}
     kept = frozenset[str]() if arguments.force_exclude else frozenset(named)
-    return lambda path: os.path.realpath(path) not in kept and settings.excludes(path)
+    return lambda path: settings.excludes(path) and resolved(path) not in kept
 
 
 def _baseline(path: str) -> Baseline:
@@ -181,11 +190,12 @@ def _baseline(path: str) -> Baseline:
 
 
 def _write_baseline(path: str, sorted_out: Triage, fingerprints: Fingerprints) -> int:
+    admitted(os.path.dirname(path) or os.curdir, [os.getcwd()])
     try:
         number = baseline.write(path, sorted_out.reported, fingerprints)
     except BaselineError as problem:
         raise Unusable(str(problem)) from None
-    print(f"{number} finding{'' if number == 1 else 's'} written to {path}")
+    say(f"{number} finding{'' if number == 1 else 's'} written to {path}")
     return 0
 
 

@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from pscdsl.caching import places
+from pscdsl.paths import admitted
 from pscdsl.report.progress import ProgressBar
 
 if TYPE_CHECKING:
     from pscdsl.frontend.check import CheckResult
 
-FOLDER = ".pscdsl_cache"
 VARIABLE = "PSCDSL_CACHE_DIR"
 
 
@@ -23,7 +24,7 @@ def add_checking(parser: argparse.ArgumentParser) -> None:
         "--cache-dir",
         metavar="FOLDER",
         default=os.environ.get(VARIABLE),
-        help=f"where results are kept (${VARIABLE}, or {FOLDER} where the settings are)",
+        help=f"where results are kept (${VARIABLE}, or the user's folder for caches)",
     )
     group.add_argument("--no-cache", action="store_true", help="neither use nor keep results")
     group.add_argument(
@@ -47,11 +48,24 @@ def checked(
     excluded: Callable[[str], bool],
     root: str,
 ) -> CheckResult:
-    """What is found in files and below folders; results are kept below `root` by default."""
-    from pscdsl.checking.run import Options, check_project
-    from pscdsl.frontend.files import files_below
+    """What is found in files and below folders, given by resolved paths.
 
-    cache = arguments.cache_dir or os.path.join(root, FOLDER)
+    Results are kept in the user's folder for caches, or where it is said, but not behind a link
+    that leads out of `root` or the current folder.
+    """
+    from pscdsl.checking.run import Options, check_project
+    from pscdsl.frontend.folders import files_below
+
+    cache = None if arguments.no_cache else _cache(arguments.cache_dir, root)
     with ProgressBar() as bar:
-        options = Options(None if arguments.no_cache else cache, arguments.jobs, bar.update)
-        return check_project(files_below(paths, excluded), options)
+        options = Options(cache, arguments.jobs, bar.update)
+        return check_project(files_below(paths, excluded, settled=True), options)
+
+
+def _cache(given: str | None, root: str) -> str | None:
+    if given:
+        return admitted(given, [root, os.getcwd()])
+    try:
+        return str(places.of_user())
+    except RuntimeError:  # a user without a home
+        return None

@@ -17,14 +17,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pscdsl.cli import Unusable
+from pscdsl.cli import Unusable, say
 from pscdsl.cli.derivatives import add_derivatives, chosen
 from pscdsl.cli.target import add_dims, add_target, dims
+from pscdsl.paths import admitted
 
 if TYPE_CHECKING:
     from pscdsl.kernel import Kernel
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     from pscdsl.typing.codes.limits import NoRule
 
     if arguments.output:
-        os.environ[places.FOLDER] = os.path.abspath(arguments.output)
+        os.environ[places.FOLDER] = admitted(arguments.output, [os.getcwd()])
     if places.folder() is None:
         raise Unusable("nothing is kept: PSCDSL_CACHE is off (--output FOLDER names a place)")
     sizes = alternatives(arguments.dims)
@@ -79,15 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
             foreign = [each.primitive for each in findings.diagnostics if isinstance(each, NoRule)]
             if len(foreign) == len(findings.diagnostics):
                 names = ", ".join(f"`{each}`" for each in foreign)
-                print(f"{kernel.name}: left out: the translation of {names} is not run here")
+                say(f"{kernel.name}: left out: the translation of {names} is not run here")
                 done.left_out += 1
             else:
-                print(findings, file=sys.stderr)
+                say(findings, error=True)
                 done.errors += 1
         except (Unusable, pscdsl.ArgumentError) as reason:
-            print(f"{kernel.name}: left out: {reason}")
+            say(f"{kernel.name}: left out: {reason}")
             done.left_out += 1
-    print(f"{done} in {places.folder()}")
+    say(f"{done} in {places.folder()}")
     if done.errors:
         return 1
     return 0 if done.compiled or done.found else 2
@@ -110,10 +110,10 @@ def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> No
         told = f"{kernel.name}{_told(lowered)}"
         if answer.source == "disk":
             done.found += 1
-            print(f"{told}: there already")
+            say(f"{told}: there already")
         else:
             done.compiled += 1
-            print(f"{told}: compiled in {answer.seconds:.2f} s")
+            say(f"{told}: compiled in {answer.seconds:.2f} s")
 
 
 def _told(lowered: Lowered) -> str:

@@ -13,9 +13,10 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from pscdsl.cli import Unusable
+from pscdsl.cli import Unusable, say
 from pscdsl.cli.derivatives import add_derivatives, chosen
 from pscdsl.cli.target import add_dims, add_target, dims, reporting
+from pscdsl.report.sources import printable_json
 
 if TYPE_CHECKING:
     from pscdsl.cost import Cost
@@ -50,11 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.format == "json":
                 found.append(_data(program.name, each))
             else:
-                print(_text(str(kernel.signature), each))
+                say(_text(str(kernel.signature), each))
         if unknown := sizes.keys() - known:
             raise Unusable(f"no kernel here has the size {', '.join(sorted(unknown))}")
         if arguments.format == "json":
-            print(json.dumps(found, indent=1))
+            print(printable_json(json.dumps(found, indent=1)))
 
     return reporting(work)
 

@@ -8,11 +8,13 @@ files were looked at, whatever was found; 2: could not run.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from pscdsl.cli import Unusable
 from pscdsl.cli.colour import add_colour, wants_colour
+from pscdsl.paths import admitted
 
 FORMATS = ("text", "json")
 
@@ -35,10 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
     for path in arguments.paths:
         if not path.exists():
             raise Unusable(f"no such file or folder: {path}")
+    paths = [admitted(str(path), [os.getcwd()]) for path in arguments.paths]
 
     from pscdsl.discover.project import discover_paths
 
-    found = discover_paths(arguments.paths)
+    found = discover_paths(paths)
     if arguments.format == "json":
         from pscdsl.report import discovery_json
 

@@ -9,12 +9,14 @@ signature leaves open besides is the first that it admits, unless --dims names i
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
-from pscdsl.cli import Unusable
+from pscdsl.cli import Unusable, say
 from pscdsl.cli.compile import alternatives, variants
 from pscdsl.cli.derivatives import add_derivatives, chosen
 from pscdsl.cli.target import add_dims, add_target, reporting
+from pscdsl.paths import admitted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,13 +49,14 @@ def _export(arguments: argparse.Namespace) -> None:
     (kernel,) = found
     sizes = list(variants(kernel, alternatives(arguments.dims)))
     path = Path(arguments.output or f"{kernel.name}{SUFFIX}")
+    admitted(str(path.parent), [os.getcwd()])
     try:
         data = kernel.export(path, *sizes, target=arguments.device)
     except OSError as problem:
         raise Unusable(f"{path} cannot be written: {problem}") from problem
     made = load(data)
-    print(f"{path}: {made.signature}, {len(data)} bytes")
+    say(f"{path}: {made.signature}, {len(data)} bytes")
     for each in made.variants:
-        print(f"  {each}" if str(each) else "  without sizes")
+        say(f"  {each}" if str(each) else "  without sizes")
     if made.needs:
-        print(f"  needs {', '.join(made.needs)}")
+        say(f"  needs {', '.join(made.needs)}")

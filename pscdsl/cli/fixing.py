@@ -5,17 +5,17 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from pscdsl.cli import say
 from pscdsl.frontend.check import CheckResult, check_paths
-from pscdsl.frontend.files import files_below, python_files
 from pscdsl.frontend.fixes.applying import Fixed, Wanted, fix_all
-from pscdsl.report.sources import decode, shown_path
+from pscdsl.frontend.folders import files_below, python_files
+from pscdsl.frontend.reading import limit
+from pscdsl.paths import Folder, NotAFile, inside, resolved
+from pscdsl.report.sources import decode, is_command, printable, shown_path
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,14 @@ class Outcome:
 
     result: CheckResult
     """What is found afterwards."""
-    diff: str
-    """What was changed, or would be."""
+    diffs: dict[str, str]
+    """What was changed in each file, or would be."""
     summary: str
     """How many findings were fixed."""
 
 
 def fix(
+    typed: Sequence[str],
     paths: Sequence[str],
     excluded: Callable[[str], bool],
     wanted: Wanted,
@@ -38,12 +39,15 @@ def fix(
     unsafe: bool,
     write: bool,
 ) -> Outcome:
-    """Fix what is wanted; files that cannot be written stay as they are, and are named."""
-    files = files_below(paths, excluded)
+    """Fix what is wanted; files that cannot be written stay as they are, and are named.
+
+    `paths` are the ends of what was typed.
+    """
+    files = files_below(paths, excluded, settled=True)
     own = set(files.given)
-    may_change = [path for path in _may_change(paths) if path in own]
+    may_change = [path for path in _may_change(typed, paths, excluded) if path in own]
     fixed = fix_all(files, may_change, wanted, unsafe=unsafe)
-    diff = "".join(_diff(path, files.data(path), new) for path, new in fixed.contents.items())
+    diffs = {path: _diff(path, files.data(path), new) for path, new in fixed.contents.items()}
     left = [
         path
         for path, new in fixed.contents.items()
@@ -53,7 +57,7 @@ def fix(
     result = check_paths(paths, excluded) if left else fixed.result
     if not fixed.complete:
         _say("there is more to fix: run it again")
-    return Outcome(result, diff, _sentence(fixed, left))
+    return Outcome(result, diffs, _sentence(fixed, left))
 
 
 def _sentence(fixed: Fixed, left: Sequence[str]) -> str:
@@ -66,18 +70,40 @@ def _sentence(fixed: Fixed, left: Sequence[str]) -> str:
 
 
 def _say(message: str) -> None:
-    print(f"pscdsl: {message}", file=sys.stderr)
+    say(f"pscdsl: {message}", error=True)
 
 
-def _may_change(paths: Sequence[str]) -> Iterator[str]:
+def show(path: str, diff: str) -> None:
+    """Print the changes of a file; to a terminal, without what could steer it.
+
+    Elsewhere a patch must be exact.  One that a workflow's runner would take commands from is left
+    out: a context line begins with a blank, which runners skip.
+    """
+    if sys.stdout.isatty():
+        sys.stdout.write(printable(diff))
+    elif any(map(is_command, re.split(r"[\r\n]", diff))):
+        _say(f"the changes of {shown_path(path)} are not printed: they hold commands for workflows")
+    else:
+        sys.stdout.write(diff)
+
+
+def _may_change(
+    typed: Sequence[str], paths: Sequence[str], excluded: Callable[[str], bool]
+) -> Iterator[str]:
     """The files that may be changed: not those that a link leads to from elsewhere."""
-    for given in python_files(paths):
-        real = os.path.realpath(given)
-        folder = os.path.realpath(os.path.dirname(os.path.abspath(given)))
-        if os.path.islink(given) and not real.startswith(os.path.join(folder, "")):
-            _say(f"{given} is a link to {real}, which is left alone: name it to fix it")
-        else:
-            yield real
+    direct = [end for given, end in zip(typed, paths, strict=True) if not _is_led_to(given)]
+    for file in python_files(direct, excluded, settled=True):
+        if not _is_led_to(file):
+            yield resolved(file)
+
+
+def _is_led_to(given: str) -> bool:
+    """Whether a file is a link out of its folder; said so."""
+    end, folder = resolved(given), resolved(os.path.dirname(os.path.abspath(given)))
+    if not os.path.islink(given) or os.path.isdir(end) or inside(end, folder):
+        return False
+    _say(f"{given} is a link to {end}, which is left alone: name it to fix it")
+    return True
 
 
 def _diff(path: str, old: bytes, new: bytes) -> str:
@@ -102,24 +128,15 @@ def _lines(text: str) -> list[str]:
 
 def save(path: str, old: bytes, new: bytes) -> bool:
     """Write a file as a whole or not at all; whether it was written."""
-    name, temporary = shown_path(path), ""
+    name, base = shown_path(path), os.path.basename(path)
     try:
-        if Path(path).read_bytes() != old:
-            _say(f"{name} is left alone: it was changed while it was checked")
-            return False
-        if not os.access(path, os.W_OK):
-            raise PermissionError(None, "it may not be written")
-        mode = stat.S_IMODE(os.stat(path).st_mode)
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".pscdsl-")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(new)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
-        _say(f"{name} is left alone: {error.strerror or error}")
+        with Folder(os.path.dirname(path)) as folder:
+            if folder.read(base, limit(path)) != old:
+                raise NotAFile("it was changed while it was checked")
+            if not os.access(path, os.W_OK):
+                raise NotAFile("it may not be written")
+            folder.replace(base, new, keep=True)
+    except (OSError, ValueError) as error:
+        _say(f"{name} is left alone: {getattr(error, 'strerror', None) or error}")
         return False
     return True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pscdsl.findings.fingerprints import Fingerprints
 from pscdsl.findings.triage import Triage
-from pscdsl.report.sources import Sources, printable, shown_path
+from pscdsl.report.sources import Sources, printable, printable_path
 from pscdsl.report.summary import fixable, ordered, sentence
 from pscdsl.typing.diagnostics import Diagnostic
 
@@ -82,7 +82,7 @@ def _sarif(outcome: Outcome, hide_suppressed: bool) -> str:
 def _types(result: CheckResult) -> str:
     rows: list[str] = []
     for kernel in result.kernels:
-        place = f"{shown_path(kernel.path)}:{kernel.line}:{kernel.column}"
+        place = f"{printable_path(kernel.path)}:{kernel.line}:{kernel.column}"
         status = "" if kernel.status == "ok" else f"  [{kernel.status}]"
-        rows.append(printable(f"{place}: {kernel.name}{kernel.signature}{status}\n"))
+        rows.append(printable(f"{place}: {kernel.name}{kernel.signature}{status}") + "\n")
     return "".join(rows)

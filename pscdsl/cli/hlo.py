@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from pscdsl.cli import say
 from pscdsl.cli.derivatives import add_derivatives, chosen
 from pscdsl.cli.target import add_dims, add_target, dims, reporting
 
@@ -26,6 +27,6 @@ def run(arguments: argparse.Namespace) -> int:
         for kernel in chosen(arguments):
             lowered = kernel.lower(**sizes)
             text = lowered.compile().text() if arguments.optimized else lowered.text()
-            print(text.rstrip())
+            say(text.rstrip())
 
     return reporting(work)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 
+from pscdsl.cli import say
 from pscdsl.cli.derivatives import add_derivatives, chosen
 from pscdsl.cli.target import add_target, reporting
 
@@ -30,6 +31,6 @@ def run(arguments: argparse.Namespace) -> int:
 
         for kernel in chosen(arguments):
             program = kernel.ir()
-            print(str(simplify(program) if arguments.simplified else program).rstrip())
+            say(str(simplify(program) if arguments.simplified else program).rstrip())
 
     return reporting(work)

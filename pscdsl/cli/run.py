@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from pscdsl.cli import Unusable
+from pscdsl.cli import Unusable, say
 from pscdsl.cli.derivatives import add_derivatives, chosen
 from pscdsl.cli.target import add_dims, add_target, dims, reporting
 from pscdsl.typing.trees import paths
@@ -62,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         leaves = values.complete(types, given, used, arguments.seed)
         results = kernel.lower(**used).compile().run(leaves)
         for where, result in zip(_places(function), results, strict=True):
-            print(where)
-            print(np.asarray(result))
+            say(where)
+            say(np.asarray(result))
 
     return reporting(work)
 

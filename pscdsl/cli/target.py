@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pscdsl.cli import Unusable
+from pscdsl.cli import Unusable, say
+from pscdsl.paths import admitted
 
 if TYPE_CHECKING:
     from pscdsl.kernel import Kernel
@@ -66,7 +66,7 @@ def kernels(target: str) -> Iterator[Kernel[..., Any]]:
         try:
             yield load_kernel(path, kernel.name)
         except LookupError:  # it is made by a function that is not called here
-            print(f"pscdsl: {kernel.name} is not checked: no program of it", file=sys.stderr)
+            say(f"pscdsl: {kernel.name} is not checked: no program of it", error=True)
 
 
 def reporting(action: Callable[[], None]) -> int:
@@ -76,7 +76,7 @@ def reporting(action: Callable[[], None]) -> int:
     try:
         action()
     except pscdsl.CheckError as findings:
-        print(findings, file=sys.stderr)
+        say(findings, error=True)
         return 1
     except pscdsl.ArgumentError as problem:
         raise Unusable(str(problem)) from problem
@@ -89,4 +89,4 @@ def _split(target: str) -> tuple[Path, str]:
         path, name = target, ""
     if not os.path.isfile(path):
         raise Unusable(f"no such file: {path}")
-    return Path(path), name
+    return Path(admitted(path, [os.getcwd()])), name

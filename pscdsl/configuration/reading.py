@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, cast
 
 from pscdsl.configuration.places import Places
 from pscdsl.configuration.settings import READERS, Settings, Wrong
+from pscdsl.paths import inside, inside_any, read, real, resolved
 from pscdsl.report.sources import shown_path
 from pscdsl.typing.codes.limits_configuration import (
     UnknownSetting,
@@ -21,34 +24,55 @@ _TABLE = ("tool", "pscdsl")
 _LIMIT = 1_000_000
 _MOST = 20
 """More problems than this are not told."""
+_MOST_PARTS = 50
+_PART = r"""(?:(?<![\w-])[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_DEEP = re.compile(rf"(?:{_PART}[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}")
 
 
 def find_settings(folder: str) -> Settings:
-    """The settings of the nearest `pyproject.toml` that has some, from a folder upwards."""
-    at = os.path.realpath(folder)
+    """The settings of the nearest `pyproject.toml` that has some, from a folder upwards.
+
+    A repository is not left: what lies above it says nothing of it.
+    """
+    start = at = resolved(folder)
     while True:
         path = os.path.join(at, "pyproject.toml")
-        if os.path.isfile(path):
-            found = _read(path)
+        if os.path.lexists(path) and not os.path.isdir(path):
+            found = _read(_kept_inside(path, at), at)
             if found is not None:
                 return found
         above = os.path.dirname(at)
-        if above == at:
-            return Settings(root=os.path.realpath(folder))
+        if above == at or os.path.lexists(os.path.join(at, ".git")):
+            return Settings(root=start)
         at = above
+
+
+def _kept_inside(path: str, folder: str) -> str:
+    """Where a file leads; a Failure if that is out of its folder."""
+    end = real(path)
+    if end is None or not inside(end, folder):
+        reason = "it is a link that leads out of its folder"
+        nowhere = Span(os.path.relpath(path), 1, 1, 1, 1)
+        raise Failure(UnreadableSettings(reason=reason, span=nowhere))
+    return end
 
 
 def read_settings(path: str) -> Settings:
     """The settings in a file; a Failure if there are none."""
-    found = _read(path)
+    path = resolved(path)
+    found = _read(path, os.path.dirname(path))
     if found is None:
         nowhere = Span(shown_path(path), 1, 1, 1, 1)
         raise Failure(UnreadableSettings(reason="there is no table `[tool.pscdsl]`", span=nowhere))
     return found
 
 
-def _read(path: str) -> Settings | None:
-    """The settings in a file, if it has any; a Failure with all that is wrong with them."""
+def _read(path: str, root: str) -> Settings | None:
+    """The settings in a file, if it has any; a Failure with all that is wrong with them.
+
+    What is read here was written by whoever wrote the program: it names nothing outside of `root`,
+    the current folder apart.
+    """
     content = _content(path)
     if b"pscdsl" not in content:
         return None
@@ -57,6 +81,8 @@ def _read(path: str) -> Settings | None:
     shown = shown_path(path)
     try:
         text = content.decode("utf-8")
+        if _DEEP.search(text):  # tomllib takes a time that grows with the square of this
+            raise ValueError(f"a name has more than {_MOST_PARTS} parts")
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:
         raise Failure(_unreadable(shown, problem)) from None
@@ -71,29 +97,21 @@ def _read(path: str) -> Settings | None:
             name="tool.pscdsl", problem="is not a table", remedy="write `[tool.pscdsl]`"
         )
         raise Failure(finding.at(places.of(_TABLE)))
-    return _settings(
-        cast("dict[str, object]", table), places, os.path.dirname(os.path.realpath(path))
-    )
+    return _settings(cast("dict[str, object]", table), places, root)
 
 
 def _content(path: str) -> bytes:
     nowhere = Span(shown_path(path), 1, 1, 1, 1)
     try:
-        with open(path, "rb") as file:
-            content = file.read(_LIMIT + 1)
-    except OSError as problem:
-        reason = problem.strerror or "it cannot be opened"
+        content = read(path, _LIMIT)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "it cannot be opened"
         raise Failure(UnreadableSettings(reason=reason, span=nowhere)) from None
-    if len(content) > _LIMIT:
-        reason = f"it is larger than {_LIMIT} bytes"
-        raise Failure(UnreadableSettings(reason=reason, span=nowhere))
     return content.replace(b"\r\n", b"\n")
 
 
 def _unreadable(path: str, problem: Exception) -> Diagnostic:
     """What the reader of TOML says, at the place that it names."""
-    import re
-
     if isinstance(problem, UnicodeDecodeError):
         return UnreadableSettings(reason="it is not UTF-8", span=Span(path, 1, 1, 1, 1))
     said = str(problem) if isinstance(problem, ValueError) else "it is nested too deeply"
@@ -126,6 +144,21 @@ def _settings(table: dict[str, object], places: Places, root: str) -> Settings:
                 name=".".join((name, *wrong.keys)), problem=wrong.problem, remedy=wrong.remedy
             )
             problems.append(finding.at(places.of(keys, wrong.text or None)))
+    problems += _leading_out(values, places, root)
     if problems:
         raise Failure(*problems)
     return Settings(root=root, **values)
+
+
+def _leading_out(values: dict[str, Any], places: Places, root: str) -> Iterator[Diagnostic]:
+    """The paths that leave the project, by themselves or through links."""
+    here = (root, os.getcwd())
+    named = [("paths", path) for path in values.get("paths", ())]
+    if baseline := values.get("baseline", ""):
+        named.append(("baseline", baseline))
+    for name, path in named:
+        if not inside_any(real(os.path.join(root, path)), here):
+            problem = f"has `{path}`, which leads out of the folder of the settings"
+            remedy = "name it on the command line, if it is meant"
+            finding = WrongSetting(name=name, problem=problem, remedy=remedy)
+            yield finding.at(places.of((*_TABLE, name), path))

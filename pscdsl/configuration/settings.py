@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from pscdsl.findings.globs import matches
+from pscdsl.findings.globs import BadPattern, compiled, matches
 from pscdsl.findings.selection import Layer, Selection, relative
 from pscdsl.report.kinds import is_known
+
+MOST = 200
+"""A list or a table may have so many entries."""
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
 
@@ -31,6 +34,8 @@ class Settings:
 
     def excludes(self, path: str) -> bool:
         """Whether a file is left out, unless it is asked for by name."""
+        if not self.exclude:
+            return False
         place = relative(path, self.root)
         return any(matches(pattern, place) for pattern in self.exclude)
 
@@ -60,6 +65,20 @@ def texts(value: object) -> tuple[str, ...]:
     found = tuple(each for each in rows if isinstance(each, str))
     if len(found) < len(rows):
         raise Wrong("is not a list of texts", 'write for instance ["a", "b"]')
+    if len(found) > MOST:
+        raise Wrong(f"has {len(found)} entries", f"write at most {MOST}, for instance of folders")
+    return found
+
+
+def patterns(value: object) -> tuple[str, ...]:
+    """A list of patterns of paths."""
+    found = texts(value)
+    for each in found:
+        try:
+            compiled(each)
+        except BadPattern as bad:
+            remedy = "write names with `*`, `?` and ranges like `[a-z]`"
+            raise Wrong(f"has a pattern that {bad}", remedy, text=each) from None
     return found
 
 
@@ -78,7 +97,9 @@ def codes_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise Wrong("is not a table", 'write for instance {"tests/**" = ["PSC7"]}')
     rows: list[tuple[str, tuple[str, ...]]] = []
-    for pattern, given in cast("dict[str, object]", value).items():
+    table = cast("dict[str, object]", value)
+    patterns(list(table))
+    for pattern, given in table.items():
         try:
             rows.append((pattern, codes(given)))
         except Wrong as wrong:
@@ -109,7 +130,7 @@ def known_format(value: object) -> str:
 
 READERS: Mapping[str, Callable[[object], object]] = {
     "paths": texts,
-    "exclude": texts,
+    "exclude": patterns,
     "select": codes,
     "extend-select": codes,
     "ignore": codes,

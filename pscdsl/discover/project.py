@@ -12,7 +12,8 @@ from pscdsl.discover.functions import Verdict, examine
 from pscdsl.discover.usage import FunctionStatement
 from pscdsl.frontend.check import deep_stack
 from pscdsl.frontend.definitions import Definition
-from pscdsl.frontend.files import Files, files_below
+from pscdsl.frontend.files import Files
+from pscdsl.frontend.folders import files_below
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.scope import StaticModule

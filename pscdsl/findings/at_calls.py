@@ -6,6 +6,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
+from pscdsl.paths import resolved
 from pscdsl.typing.diagnostics import Diagnostic
 
 _LIBRARY = os.path.join((Path(__file__).resolve().parent.parent / "stdlib").resolve(), "")
@@ -26,4 +27,4 @@ def at_call(finding: Diagnostic) -> Diagnostic:
 
 @lru_cache(maxsize=1024)
 def _in_library(path: str) -> bool:
-    return os.path.realpath(path).startswith(_LIBRARY)
+    return resolved(path).startswith(_LIBRARY)

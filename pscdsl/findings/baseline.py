@@ -12,14 +12,18 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from pscdsl import paths
 from pscdsl.findings.fingerprints import Fingerprints
+from pscdsl.paths import resolved
 from pscdsl.report.cells import split_cell
+from pscdsl.report.sources import shown_path
 from pscdsl.report.summary import ordered
 from pscdsl.typing.diagnostics import Diagnostic
 
 _FORMAT = "pscdsl-baseline"
 _VERSION = 1
-_LIMIT = 64 * 1024 * 1024
+_LIMIT = 8 * 1024 * 1024
+"""Bytes: some thirty thousand findings.  What Python makes of them takes thirty times the room."""
 
 Key = tuple[str, str, str]
 
@@ -79,58 +83,59 @@ class Baseline:
 
     def concerns(self, entry: Entry, checked: Collection[str]) -> bool:
         """Whether a check of these files (real paths) says something of an entry."""
-        path = os.path.realpath(os.path.join(self.root, entry.path))
+        path = resolved(os.path.join(self.root, entry.path))
         return path in checked or not os.path.exists(path)
 
 
 def place(path: str, root: str) -> str:
     """A path as it stands in a baseline file."""
-    real = os.path.realpath(split_cell(path)[0])
+    real = resolved(split_cell(path)[0])
     try:
-        real = os.path.relpath(real, os.path.realpath(root))
+        real = os.path.relpath(real, resolved(root))
     except ValueError:  # another drive
         pass
     return real.replace(os.sep, "/")
 
 
 def read(path: str) -> Baseline:
-    """The baseline in a file; a BaselineError if it is none."""
+    """The baseline in a file at a resolved path; a BaselineError if it is none."""
     import json
 
+    name = shown_path(path)
     try:
-        if os.path.getsize(path) > _LIMIT:
-            raise BaselineError(f"{path} is too large for a baseline")
-        with open(path, encoding="utf-8") as file:
-            document: object = json.load(file)
+        document: object = json.loads(paths.read(path, _LIMIT))
     except FileNotFoundError:
-        hint = f"`pscdsl check --write-baseline {path}` writes one"
-        raise BaselineError(f"there is no baseline {path}; {hint}") from None
+        hint = f"`pscdsl check --write-baseline {name}` writes one"
+        raise BaselineError(f"there is no baseline {name}; {hint}") from None
     except OSError as problem:
-        raise BaselineError(f"cannot read {path}: {problem.strerror}") from None
+        raise BaselineError(f"cannot read {name}: {problem.strerror}") from None
     except (ValueError, RecursionError):
-        raise BaselineError(f"{path} is no baseline: it is not JSON, or is cut off") from None
+        raise BaselineError(f"{name} is no baseline: it is not JSON, or is cut off") from None
     if _field(document, "format") != _FORMAT:
-        raise BaselineError(f"{path} is no baseline of pscdsl")
+        raise BaselineError(f"{name} is no baseline of pscdsl")
     if _field(document, "version") != _VERSION:
         wanted = f"this is pscdsl for version {_VERSION}: write it again"
-        raise BaselineError(f"{path} has another version; {wanted}")
+        raise BaselineError(f"{name} has another version; {wanted}")
     rows = _field(document, "entries")
     if not isinstance(rows, list):
-        raise BaselineError(f"{path} is damaged: it has no list of entries")
+        raise BaselineError(f"{name} is damaged: it has no list of entries")
     numbered = enumerate(cast("list[object]", rows), 1)
-    root = os.path.dirname(os.path.realpath(path))
-    return Baseline(tuple(_entry(row, path, number) for number, row in numbered), root)
+    root = os.path.dirname(path)
+    return Baseline(tuple(_entry(row, name, number) for number, row in numbered), root)
 
 
 def write(path: str, findings: Sequence[Diagnostic], fingerprints: Fingerprints) -> int:
-    """Write these findings as the baseline, all at once; returns how many there are."""
+    """Write these findings as the baseline, all at once; returns how many there are.
+
+    A file is replaced, and a link too: what it leads to is not written to.
+    """
     import json
 
-    root = os.path.dirname(os.path.realpath(path))
+    folder = resolved(os.path.dirname(path) or os.curdir)
     counts: Counter[Key] = Counter()
     messages: dict[Key, str] = {}
     for each in ordered(findings):
-        key = place(each.span.path, root), each.code, fingerprints.of(each)
+        key = place(each.span.path, folder), each.code, fingerprints.of(each)
         counts[key] += 1
         messages.setdefault(key, " ".join(each.message().split()))
     rows = [
@@ -147,25 +152,11 @@ def write(path: str, findings: Sequence[Diagnostic], fingerprints: Fingerprints)
     entries = f"[\n{lines}\n  ]" if rows else "[]"
     text = f'{{\n  "format": "{_FORMAT}",\n  "version": {_VERSION},\n  "entries": {entries}\n}}\n'
     try:
-        _replace(path, text)
+        with paths.Folder(folder) as here:
+            here.replace(os.path.basename(path), text.encode(), 0o644, keep=True)
     except OSError as problem:
         raise BaselineError(f"cannot write {path}: {problem.strerror}") from None
     return len(findings)
-
-
-def _replace(path: str, text: str) -> None:
-    import tempfile
-
-    real = os.path.realpath(path)
-    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".baseline-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644 if not os.path.exists(real) else os.stat(real).st_mode & 0o777)
-        os.replace(temporary, real)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _entry(row: object, path: str, number: int) -> Entry:

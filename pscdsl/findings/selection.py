@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from pscdsl.findings.globs import matches
+from pscdsl.paths import resolved
 from pscdsl.report.cells import split_cell
 from pscdsl.report.kinds import all_codes
 from pscdsl.typing.codes.limits_suppressions import UnusedSuppression
@@ -78,7 +79,7 @@ class Selection:
 
 def relative(path: str, root: str) -> str:
     """A path as patterns see it: from the root, with `/`; absolute if it lies elsewhere."""
-    real, base = os.path.realpath(path), os.path.realpath(root)
+    real, base = resolved(path), resolved(root)
     inside = real == base or real.startswith(base.rstrip(os.sep) + os.sep)
     return (os.path.relpath(real, base) if inside else real).replace(os.sep, "/")
 

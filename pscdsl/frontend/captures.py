@@ -46,7 +46,7 @@ class Captures:
     def __init__(self, modules: Callable[[], Sequence[Module]]) -> None:
         self._modules = modules
         """The modules that are there by now."""
-        self._count = 0
+        self._known: Sequence[Module] = ()
         self._resolver = Resolver(())
         self._answers: dict[object, Answer] = {}
         self._rebound: dict[object, tuple[Tracker, frozenset[str]]] = {}
@@ -54,8 +54,8 @@ class Captures:
     def resolver(self) -> Resolver:
         """Finds names in the modules that have been read by now."""
         modules = self._modules()
-        if len(modules) != self._count:
-            self._count = len(modules)
+        if modules is not self._known:
+            self._known = modules
             self._resolver = Resolver(modules)
             self._answers.clear()
             self._rebound.clear()
@@ -66,16 +66,19 @@ class Captures:
         resolver = self.resolver()
         found = self._answers.get(key)
         if found is None:
-            outer, resolver.asked = resolver.asked, set()
-            finding = find(resolver)
-            found = self._answers[key] = Answer(finding, frozenset(resolver.asked))
-            resolver.asked = outer | resolver.asked
+            with resolver.asking() as asked:
+                try:
+                    finding = find(resolver)
+                    findings: tuple[Diagnostic, ...] = () if finding is None else (finding,)
+                except Failure as failure:  # a file that is not Python
+                    findings = failure.diagnostics
+            found = self._answers[key] = Answer(findings, frozenset(asked))
         return found
 
     def of_module(self, module: Module, name: str, value: Any) -> Answer:
         """A name of a module that the project rebinds, or whose value it writes."""
         return self._answer(
-            (module.place, module.module, name),
+            (module.place, module.module, name, *_told_apart(value)),
             lambda resolver: self._imported_name(resolver, module, name, value),
         )
 
@@ -127,18 +130,18 @@ class Captures:
         found = self._rebound.get(key)
         if found is None:
             tracker = Tracker(resolver)
-            outer, resolver.asked = resolver.asked, set()
-            start(tracker)
-            tracker.run()
-            found = self._rebound[key] = tracker, frozenset(resolver.asked)
-            resolver.asked = outer
+            with resolver.asking() as asked:
+                start(tracker)
+                tracker.run()
+            found = self._rebound[key] = tracker, frozenset(asked)
         resolver.asked |= found[1]
         return found[0]
 
     def of_class(self, source: Source, node: ast.ClassDef, name: str, value: Any) -> Answer:
         """An attribute of a class that the project rebinds, or whose value it writes."""
         return self._answer(
-            (node, name), lambda resolver: self._class_name(resolver, source, node, name, value)
+            (node, name, *_told_apart(value)),
+            lambda resolver: self._class_name(resolver, source, node, name, value),
         )
 
     def _class_name(
@@ -172,7 +175,7 @@ class Captures:
             confined = None if default else node
             return self._value(resolver, Holder(source, node, name), name, value, confined)
 
-        return self._answer((node, name, default), find)
+        return self._answer((node, name, default, *_told_apart(value)), find)
 
     def _value(
         self,
@@ -201,7 +204,7 @@ class Captures:
 class Answer:
     """What is wrong with a captured name, if anything, and what was searched for to know it."""
 
-    finding: Diagnostic | None
+    findings: tuple[Diagnostic, ...]
     searched: frozenset[str]
 
 
@@ -229,8 +232,8 @@ class Guard:
 
     def _refuse(self, answer: Answer) -> None:
         self.searched.update(answer.searched)
-        if answer.finding is not None:
-            raise Failure(answer.finding)
+        if answer.findings:
+            raise Failure(*answer.findings)
 
 
 def stored(texts: Callable[..., list[T]], name: str) -> list[T]:
@@ -290,6 +293,13 @@ def kind_of(value: Any) -> Kind | None:
     if is_mutable(value):
         return Kind.DEEP
     return Kind.FUNCTION if hasattr(value, "node") else None
+
+
+def _told_apart(value: Any) -> tuple[object, ...]:
+    """What of a value decides the answer: a name may be bound anew to one of another kind."""
+    once = _iterator_in(value)
+    kind: type[Any] = value.__class__
+    return kind, kind_of(value), _is_library(value), None if once is None else once.kind
 
 
 def _is_library(value: Any) -> bool:

@@ -16,12 +16,14 @@ from pscdsl.budgets.checking import over_budget, stray_comments
 from pscdsl.findings.silencing import Examined, silence, together
 from pscdsl.findings.suppressions import Suppression, suppressions
 from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.files import Files, files_below
+from pscdsl.frontend.files import Files
+from pscdsl.frontend.folders import files_below
 from pscdsl.frontend.kernels import find_kernels, misused_decorators, unchecked_kernels
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.scope import StaticModule
 from pscdsl.frontend.source import Source, shown_path
 from pscdsl.frontend.values import Poisoned
+from pscdsl.paths import resolved
 from pscdsl.report.cells import split_cell
 from pscdsl.typing.codes.limits import (
     ChoicesSampled,
@@ -66,7 +68,7 @@ class CheckResult:
 
     def checked(self) -> frozenset[str]:
         """The real paths of the files that were checked; not of those that cannot be read."""
-        return frozenset(os.path.realpath(path) for path in self.examined.files)
+        return frozenset(resolved(path) for path in self.examined.files)
 
 
 def check_source(text: str, path: str) -> CheckResult:
@@ -311,8 +313,9 @@ def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 def load_definition(path: Path | str, name: str) -> Definition:
     """A kernel read from a file's source; LookupError if the file has none of this name."""
-    real = os.path.realpath(str(path))
-    module = Project(files=Files([real])).at(real)
+    files = files_below([path])
+    (real,) = files.given
+    module = Project(files=files).at(real)
     problems: list[Diagnostic] = []
     found = dict(find_kernels(module, problems))
     if name in found:

@@ -22,19 +22,15 @@ from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.diagnostics import Failure
 
 
-def class_value(frame: Frame, node: ast.ClassDef, module: str, loaded: Any = None) -> RecordClass:
-    """What a class statement binds; of a class that is loaded, its own objects are asked."""
+def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
+    """What a class statement binds."""
     text = class_text(frame, node)
     own = {name: _method(frame, kind, each) for name, (kind, each) in text.methods.items()}
     title = f"{module}.{node.name}"
     for name, each in text.values.items():
         own[name] = Member("value", _value(frame, each, f"{title}.{name}"))
     fields = [_field(frame, text, name, each) for name, each in text.fields.items()]
-    if loaded is not None:
-        from pscdsl.frontend.loaded_classes import asked
-
-        own, fields = asked(frame, text, own, fields, loaded)
-    elif text.kind == "enumeration":
+    if text.kind == "enumeration":
         own = _enumeration(frame, text, title, own)
 
     def guard(name: str, value: Any) -> None:
@@ -55,7 +51,7 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str, loaded: Any = Non
         (*inherited, *fields),
         {**members, **own},
         _dims(frame, text),
-        loaded,
+        None,
         guard,
         () if parent is None else (parent,),
         _variables(frame, node),
@@ -68,12 +64,12 @@ _OF_INSTANCES = ("method", "property", "unread")
 
 def _inherited_members(parent: RecordClass) -> dict[str, Member]:
     return {
-        name: replace(member, admit=partial(_admit, parent, name, member))
+        name: replace(member, admit=partial(admitted, parent, name, member))
         for name, member in parent.members.items()
     }
 
 
-def _admit(cls: RecordClass, name: str, member: Member) -> None:
+def admitted(cls: RecordClass, name: str, member: Member) -> None:
     """Refuse a member that is written in the class that it is inherited from."""
     member.admit()
     if cls.guard is not None:
@@ -168,7 +164,8 @@ def _default(frame: Frame, node: ast.expr) -> Callable[[], Any]:
     return default
 
 
-_FACTORIES = ("builtins.tuple", "builtins.frozenset")
+FACTORIES = ("builtins.tuple", "builtins.frozenset")
+"""What makes a default, for each instance anew, that nobody can change."""
 
 
 def _field(
@@ -201,7 +198,7 @@ def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
         function = evaluate(_quiet(frame), factory)
         if isinstance(function, External):
             raise Failure(external_use(function))
-        if getattr(function, "name", "") not in _FACTORIES:
+        if getattr(function, "name", "") not in FACTORIES:
             what, rewrite = (
                 "this `default_factory`",
                 "a default, or a function that makes the record",

@@ -81,12 +81,17 @@ class Definition:
         """The parameters whose memory may be reused for results."""
         self.budget: tuple[object, ...] = ()
         """Bounds on what it costs, those in comments left out."""
+        self.fast_math = False
+        """Whether it may be computed by the laws of real numbers."""
 
-    def with_options(self, donate: object = None, budget: object = None) -> Self:
+    def with_options(
+        self, donate: object = None, budget: object = None, fast_math: bool | None = None
+    ) -> Self:
         """The same kernel, whose results may take the memory of parameters, and its budget."""
         made = copy(self)
         made.donate = self.donate if donate is None else named(donate)
         made.budget = self.budget if budget is None else named(budget)
+        made.fast_math = self.fast_math if fast_math is None else fast_math
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
         return made
 

@@ -34,6 +34,7 @@ from pscdsl.frontend.values import (
 from pscdsl.meanings import Meaning
 from pscdsl.narrowing import is_tuple
 from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.traces import Trace
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.purity import HiddenInput
@@ -60,7 +61,8 @@ def meant(value: Any) -> Any:
     if not (ours or kind in _PLAIN or issubclass(kind, np.generic)):
         from pscdsl.frontend.loaded import abstract
 
-        value = abstract(value, "a static value")
+        # It is compared as it is: what it is was written down where it was found, or given.
+        value = abstract(value, "a static value", Trace(value))
     if isinstance(value, External):
         raise Failure(external_value(value))
     return value

@@ -9,19 +9,17 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from pathlib import Path
 
 from pscdsl.frontend.captures import Captures, computed, stored
 from pscdsl.frontend.finding import Finder, absolute, is_language, module_name
 from pscdsl.frontend.reading import read_bytes
 from pscdsl.frontend.resolution import WORD
 from pscdsl.frontend.source import Source, from_bytes, shown_path
+from pscdsl.paths import resolved
 from pscdsl.typing.diagnostics import Failure
 
-SUFFIXES = (".py", ".ipynb")
-SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "build", "dist"})
 _FROM = re.compile(r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n;#]*)", re.M)
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+([^\n;#]+)", re.M)
 _MOST_FILES = 5_000
@@ -75,12 +73,19 @@ class FileText:
 class Files:
     """The files of a check by their real paths."""
 
-    def __init__(self, given: Iterable[str] = (), roots: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        given: Iterable[str] = (),
+        roots: Iterable[str] = (),
+        bounds: Iterable[str] | None = None,
+    ) -> None:
         self.given = tuple(dict.fromkeys(given))
         own = (module_name(path)[1] for path in self.given)
         self.roots = tuple(dict.fromkeys((*roots, *own)))
         """The folders in which absolute imports are looked up."""
-        self.finder = Finder(self.roots)
+        self.bounds = self.roots if bounds is None else tuple(dict.fromkeys(bounds))
+        """The folders outside of which nothing is read but what is given."""
+        self.finder = Finder(self.bounds)
         self._data: dict[str, bytes | Failure] = {}
         self._sources: dict[str, Source | Failure] = {}
         self._digests: dict[str, str] = {}
@@ -91,7 +96,7 @@ class Files:
 
     def changed(self, contents: Mapping[str, bytes]) -> Files:
         """The same files with other contents in some; nothing is written."""
-        other = Files(self.given, self.roots)
+        other = Files(self.given, self.roots, self.bounds)
         other.finder = self.finder
         other._data = {**self._data, **contents}
         other._sources = {k: v for k, v in self._sources.items() if k not in contents}
@@ -190,7 +195,7 @@ class Files:
         elif not argument:
             parts = [f"{path}\0{self.digest(path)}" for path in self.mentioning(question)]
         elif kind == "file":
-            parts = [self.digest(os.path.realpath(argument))]
+            parts = [self.digest(resolved(argument))]
         else:
             names = ((module_name(path)[0], path) for path in self.all())
             parts = [path for name, path in names if f"{name}.".startswith(f"{argument}.")]
@@ -249,53 +254,3 @@ class Files:
             found = self.finder.find(absolute(".".join(parts[:count]), folders))
             if found is not None and found.file is not None:
                 yield found.file
-
-
-def files_below(
-    paths: Sequence[Path | str], excluded: Callable[[str], bool] | None = None
-) -> Files:
-    """The files to check, given by themselves or by folders, but for those that are excluded."""
-    given = [os.path.realpath(path) for path in python_files(paths)]
-    if excluded is not None:
-        given = [path for path in given if not excluded(path)]
-    return Files(given, _roots(paths))
-
-
-def _roots(paths: Sequence[Path | str]) -> Iterator[str]:
-    """Folders that modules may be named from: those given, what lies in `src`, and the current one.
-
-    A file's own root comes with the file.
-    """
-    here = os.path.realpath(os.curdir)
-    for path in paths:
-        real = os.path.realpath(path)
-        if real == here or real.startswith(os.path.join(here, "")):
-            yield from _with_src(here)
-        if os.path.isdir(real):
-            yield from _with_src(module_name(os.path.join(real, "x.py"))[1])
-
-
-def _with_src(folder: str) -> Iterator[str]:
-    yield folder
-    inner = os.path.join(folder, "src")
-    if os.path.isdir(inner) and not os.path.isfile(os.path.join(inner, "__init__.py")):
-        yield os.path.realpath(inner)
-
-
-def python_files(paths: Sequence[Path | str]) -> Iterator[str]:
-    """The files to check; links that lead out of a folder are not followed."""
-    for given in paths:
-        path = str(given)
-        if not os.path.isdir(path):
-            yield path
-            continue
-        root = os.path.realpath(path)
-        for folder, names, files in os.walk(root):
-            names[:] = sorted(
-                n for n in names if not n.startswith(".") and n not in SKIPPED_FOLDERS
-            )
-            for name in sorted(files):
-                file = os.path.join(folder, name)
-                real = os.path.realpath(file)
-                if name.endswith(SUFFIXES) and real.startswith(os.path.join(root, "")):
-                    yield file

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pscdsl.paths import inside_any, real, resolved
+
 LIBRARY = str((Path(__file__).resolve().parent.parent / "stdlib").resolve())
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 _OURS = "pscdsl.stdlib"
@@ -44,7 +46,7 @@ class Finder:
     """Finds modules; what a folder holds is read once."""
 
     def __init__(self, bounds: Sequence[str]) -> None:
-        self.bounds = tuple(os.path.realpath(bound) for bound in (*bounds, LIBRARY))
+        self.bounds = tuple(filter(None, map(real, (*bounds, LIBRARY))))
         """Nothing outside of these folders is found, also not through links."""
         self._listings: dict[str, _Listing] = {}
         self._answers: dict[Question, Found | None] = {}
@@ -76,16 +78,13 @@ class Finder:
                 return None
             if part + ".py" in here.files:
                 return self._allowed(inner + ".py", ())
-            if part in here.folders and self._within(inner):
+            if part in here.folders and inside_any(real(inner), self.bounds):
                 portions.append(inner)
         return Found(None, tuple(portions)) if portions else None
 
     def _allowed(self, file: str, folders: tuple[str, ...]) -> Found | None:
-        return Found(os.path.realpath(file), folders) if self._within(file) else None
-
-    def _within(self, path: str) -> bool:
-        real = os.path.realpath(path)
-        return any(real.startswith(os.path.join(bound, "")) for bound in self.bounds)
+        end = real(file)
+        return Found(end, folders) if end and inside_any(end, self.bounds) else None
 
     def _listing(self, folder: str) -> _Listing:
         found = self._listings.get(folder)
@@ -123,7 +122,7 @@ class _Listing:
 
 def module_name(path: str) -> tuple[str, str]:
     """The full name of a module's file, and the folder that its outermost package lies in."""
-    folder, base = os.path.split(os.path.realpath(path))
+    folder, base = os.path.split(resolved(path))
     stem = os.path.splitext(base)[0]
     if folder == LIBRARY:
         return f"{_OURS}.{stem}", folder

@@ -6,23 +6,25 @@ import ast
 import builtins
 import copy
 import functools
+import operator
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
-from pscdsl import code_texts
 from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import Guard
-from pscdsl.frontend.classes import class_value
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.equality import compares_as_itself
-from pscdsl.frontend.frames import Frame, Scope, Session
 from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
+from pscdsl.frontend.loaded_class_rules import kind_of
+from pscdsl.frontend.loaded_classes import class_of_object
+from pscdsl.frontend.loaded_code import current_source, function_in_text
 from pscdsl.frontend.loaded_texts import (
     captures_beside,
     is_pythons,
@@ -32,8 +34,8 @@ from pscdsl.frontend.loaded_texts import (
     text_of,
 )
 from pscdsl.frontend.loaded_types import alias_of, is_applied
-from pscdsl.frontend.records import Field, RecordClass
-from pscdsl.frontend.source import FunctionNode, Source, function_node, runtime_source
+from pscdsl.frontend.records import RecordClass
+from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.type_variables import TypeVariable, bounded_by
 from pscdsl.frontend.uses import uses
 from pscdsl.frontend.values import (
@@ -48,8 +50,9 @@ from pscdsl.frontend.values import (
 from pscdsl.meanings import MEANINGS
 from pscdsl.narrowing import is_constant, is_dtype, is_pmap, is_precord, is_pvector
 from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.traces import MISSING, Trace, captured_by, is_outside, namespace_of
 from pscdsl.typing.codes.language import NoSuchAttribute
-from pscdsl.typing.codes.limits import NoSource
+from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
 from pscdsl.typing.diagnostics import Failure
 
 
@@ -58,13 +61,18 @@ class LoadedModule:
 
     def __init__(
         self,
-        namespace: Mapping[str, Any],
+        owner: Any,
         source: Source | None,
+        trace: Trace,
         cells: Mapping[str, Any] | None = None,
         function: FunctionNode | None = None,
     ) -> None:
-        self.namespace = namespace
+        self.owner = owner
+        """The function or class in whose module names are looked up; None if it has none."""
+        self.namespace: Mapping[str, Any] = {} if owner is None else namespace_of(owner)
         self.source = source
+        self.trace = trace
+        """What writes down what is looked up."""
         self.cells = dict(cells or {})
         self.function = function
         """The function whose cells these are."""
@@ -82,12 +90,13 @@ class LoadedModule:
         if name in LOADING:
             return External(f"builtins.{name}")
         if name in self.cells:
-            value = abstract(self.cells[name], name)
+            self.trace.captured(self.owner, name, self.cells[name])
+            value = abstract(self.cells[name], name, self.trace)
             self._admit_cell(name, value)
         elif (imported := self._imported(name)) is not None:
             value = imported
-        elif name in self.namespace:
-            value = abstract(self.namespace[name], name)
+        elif (found := self._global(name)) is not MISSING:
+            value = abstract(found, name, self.trace)
             refuse_derived(self.namespace, name)
             if self.source is not None and not isinstance(value, External):
                 self.guard.admit(text_of(self.source, self.module), name, value)
@@ -95,6 +104,9 @@ class LoadedModule:
             return builtin(name)
         self._values[name] = value
         return value
+
+    def _global(self, name: str) -> Any:
+        return MISSING if self.owner is None else self.trace.look_up(self.owner, name)
 
     def lookup_annotation(self, name: str) -> Any:
         """The same in an annotation: what is imported for type checkers is imported now."""
@@ -141,17 +153,22 @@ class LoadedModule:
 class LoadedModuleValue:
     """A loaded module used as a value."""
 
-    def __init__(self, module: types.ModuleType) -> None:
+    def __init__(self, module: types.ModuleType, trace: Trace) -> None:
         self.name = module.__name__
         self.module = module
+        self.trace = trace
 
     def lookup_attribute(self, name: str) -> Any:
         """`module.name`."""
         if is_pythons(self.name):
             return External(f"{self.name}.{name}", library=True)
-        if not hasattr(self.module, name):
-            raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
-        value = abstract(getattr(self.module, name), f"{self.name}.{name}")
+        found = self.trace.look_up(self.module, name)
+        if found is MISSING:
+            if not hasattr(self.module, name):
+                raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
+            found = getattr(self.module, name)
+            self.trace.close(f"`{self.name}.{name}`, which the module computes")
+        value = abstract(found, f"{self.name}.{name}", self.trace)
         namespace = vars(self.module)
         module = loaded_text(self.module)
         if module is not None and name in namespace and not isinstance(value, External):
@@ -159,33 +176,27 @@ class LoadedModuleValue:
         return value
 
 
-def definition_of(function: types.FunctionType) -> Definition:
+def definition_of(function: types.FunctionType, trace: Trace) -> Definition:
     """A kernel from a loaded function."""
-    return Definition(closure_of(function))
+    return Definition(closure_of(function, trace))
 
 
-def closure_of(function: types.FunctionType) -> Closure:
-    """A loaded function as its source; a Failure if there is no source."""
-    code = function.__code__
-    source = runtime_source(code.co_filename, function.__globals__, code)
-    node: FunctionNode | None = None if source is None else function_node(source, code)
-    if source is None or node is None:
-        remedy = code_texts.remedy(code.co_filename)
-        raise Failure(NoSource(function=function.__qualname__, remedy=remedy))
-    cells: dict[str, Any] = {}
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            cells[name] = cell.cell_contents
-        except ValueError:
-            pass  # not assigned yet: unknown if it is used
-    scope = LoadedModule(function.__globals__, source, cells, node)
+def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
+    """A loaded function as its source; a Failure if there is no source.
+
+    What is looked up when it is elaborated is written down in the trace.
+    """
+    trace.led_to(function)
+    source, node = function_in_text(function)
+    cells = captured_by(function)
+    scope = LoadedModule(function, source, trace, cells, node)
     parameters = [*node.args.posonlyargs, *node.args.args]
     defaults: dict[str, Any] = {}
     values = function.__defaults__ or ()
     for parameter, value in zip(parameters[len(parameters) - len(values) :], values, strict=True):
-        defaults[parameter.arg] = abstract(value, parameter.arg)
+        defaults[parameter.arg] = abstract(value, parameter.arg, trace)
     for name, value in (function.__kwdefaults__ or {}).items():
-        defaults[name] = abstract(value, name)
+        defaults[name] = abstract(value, name, trace)
     return Closure(function.__name__, node, source, scope, None, defaults)
 
 
@@ -196,38 +207,43 @@ _SCALARS: tuple[type[Any], ...] = (
 )
 
 
-def abstract(value: Any, name: str) -> Any:
-    """What a real object stands for in a kernel."""
+def abstract(value: Any, name: str, trace: Trace) -> Any:
+    """What a real object stands for in a kernel.
+
+    The trace has it written down already; what is looked up because of it is written down, too.
+    """
     if isinstance(value, _SCALARS) and type(value).__module__ == "builtins":
         return value
     if issubclass(_class_of(value), Enum) and compares_as_itself(value):
         return value
     found = _by_identity(value)
     if is_applied(value):
-        return alias_of(value, LoadedModule({}, None), abstract)
+        return alias_of(
+            value, LoadedModule(None, None, trace), functools.partial(abstract, trace=trace)
+        )
     if found is not None:
         return found
     if isinstance(value, types.ModuleType):
         known = known_module(value.__name__)
-        return known if known is not None else LoadedModuleValue(value)
+        return known if known is not None else LoadedModuleValue(value, trace)
     definition = getattr(value, "__pscdsl_definition__", None)
     if definition is not None:
         return definition()
     if isinstance(value, types.FunctionType):
-        return _function(value)
+        return _function(value, trace)
     if hasattr(value, "cache_parameters"):  # by functools: a cache changes no result
-        return abstract(value.__wrapped__, name)
+        return abstract(value.__wrapped__, name, trace)
     if isinstance(value, types.MethodType):
-        owner = abstract(value.__self__, name)
-        return BoundMethod(value.__name__, _function(value.__func__), owner)  # type: ignore[arg-type]
+        owner = abstract(value.__self__, name, trace)
+        return BoundMethod(value.__name__, _function(value.__func__, trace), owner)  # type: ignore[arg-type]
     if isinstance(value, functools.partial):
-        args = tuple(abstract(each, name) for each in value.args)
-        kwargs = {key: abstract(each, key) for key, each in value.keywords.items()}
-        return Partial(abstract(value.func, name), args, kwargs)
+        args = tuple(abstract(each, name, trace) for each in value.args)
+        kwargs = {key: abstract(each, key, trace) for key, each in value.keywords.items()}
+        return Partial(abstract(value.func, name, trace), args, kwargs)
     if isinstance(value, type):
         return _class(value)
     if isinstance(value, TypeVar):
-        return type_variable(value)
+        return type_variable(value, trace)
     if is_constant(value):
         return value
     if is_dtype(value):
@@ -235,20 +251,22 @@ def abstract(value: Any, name: str) -> Any:
             return from_numpy(value)
         except TypeError:
             return External(f"numpy.{value}")
-    return _instance(value, name)
+    return _instance(value, name, trace)
 
 
-def type_variable(variable: TypeVar) -> TypeVariable:
+def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
     """A real type variable; its bound may be `psc.Tree`, of some dtype."""
     bound: Any = variable.__bound__
     name = variable.__name__
     if variable.__constraints__:
         return TypeVariable(name, problem="it has constraints, and no bound")
-    inside = [abstract(each, name) for each in get_args(bound)]
-    return bounded_by(name, abstract(get_origin(bound) or bound, name), *inside[:1] or (None,))
+    inside = [abstract(each, name, trace) for each in get_args(bound)]
+    return bounded_by(
+        name, abstract(get_origin(bound) or bound, name, trace), *inside[:1] or (None,)
+    )
 
 
-def _function(function: types.FunctionType) -> Any:
+def _function(function: types.FunctionType, trace: Trace) -> Any:
     inner = getattr(function, "__wrapped__", None)
     if isinstance(inner, types.FunctionType) and function.__module__.startswith("typeguard"):
         function = inner
@@ -256,16 +274,18 @@ def _function(function: types.FunctionType) -> Any:
     if home.partition(".")[0] in sys.stdlib_module_names:
         return External(f"{home}.{function.__qualname__}", library=True)
     try:
-        return closure_of(function)
-    except Failure:
+        return closure_of(function, trace)
+    except Failure as failure:
+        if any(isinstance(each, TextChanged | SeveralFunctions) for each in failure.diagnostics):
+            raise
         return External(f"{function.__module__}.{function.__qualname__}")
 
 
-def _instance(value: Any, name: str) -> Any:
+def _instance(value: Any, name: str, trace: Trace) -> Any:
     if is_pmap(value) and not is_precord(value):
-        return MapValue({str(key): abstract(each, str(key)) for key, each in value.items()})
+        return MapValue({str(key): abstract(each, str(key), trace) for key, each in value.items()})
     if is_pvector(value):
-        return VectorValue(tuple(abstract(each, name) for each in value))
+        return VectorValue(tuple(abstract(each, name, trace) for each in value))
     cls = record_class(_class_of(value))
     if cls is not None and cls.kind != "namespace":
         read = value.__getitem__ if is_precord(value) else functools.partial(getattr, value)
@@ -273,16 +293,18 @@ def _instance(value: Any, name: str) -> Any:
             fields = {each: read(each) for each in cls.field_names()}
         except (KeyError, AttributeError) as missing:  # pyrsistent's need not have all
             return External(f"{cls.title} object `{name}` without {missing}")
-        return RecordValue(cls, {each: abstract(item, each) for each, item in fields.items()})
+        return RecordValue(
+            cls, {each: abstract(item, each, trace) for each, item in fields.items()}
+        )
     items: Any = value
     if type(value) is tuple:
-        return tuple(abstract(each, name) for each in items)
+        return tuple(abstract(each, name, trace) for each in items)
     if type(value) is list:
-        return [abstract(each, name) for each in items]
+        return [abstract(each, name, trace) for each in items]
     if type(value) is dict:
-        return {key: abstract(each, str(key)) for key, each in items.items()}
+        return {key: abstract(each, str(key), trace) for key, each in items.items()}
     if type(value) in (set, frozenset):
-        return {abstract(each, name) for each in items}
+        return {abstract(each, name, trace) for each in items}
     if type(value) in _ITERATORS:
         return Once(_ITERATORS[type(value)], ())
     if hasattr(value, "__array__") and type(value).__module__.startswith(("jaxlib", "pscdsl")):
@@ -371,7 +393,18 @@ def _by_module(value: Any) -> Any:
     return None
 
 
-_CLASSES: dict[type, Any] = {}
+@dataclass(frozen=True)
+class _ReadClass:
+    """What was read of a class, and when: what it held then."""
+
+    cls: type[Any]
+    held: Sequence[Any]
+    value: Any
+    trace: Trace
+
+
+_CLASSES: dict[int, _ReadClass] = {}
+"""By identity, which a metaclass cannot change the meaning of."""
 
 
 def record_class(cls: type[Any]) -> RecordClass | None:
@@ -380,14 +413,51 @@ def record_class(cls: type[Any]) -> RecordClass | None:
     return found if isinstance(found, RecordClass) else None
 
 
+def trace_of(value: Any) -> Trace | None:
+    """What was looked up when a kernel, a function with rules, or a class was read."""
+    if isinstance(value, type):
+        known = _CLASSES.get(id(value))
+        return None if known is None else known.trace
+    found: Trace | None = getattr(value, "trace", None)
+    return found
+
+
 def _class(cls: type[Any]) -> Any:
-    if cls not in _CLASSES:
-        _CLASSES[cls] = External(f"{cls.__module__}.{cls.__qualname__}")
-        _CLASSES[cls] = _read_class(cls)
-    return _CLASSES[cls]
+    known, held = _CLASSES.get(id(cls)), _held(cls)
+    if known is not None and len(known.held) == len(held):
+        if all(map(operator.is_, known.held, held)):
+            return known.value
+    trace = Trace(cls)
+    unread = External(f"{cls.__module__}.{cls.__qualname__}")
+    _CLASSES[id(cls)] = _ReadClass(cls, held, unread, trace)  # while it is read
+    try:
+        value = _read_class(cls, trace)
+    except BaseException:
+        del _CLASSES[id(cls)]
+        raise
+    if known is not None and isinstance(value, RecordClass):
+        if isinstance(known.value, RecordClass):  # its records are those that they were
+            value = replace(value, number=known.value.number)
+    _CLASSES[id(cls)] = _ReadClass(cls, held, value, trace)
+    return value
 
 
-def _read_class(cls: type[Any]) -> Any:
+_DECLARING = ("__annotations__", "__dataclass_fields__", "__dims__")
+
+
+def _held(cls: type[Any]) -> list[Any]:
+    """What a class holds: `%autoreload` changes classes in place."""
+    found: list[Any] = []
+    for each in cls.__mro__:
+        if not is_outside(each.__module__):
+            for name, member in vars(each).items():
+                code = getattr(member, "__code__", None)
+                if code is not None or not name.startswith("__") or name in _DECLARING:
+                    found += (name, member, code)
+    return found
+
+
+def _read_class(cls: type[Any], trace: Trace) -> Any:
     if _derives(cls, np.generic):
         try:
             return from_numpy(np.dtype(cls))
@@ -400,12 +470,13 @@ def _read_class(cls: type[Any]) -> Any:
     module = sys.modules.get(cls.__module__)
     filename = getattr(module, "__file__", None)
     namespace = {} if module is None else vars(module)
-    source = None if filename is None else runtime_source(filename, namespace)
-    node = None if source is None else source.classes().get(cls.__qualname__)
-    if source is None or node is None:
-        return _without_source(cls)
-    scope: Scope = LoadedModule(namespace, source)
-    return class_value(Frame(Session(None), source, scope), node, cls.__module__, cls)
+    source = None if filename is None else current_source(filename, namespace)
+    stands = source is not None and cls.__qualname__ in source.classes()
+    if filename is None or stands or kind_of(cls) is not None:
+        return class_of_object(
+            cls, LoadedModule(cls, source, trace), functools.partial(abstract, trace=trace), source
+        )
+    return External(f"{cls.__module__}.{cls.__qualname__}")
 
 
 def _class_of(value: object) -> type[Any]:
@@ -416,27 +487,22 @@ def _derives(cls: type[Any], base: type[Any]) -> bool:
     return issubclass(cls, base)
 
 
-def _without_source(cls: type[Any]) -> Any:
-    """A record class that was made without a class statement."""
-    if _derives(cls, tuple) and hasattr(cls, "_fields"):
-        names: tuple[str, ...] = cls._fields
-        fields = tuple(Field(name, None, None) for name in names)
-        return RecordClass(cls.__name__, cls.__module__, "namedtuple", fields, {}, (), cls)
-    return External(f"{cls.__module__}.{cls.__qualname__}")
-
-
 def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
     """The names that an import inside a loaded function binds."""
     import importlib
 
+    trace: Trace = scope.trace
+    trace.close("what imports when it is read")
     names: dict[str, Any] = {}
     for alias in node.names:
         if isinstance(node, ast.Import):
             module = importlib.import_module(alias.name)
             real = module if alias.asname else importlib.import_module(alias.name.split(".")[0])
-            names[alias.asname or alias.name.split(".")[0]] = abstract(real, alias.name)
+            names[alias.asname or alias.name.split(".")[0]] = abstract(real, alias.name, trace)
         else:
             package = scope.namespace.get("__package__") or ""
             base = importlib.import_module("." * node.level + (node.module or ""), package)
-            names[alias.asname or alias.name] = abstract(getattr(base, alias.name), alias.name)
+            names[alias.asname or alias.name] = abstract(
+                getattr(base, alias.name), alias.name, trace
+            )
     return names

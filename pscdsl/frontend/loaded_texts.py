@@ -14,7 +14,8 @@ from pscdsl.beside import is_installed, loaded_beside, root_of
 from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import known_module
-from pscdsl.frontend.source import Source, runtime_source, shown_path
+from pscdsl.frontend.loaded_code import current_source
+from pscdsl.frontend.source import Source, shown_path
 from pscdsl.frontend.values import External, Partial
 from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.diagnostics import Failure
@@ -33,19 +34,30 @@ class LoadedText:
         self.place = shown_path(file) if os.path.exists(file) else file
         self.file = file
         self._namespace = vars(module)
+        self.spec = self._namespace.get("__spec__")
+        """What it was loaded by; `importlib.reload` makes another."""
         self._source: Source | None = None
+
+    def key(self) -> tuple[str, int]:
+        """Which module it is of, also where another one has taken its place."""
+        return self.file, id(self._namespace)
+
+    def is_current(self) -> bool:
+        """Whether it was not loaded again since."""
+        return self._namespace.get("__spec__") is self.spec
 
     @property
     def source(self) -> Source:
         """Its tree; a Failure if it is not Python."""
         if self._source is None:
-            found = runtime_source(self.file, self._namespace)
+            found = current_source(self.file, self._namespace)
             self._source = Source(self.place, "") if found is None else found
         return self._source
 
     @property
     def text(self) -> str:
         """Its text alone."""
+        linecache.checkcache(self.file)
         return "".join(linecache.getlines(self.file))
 
 
@@ -96,15 +108,18 @@ def captures_beside(namespace: Mapping[str, Any]) -> Captures:
 def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
     """The loaded modules whose files lie below a folder, and not among installed packages."""
     count, found = _BESIDE.get(root, (0, []))
-    if count == len(sys.modules):
+    current = all([text.is_current() for text in found])
+    if count == len(sys.modules) and current:
         return found
     here = loaded_beside(root, namespace)
     texts = [LoadedText(module, file) for file, module in here.items()]
+    if current and list(map(LoadedText.key, texts)) == list(map(LoadedText.key, found)):
+        texts = found  # what was loaded in between is of no concern
     _BESIDE[root] = (len(sys.modules), texts)
     return texts
 
 
-_PROJECTS: dict[str, tuple[int, Project]] = {}
+_PROJECTS: dict[str, tuple[Sequence[LoadedText], Project]] = {}
 
 
 def refuse_derived(namespace: Mapping[str, Any], name: str) -> None:
@@ -151,11 +166,11 @@ def _as_written(namespace: Mapping[str, Any]) -> StaticModule | None:
         return None
     root = root_of(namespace)
     texts = _beside(root, namespace)
-    count, project = _PROJECTS.get(root, (-1, None))
-    if project is None or count != len(texts):
+    known, project = _PROJECTS.get(root, ((), None))
+    if project is None or known is not texts:
         given = [os.path.realpath(text.file) for text in texts]
         project = Project(files=Files(given))
-        _PROJECTS[root] = (len(texts), project)
+        _PROJECTS[root] = (texts, project)
     try:
         return project.at(os.path.realpath(file))
     except Failure:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, Literal, TypeGuard, Union, get_args, get_origin
 
 from pscdsl.elements import ElementType
 from pscdsl.frontend.frames import Frame, Scope, Session
@@ -33,7 +33,7 @@ def is_applied(value: object) -> TypeGuard[Any]:
 
 def alias_of(value: Any, scope: Scope, abstract: Abstract) -> Alias:
     """The alias that stands for an applied type."""
-    written = _Written(abstract)
+    written = Written(abstract)
     text = written.text(value)
     source = Source("<a type>", text + "\n")
     statement = source.tree.body[0]
@@ -59,7 +59,7 @@ def _written_literal(value: Any) -> str:
     return f'"{value}"' if plain else repr(value)
 
 
-class _Written:
+class Written:
     """Types as text, and what the names in it stand for."""
 
     def __init__(self, abstract: Abstract) -> None:
@@ -67,6 +67,7 @@ class _Written:
         self.names: dict[str, Any] = {}
 
     def text(self, value: Any) -> str:
+        """A type as an annotation."""
         if value is None or value is type(None):
             return "None"
         if value is Ellipsis:
@@ -75,6 +76,8 @@ class _Written:
             return repr(value.text)
         if isinstance(value, str):
             return repr(value)
+        if isinstance(value, ForwardRef):
+            return repr(value.__forward_arg__)
         if _is_jaxtyping(value):
             kind = value.dtype.__name__
             self.names[kind] = Marker(f"jaxtyping.{kind}")

@@ -16,6 +16,7 @@ from pscdsl.frontend.finding import Found, Question, absolute, module_name
 from pscdsl.frontend.resolution import Module
 from pscdsl.frontend.scope import StaticModule
 from pscdsl.frontend.source import Source
+from pscdsl.paths import resolved
 
 
 class Project:
@@ -35,7 +36,7 @@ class Project:
         if path is None:
             module = StaticModule(self, source, "__main__", None)
         else:
-            real = os.path.realpath(path)
+            real = resolved(path)
             if real not in self.files.given:
                 self.files = Files((*self.files.given, real), self.files.roots)
             module = self._made(real, source)

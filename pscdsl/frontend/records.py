@@ -80,8 +80,11 @@ class RecordClass:
     specs: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
     """Its specification for each list of size or type arguments, once worked out."""
 
+    number: int = 0
+    """Which of the loaded classes of this name it is."""
+
     def __post_init__(self) -> None:
-        self.name = RecordName(self.title, self.module, self)
+        self.name = RecordName(self.title, self.module, self, self.number)
 
     def _admit(self, name: str, member: Member) -> None:
         """Refuse a member that is written, in the class that has it or in this one."""

@@ -6,7 +6,8 @@ import ast
 import builtins
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -83,32 +84,72 @@ MAX_DEPTH = 12
 WORD = re.compile(r"[^\W\d]\w*")
 
 
+class Asked:
+    """A module of the project; that it was looked into is written down."""
+
+    def __init__(self, resolver: Resolver, module: Module) -> None:
+        self._resolver = resolver
+        self._module = module
+        self.module = module.module
+        self.place = module.place
+
+    @property
+    def source(self) -> Source:
+        """Its tree; a Failure if it is not Python."""
+        self._resolver.asked.add(f"file {self.place}")
+        return self._module.source
+
+    @property
+    def text(self) -> str:
+        """Its text alone."""
+        self._resolver.asked.add(f"file {self.place}")
+        return self._module.text
+
+    @property
+    def is_package(self) -> bool:
+        """Whether it is the `__init__.py` of a package."""
+        return self._module.is_package
+
+
 class Resolver:
     """Finds what names and called expressions stand for in the files of a project."""
 
     def __init__(self, modules: Sequence[Module]) -> None:
-        self.modules = {each.place: each for each in modules}
-        self.by_name = {each.module: each for each in modules}
+        self._unasked = {each.place: each for each in modules}
+        """For questions that are written down in another way."""
+        self.modules = {place: Asked(self, each) for place, each in self._unasked.items()}
+        self.by_name = {each.module: each for each in self.modules.values()}
         self.asked: set[str] = set()
-        """The words that were searched for."""
+        """The words that were searched for, and the files that were looked into."""
         self._kernels: dict[ast.AST, bool] = {}
         self._parsed: dict[str, bool] = {}
         self._callees: dict[tuple[ast.expr, Calls], tuple[tuple[Callee, ...], frozenset[str]]] = {}
         self._entered: set[ast.expr] = set()
 
+    @contextmanager
+    def asking(self) -> Generator[set[str]]:
+        """What is asked inside, by itself; it counts outside, too."""
+        outer, self.asked = self.asked, set()
+        try:
+            yield self.asked
+        finally:
+            outer |= self.asked  # in place: whoever is outside has it
+            self.asked = outer
+
     @functools.cached_property
     def words(self) -> dict[str, list[Module]]:
         """The modules in whose text each word stands."""
         found: dict[str, list[Module]] = {}
-        for module in self.modules.values():
+        for module in self._unasked.values():
             for word in set(WORD.findall(module.text)):
                 found.setdefault(word, []).append(module)
         return found
 
-    def naming(self, *words: str) -> list[Module]:
+    def naming(self, *words: str) -> list[Asked]:
         """The modules in whose text one of some words stands."""
         self.asked.update(words)
-        return [each for each in self.texts_with(*words) if self._is_python(each)]
+        found = [each.place for each in self.texts_with(*words) if self._is_python(each)]
+        return [self.modules[place] for place in found]
 
     def texts_with(self, *words: str) -> list[Module]:
         """The same, Python or not, when the answer is asked for in another way."""
@@ -233,11 +274,10 @@ class Resolver:
         key = (node, calls)
         known = self._callees.get(key)
         if known is None:
-            outer, self.asked = self.asked, set()
             self._entered.clear()
-            found = tuple(dict.fromkeys(self._callee(source, node, calls, 0)))
-            known = self._callees[key] = found, frozenset(self.asked)
-            self.asked = outer
+            with self.asking() as asked:
+                found = tuple(dict.fromkeys(self._callee(source, node, calls, 0)))
+            known = self._callees[key] = found, frozenset(asked)
         self.asked |= known[1]
         return known[0]
 

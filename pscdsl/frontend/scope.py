@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pscdsl.builder import Builder
 from pscdsl.frontend.assignment import assign
@@ -359,11 +359,22 @@ def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
     }
 
 
+FAST_MATH: Final = "takes True or False for `fast_math`"
+
+
 def make_kernel(
-    here: Any, function: Any = None, *, donate: Any = None, budget: Any = None, **options: Any
+    here: Any,
+    function: Any = None,
+    *,
+    donate: Any = None,
+    budget: Any = None,
+    fast_math: Any = None,
+    **options: Any,
 ) -> Any:
     """`@psc.kernel`, `@psc.kernel(donate="state")`, `@psc.kernel(budget="flops <= 2*n")`."""
-    given = {"donate": donate, "budget": budget}
+    given = {"donate": donate, "budget": budget, "fast_math": fast_math}
+    if fast_math is not None and not isinstance(fast_math, bool):
+        raise Failure(BadArguments(function="psc.kernel", problem=FAST_MATH))
     if function is None and not options:
         return StaticFunction("pscdsl.kernel", partial(make_kernel, **given))
     if isinstance(function, Transformed) and not options:
@@ -375,7 +386,7 @@ def make_kernel(
     if isinstance(here, Builder):
         return function  # inside a kernel it is a helper that sees the kernel's values
     kernel = Definition(function) if isinstance(function, Closure) else function
-    return kernel if donate is None is budget else kernel.with_options(**given)
+    return kernel if all(each is None for each in given.values()) else kernel.with_options(**given)
 
 
 MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)

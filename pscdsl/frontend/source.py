@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-import io
 import os
-import tokenize
 import types
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pscdsl import code_texts
+from pscdsl import paths
 from pscdsl.frontend.reading import read_bytes
+from pscdsl.report.sources import encoding_of
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import Span
@@ -38,6 +37,8 @@ class Source:
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
         self.contracts: WeakKeyDictionary[object, dict[int, Contract | None]] = WeakKeyDictionary()
         """What the annotations of helpers say, by scope and the identity of the function's node."""
+        self.compiled: dict[object, Sequence[types.CodeType]] = {}
+        """What parts of it compile to, in each way that was asked for; see `loaded_code`."""
         self.uses: Uses | None = None
         """Where names and attributes are used, once it was asked for."""
         self.budgets: tuple[Comment, ...] | None = None
@@ -53,7 +54,7 @@ class Source:
     def read(cls, path: str) -> Source:
         """Read and parse a file; a Failure if it is not Python text of reasonable size."""
         shown = shown_path(path)
-        return from_bytes(shown, read_bytes(path, shown))
+        return from_bytes(shown, read_bytes(paths.resolved(path), shown))
 
     def locate(self, line: int) -> tuple[str, int]:
         """Where a line of the text is found: the path, and the line there."""
@@ -132,7 +133,9 @@ class Source:
                     if not isinstance(node, ast.Lambda):
                         name = node.name
                         first = min([first, *(d.lineno for d in node.decorator_list)])
-                    self._functions.setdefault((first, name), []).append(node)
+                    # Code that was compiled again may have lost its decorators.
+                    for line in dict.fromkeys((first, node.lineno)):
+                        self._functions.setdefault((line, name), []).append(node)
         return self._functions.get((code.co_firstlineno, code.co_name), [])
 
     def imports(self) -> list[ast.Import | ast.ImportFrom]:
@@ -179,11 +182,14 @@ def from_bytes(path: str, data: bytes) -> Source:
 def decoded(path: str, data: bytes) -> str:
     """A program's bytes as text, line ends made plain; a Failure if it is not text."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        text = data.decode(encoding)
+        text = data.decode(encoding_of(data))
     except (SyntaxError, LookupError, ValueError) as error:
+        # What stands in the file is not told: it may be none of Python's.
+        reason = "it is not UTF-8, or its first lines name no encoding of programs"
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"it is not {error.encoding}, from byte {error.start} on"
         span = Span(path, 1, 1, 1, 1)
-        raise Failure(NotPython(reason=f"not text: {error}", span=span)) from None
+        raise Failure(NotPython(reason=f"not text: {reason}", span=span)) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -270,51 +276,9 @@ def _defaults(spec: ast.arguments) -> Iterator[ast.expr]:
 
 def shown_path(path: str) -> str:
     """A path as messages show it: resolved, relative to the current folder where it can be."""
-    resolved = os.path.realpath(path)
-    here = os.path.realpath(os.curdir) + os.sep
-    return resolved[len(here) :] if resolved.startswith(here) else resolved
-
-
-_RUNTIME: dict[str, tuple[int, Source]] = {}
-
-
-def runtime_source(
-    filename: str, module_globals: dict[str, object], code: types.CodeType | None = None
-) -> Source | None:
-    """The source of loaded code, from its file or from wherever the interpreter keeps it."""
-    text = code_texts.text_of(filename, module_globals, code)
-    if text is None:
-        return None
-    known = _RUNTIME.get(filename)
-    if known is not None and known[0] == hash(text):
-        return known[1]
-    is_file = code_texts.is_file(filename)
-    path = shown_path(filename) if is_file else code_texts.shown_name(filename)
-    source = Source(path, text)
-    _RUNTIME[filename] = (hash(text), source)
-    return source
-
-
-def function_node(source: Source, code: types.CodeType) -> FunctionNode | None:
-    """The node of a loaded function."""
-    found = source.functions(code)
-    if len(found) <= 1:
-        return found[0] if found else None
-    places = {
-        (line, column)
-        for line, _, column, _ in code.co_positions()
-        if line is not None and column is not None
-    }
-    for node in found:  # several lambdas on one line: by the columns of their code
-        body = node.body if isinstance(node, ast.Lambda) else node
-        if any(
-            body.lineno <= line
-            and (line, column) >= (body.lineno, body.col_offset)
-            and (line, column) < (body.end_lineno or line, body.end_col_offset or 0)
-            for line, column in places
-        ):
-            return node
-    return found[0]
+    real = paths.resolved(path)
+    here = os.path.join(os.getcwd(), "")
+    return real[len(here) :] if real.startswith(here) else real
 
 
 def with_defaults(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:

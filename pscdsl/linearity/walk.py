@@ -16,7 +16,7 @@ from pscdsl.ir import Atom, Block, Equation, Function, Literal, Origin, Var, wal
 from pscdsl.linearity import combinations
 from pscdsl.linearity.calls import Seen, Summary
 from pscdsl.linearity.loops import Loop, Often
-from pscdsl.linearity.numbers import Number, Numbers
+from pscdsl.linearity.numbers import Number, Numbers, Unknown
 from pscdsl.linearity.places import Fork, Place, Root, When
 from pscdsl.linearity.uses import Ledger, Use
 from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
@@ -26,7 +26,7 @@ from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl.primitives.elementwise import Elementwise, Select
 from pscdsl.primitives.indexing import Gather, Scatter
-from pscdsl.primitives.random import FoldIn
+from pscdsl.primitives.random import FoldIn, SeedKey
 from pscdsl.primitives.shaping import Broadcast, Concatenate, Reshape, Shaping, Slice, Transpose
 from pscdsl.typing.codes.keys import KeyReused
 from pscdsl.typing.dtypes import KEY
@@ -78,6 +78,10 @@ class Walk:
         self.origins = origins
         self.places: dict[Var, Place] = {}
         self.numbers = Numbers(ledger.facts)
+        self.given: frozenset[Unknown] = frozenset()
+        """The integers that the function is given: they are the same wherever they are met."""
+        self.seeded: list[tuple[Number, Place]] = []
+        """The keys that were made of seeds, by these."""
         self.when: When = ()
         self.late = False
         """Whether a loop is in its third turn or later: counters were compared in the second."""
@@ -87,6 +91,8 @@ class Walk:
         for var in function.body.params:
             if var.type.dtype is KEY:
                 self.new(var, var.hint)
+            elif var.type.dtype.is_integer and not var.type.shape:
+                self.given |= self.numbers.of(var).terms.keys()
         return self.block(function.body)
 
     def block(self, block: Block) -> tuple[Place | None, ...]:
@@ -168,6 +174,9 @@ class Walk:
         if isinstance(primitive, _MOVE):
             self._moved(equation, given)
             return
+        if isinstance(primitive, SeedKey):
+            self._seeded(equation)
+            return
         for place in given:
             if isinstance(primitive, FoldIn):
                 data = self.numbers.of(equation.inputs[1])
@@ -177,6 +186,19 @@ class Walk:
         for var in equation.outputs:
             if var.type.dtype is KEY:
                 self.new(var)
+
+    def _seeded(self, equation: Equation) -> None:
+        """A key from a seed: the one that was made of the same seed before, if there is one."""
+        (var,), seed = equation.outputs, self.numbers.of(equation.inputs[0])
+        known = seed.terms.keys() <= self.given
+        for other, place in self.seeded if known else ():
+            if other == seed:
+                self.bind(var, place)
+                return
+        text = "…" if seed.terms else str(seed.constant)
+        self.new(var, self.name(var) or f"psc.random.key({text})")
+        if known:
+            self.seeded.append((seed, self.places[var]))
 
     def use(self, place: Place, what: str, span: Span, data: Number | None = None) -> None:
         """Note a use."""

@@ -34,9 +34,12 @@ from pscdsl.primitives.transcendental import (
     emit_acos,
     emit_acosh,
     emit_atanh,
+    emit_cbrt,
+    emit_cosh,
     emit_erf,
     emit_log1p,
     emit_power,
+    emit_sinh,
     emit_sqrt,
     odd,
 )
@@ -254,7 +257,7 @@ rsqrt: Elementwise = unary(
     "rsqrt", "inexact", f.rsqrt, "rsqrt", 2, lambda t, y, x: t * (-0.5 * (y * y) * y)
 )
 cbrt: Elementwise = unary(
-    "cbrt", "floating", np.cbrt, "cbrt", 10, lambda t, y, x: t / (3 * (y * y))
+    "cbrt", "floating", np.cbrt, emit_cbrt, 10, lambda t, y, x: t / (3 * (y * y))
 )
 
 # Trigonometric and hyperbolic functions.
@@ -272,8 +275,8 @@ acos: Elementwise = unary(
 atan: Elementwise = unary(
     "atan", "inexact", np.arctan, odd("chlo.atan"), 10, lambda t, y, x: t / (1 + x * x)
 )
-sinh: Elementwise = unary("sinh", "inexact", np.sinh, "chlo.sinh", 10, lambda t, y, x: t * cosh(x))
-cosh: Elementwise = unary("cosh", "inexact", np.cosh, "chlo.cosh", 10, lambda t, y, x: t * sinh(x))
+sinh: Elementwise = unary("sinh", "inexact", np.sinh, emit_sinh, 10, lambda t, y, x: t * cosh(x))
+cosh: Elementwise = unary("cosh", "inexact", np.cosh, emit_cosh, 10, lambda t, y, x: t * sinh(x))
 tanh: Elementwise = unary(
     "tanh", "inexact", np.tanh, "tanh", 10, lambda t, y, x: t * ((1 - y) * (1 + y))
 )

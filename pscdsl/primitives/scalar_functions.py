@@ -324,10 +324,11 @@ def _rounds_twice(given: DType, wanted: DType) -> bool:
 
 def _saturated(x: NDArray, wanted: DType) -> NDArray:
     low, high = wanted.range
+    integer = to_numpy(wanted).type
     truncated = np.trunc(np.where(np.isnan(x), 0.0, x))
     fits = (truncated >= low) & (truncated < float(high + 1))
-    inside = np.where(fits, truncated, 0.0).astype(to_numpy(wanted))
-    end = np.where(truncated > 0, high, low).astype(to_numpy(wanted))
+    inside = np.where(fits, truncated, 0.0).astype(integer)
+    end: NDArray = np.where(truncated > 0, integer(high), integer(low))
     return np.asarray(np.where(fits, inside, end))
 
 

@@ -310,12 +310,8 @@ class Pad(Shaping, name="pad"):
         return (result,)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        attributes = {
-            "edge_padding_low": hlo.i64_array(hlo.shape(self.low)),
-            "edge_padding_high": hlo.i64_array(hlo.shape(self.high)),
-            "interior_padding": hlo.i64_array(self.interior),
-        }
-        return hlo.op("pad", operands, outputs, attributes)
+        x, value = operands
+        return [hlo.pad(x, value, hlo.shape(self.low), hlo.shape(self.high), self.interior)]
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]

@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pscdsl.primitive import H, Hlo, Types
-from pscdsl.primitives.formulas import logarithms, powers, powers_of_two, single_logarithm
+from pscdsl.primitives.formulas import (
+    hyperbolic,
+    logarithms,
+    powers,
+    powers_of_two,
+    single_logarithm,
+)
 from pscdsl.primitives.formulas.doubles import pays
 from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BF16, F32, F64
+
+_LEAST: Final = 2.0**-126
+"""The smallest normal number of f32 and bf16."""
 
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
@@ -73,6 +82,18 @@ def emit_sqrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
     return join(hlo, real_root, copysign_of(hlo, imag_root, imag, _part(inputs[0])), inputs[0])
 
 
+def emit_cbrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the cube root."""
+    (x,), (given,) = operands, inputs
+    found = hlo.unary("cbrt", x)
+    if given.dtype not in (F32, BF16):
+        return found
+    # Of a subnormal number, which arithmetic takes for zero, the C library gives some number.
+    zero = copysign_of(hlo, hlo.full(0.0, given), x, given)
+    small = hlo.compare("LT", absolute_of(hlo, x, given), hlo.full(_LEAST, given))
+    return hlo.select(small, zero, found)
+
+
 def odd(name: str) -> Emit:
     """Emit a function with `f(-x) == -f(x)` that maps the first quadrant to itself."""
 
@@ -106,6 +127,20 @@ def emit_atanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     if inputs[0].dtype is F64:
         return logarithms.atanh.emit(hlo, operands, inputs, outputs)
     return odd("chlo.atanh")(hlo, operands, inputs, outputs)
+
+
+def emit_sinh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the hyperbolic sine."""
+    if inputs[0].dtype.is_complex:
+        return hlo.unary("chlo.sinh", operands[0])
+    return hyperbolic.sinh.emit(hlo, operands, inputs, outputs)
+
+
+def emit_cosh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the hyperbolic cosine."""
+    if inputs[0].dtype.is_complex:
+        return hlo.unary("chlo.cosh", operands[0])
+    return hyperbolic.cosh.emit(hlo, operands, inputs, outputs)
 
 
 def emit_erf(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:

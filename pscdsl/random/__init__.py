@@ -1,24 +1,27 @@
-"""Random numbers from explicit keys, in kernels.
+"""Random numbers from explicit keys.
 
 A key is used once: drawn from, or split into new ones.  `pscdsl check` refuses a second use.
 
     key, sub = psc.random.split(key)
     noise = psc.random.normal(sub, x.shape)
 
-Names and argument orders are those of `jax.random`.  A key is two words of 32 bits, `u32[2]`
-outside of kernels, where `key`, `split` and `fold_in` work on NumPy arrays; nothing is checked
-there, so it is up to the caller to hand no key to two calls.
+Names and argument orders are those of `jax.random`.  Outside of kernels everything works too; a key
+is an array of two words of 32 bits there, `u32[2]`, and nobody sees what other calls do with it, so
+it is up to the caller to hand no key to two calls.
 """
+
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from pscdsl.arrays import Key, bool_, f32, i32, u32
 from pscdsl.evaluate import Evaluator
+from pscdsl.outside import outside
 from pscdsl.primitive import Primitive
 from pscdsl.primitives.random import FoldIn, SeedKey, SplitKey
 
@@ -30,8 +33,9 @@ X = TypeVar("X")
 _HERE: Final = Evaluator({})
 
 
-def _only_in_kernels(name: str) -> NoReturn:
-    raise TypeError(f"psc.random.{name} has a meaning only inside a kernel")
+def _drawn(name: str, *args: Any) -> Any:
+    """What a kernel would draw."""
+    return outside(f"random.{name}", *args)
 
 
 def _outside(name: str, primitive: Primitive, *operands: Any) -> Any:
@@ -69,86 +73,86 @@ def fold_in(key: Key, data: Any) -> Key:
 
 def bits(key: Key, shape: Shape = (), dtype: DType = None) -> u32:
     """Unsigned integers, each with equal probability; u32 without a dtype."""
-    _only_in_kernels("bits")
+    return _drawn("bits", key, shape, dtype)
 
 
 def uniform(
     key: Key, shape: Shape = (), dtype: DType = None, minval: Any = 0.0, maxval: Any = 1.0
 ) -> f32:
     """Numbers from `minval` up to, never reaching, `maxval`, each interval as its length has it."""
-    _only_in_kernels("uniform")
+    return _drawn("uniform", key, shape, dtype, minval, maxval)
 
 
 def randint(key: Key, shape: Shape, minval: Any, maxval: Any, dtype: DType = None) -> i32:
     """Integers from `minval` up to, not including, `maxval`, each with equal probability."""
-    _only_in_kernels("randint")
+    return _drawn("randint", key, shape, minval, maxval, dtype)
 
 
 def bernoulli(key: Key, p: Any = 0.5, shape: Shape | None = None) -> bool_:
     """True with probability `p`."""
-    _only_in_kernels("bernoulli")
+    return _drawn("bernoulli", key, p, shape)
 
 
 def rademacher(key: Key, shape: Shape = (), dtype: DType = None) -> i32:
     """1 or -1, each with probability one half."""
-    _only_in_kernels("rademacher")
+    return _drawn("rademacher", key, shape, dtype)
 
 
 def normal(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Normal numbers with mean 0 and variance 1."""
-    _only_in_kernels("normal")
+    return _drawn("normal", key, shape, dtype)
 
 
 def truncated_normal(
     key: Key, lower: Any, upper: Any, shape: Shape | None = None, dtype: DType = None
 ) -> f32:
     """Normal numbers with mean 0 and variance 1 under the condition of lying between bounds."""
-    _only_in_kernels("truncated_normal")
+    return _drawn("truncated_normal", key, lower, upper, shape, dtype)
 
 
 def exponential(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Exponential numbers with mean 1."""
-    _only_in_kernels("exponential")
+    return _drawn("exponential", key, shape, dtype)
 
 
 def laplace(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Laplace numbers with mean 0 and scale 1."""
-    _only_in_kernels("laplace")
+    return _drawn("laplace", key, shape, dtype)
 
 
 def gumbel(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Standard Gumbel numbers: the largest of many exponential ones."""
-    _only_in_kernels("gumbel")
+    return _drawn("gumbel", key, shape, dtype)
 
 
 def logistic(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Logistic numbers with mean 0 and scale 1."""
-    _only_in_kernels("logistic")
+    return _drawn("logistic", key, shape, dtype)
 
 
 def gamma(key: Key, a: Any, shape: Shape | None = None, dtype: DType = None) -> f32:
     """Gamma numbers with shape parameter `a` and scale 1."""
-    _only_in_kernels("gamma")
+    return _drawn("gamma", key, a, shape, dtype)
 
 
 def loggamma(key: Key, a: Any, shape: Shape | None = None, dtype: DType = None) -> f32:
     """Logarithms of gamma numbers, which do not underflow where `a` is small."""
-    _only_in_kernels("loggamma")
+    return _drawn("loggamma", key, a, shape, dtype)
 
 
 def beta(key: Key, a: Any, b: Any, shape: Shape | None = None, dtype: DType = None) -> f32:
     """Beta numbers with parameters `a` and `b`."""
-    _only_in_kernels("beta")
+    return _drawn("beta", key, a, b, shape, dtype)
 
 
 def dirichlet(key: Key, alpha: Any, shape: Shape | None = None, dtype: DType = None) -> f32:
     """Dirichlet vectors along the last axis; `shape` is that of the batch before it."""
-    _only_in_kernels("dirichlet")
+    return _drawn("dirichlet", key, alpha, shape, dtype)
 
 
 def poisson(key: Key, lam: Any, shape: Shape | None = None, dtype: DType = None) -> i32:
     """Poisson numbers with mean `lam`."""
-    _only_in_kernels("poisson")
+    return _drawn("poisson", key, lam, shape, dtype)
 
 
 def permutation(key: Key, x: X, axis: Axis = 0, independent: bool = False) -> X:
@@ -156,7 +160,7 @@ def permutation(key: Key, x: X, axis: Axis = 0, independent: bool = False) -> X:
 
     With `independent` each row along the axis has an order of its own.
     """
-    _only_in_kernels("permutation")
+    return _drawn("permutation", key, x, axis, independent)
 
 
 def choice(
@@ -166,7 +170,7 @@ def choice(
 
     Without `replace` no part is taken twice.
     """
-    _only_in_kernels("choice")
+    return _drawn("choice", key, a, shape, replace, p, axis)
 
 
 def categorical(key: Key, logits: Any, axis: Axis = -1, shape: Shape | None = None) -> i32:
@@ -174,4 +178,4 @@ def categorical(key: Key, logits: Any, axis: Axis = -1, shape: Shape | None = No
 
     `shape` is that of the result, its last axes those of `logits` without `axis`.
     """
-    _only_in_kernels("categorical")
+    return _drawn("categorical", key, logits, axis, shape)

@@ -17,7 +17,7 @@ from pscdsl.numpy.shorthand import cast, wide
 from pscdsl.numpy_dtypes import finfo, to_numpy
 from pscdsl.primitives import elementwise as e
 from pscdsl.random.drawing import fitted, float_dtype, of_key, operand, shape_of, subkeys
-from pscdsl.random.uniform import interval, unit
+from pscdsl.random.intervals import interval, unit
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.dtypes import F64, DType
 

@@ -10,7 +10,7 @@ from pscdsl.numpy.shorthand import cast, where
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.random import RandomBits
 from pscdsl.random.drawing import fitted, of_key, operand, required, shape_of, subkeys
-from pscdsl.random.uniform import UNSIGNED
+from pscdsl.random.intervals import UNSIGNED
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments

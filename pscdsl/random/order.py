@@ -20,7 +20,7 @@ from pscdsl.primitives.sorting import Sort
 from pscdsl.random.continuous import standard_gumbel
 from pscdsl.random.drawing import array_of, float_dtype, of_key, operand, shape_of
 from pscdsl.random.integers import integers
-from pscdsl.random.uniform import unit
+from pscdsl.random.intervals import unit
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments

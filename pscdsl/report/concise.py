@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pscdsl.report.sources import printable, shown_path
+from pscdsl.report.sources import printable, printable_path
 from pscdsl.report.summary import ordered
 from pscdsl.typing.diagnostics import Diagnostic
 
@@ -16,7 +16,7 @@ def render(diagnostics: Sequence[Diagnostic]) -> str:
 
 def _line(diagnostic: Diagnostic) -> str:
     span = diagnostic.span
-    place = f"{shown_path(span.path)}:{span.line}:{span.column}"
+    place = f"{printable_path(span.path)}:{span.line}:{span.column}"
     message = " ".join(diagnostic.message().split())
     mark = " [*]" if diagnostic.fixes else ""
     return printable(f"{place}: {diagnostic.severity.value}[{diagnostic.code}]{mark} {message}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pscdsl.report.discovery_summary import counts, first_obstacles, selected
 from pscdsl.report.json import finding_object
-from pscdsl.report.sources import shown_path
+from pscdsl.report.sources import printable_json, shown_path
 
 if TYPE_CHECKING:
     from pscdsl.discover.functions import Verdict
@@ -28,7 +28,7 @@ def render(found: Discovery, select: str = "all") -> str:
             "first_obstacles": first_obstacles(found),
         },
     }
-    return json.dumps(document, indent=2) + "\n"
+    return printable_json(json.dumps(document, indent=2)) + "\n"
 
 
 def _function(verdict: Verdict) -> dict[str, object]:

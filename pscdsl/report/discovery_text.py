@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pscdsl.report.discovery_summary import counts, first_obstacles, selected
-from pscdsl.report.sources import Sources, printable, shown_path
+from pscdsl.report.sources import Sources, printable, printable_path
 from pscdsl.report.text import render_one
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _verdict(verdict: Verdict, sources: Sources, colour: bool) -> Iterator[str]:
     title = _TITLES[verdict.status]
     if colour:
         title = f"\x1b[1;{_COLOURS[verdict.status]}m{title}\x1b[0m"
-    place = f"{shown_path(verdict.path)}:{verdict.line}:{verdict.column}"
+    place = f"{printable_path(verdict.path)}:{verdict.line}:{verdict.column}"
     yield printable(f"{place}: {verdict.name} ") + title
     if verdict.written is not None:
         yield from (f"    {printable(each)}" for each in verdict.written.definition.split("\n"))

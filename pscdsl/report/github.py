@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pscdsl.report.cells import split_cell
-from pscdsl.report.sources import printable, shown_path
+from pscdsl.report.sources import display, printable, shown_path
 from pscdsl.report.summary import ordered
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 from pscdsl.typing.spans import NOWHERE
@@ -25,6 +25,7 @@ def _command(diagnostic: Diagnostic) -> str:
     span = diagnostic.span
     facts: dict[str, str | int] = {}
     file, cell = split_cell(shown_path(span.path))
+    file = display(file).text
     if cell is not None:  # lines of a cell are not lines of the file
         facts = {"file": file.replace("\\", "/")}
     elif span is not NOWHERE:

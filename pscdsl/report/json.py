@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from pscdsl.report.cells import split_cell
-from pscdsl.report.sources import shown_path
+from pscdsl.report.sources import printable_json, shown_path
 from pscdsl.report.summary import CheckedKernel, Hidden, count, ordered, vouched
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.fixes import Fix
@@ -35,7 +35,7 @@ def render(
             "vouched": vouched(diagnostics),
         },
     }
-    return json.dumps(document, indent=2) + "\n"
+    return printable_json(json.dumps(document, indent=2)) + "\n"
 
 
 def finding_object(diagnostic: Diagnostic) -> dict[str, object]:

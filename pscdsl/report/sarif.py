@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from pscdsl.report.cells import split_cell
-from pscdsl.report.sources import Sources, shown_path
+from pscdsl.report.sources import Sources, printable_json, shown_path
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.diagnostics import Diagnostic, Severity
@@ -62,7 +62,8 @@ def render(
     exit_code: int = 0,
 ) -> str:
     """The log, with one run."""
-    return json.dumps(document(results, sources, version=version, exit_code=exit_code)) + "\n"
+    log = document(results, sources, version=version, exit_code=exit_code)
+    return printable_json(json.dumps(log)) + "\n"
 
 
 def document(

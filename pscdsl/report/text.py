@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pscdsl.report.snippets import Note, Row, rows
-from pscdsl.report.sources import Sources, printable, shown_path
+from pscdsl.report.sources import Sources, printable, printable_path
 from pscdsl.report.summary import ordered
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 from pscdsl.typing.spans import NOWHERE, Span
@@ -110,4 +110,4 @@ def _blocks(diagnostic: Diagnostic) -> Iterator[tuple[str, str, list[Note]]]:
 
 
 def _place(span: Span) -> str:
-    return f"{shown_path(span.path)}:{span.line}:{span.column}"
+    return f"{printable_path(span.path)}:{span.line}:{span.column}"

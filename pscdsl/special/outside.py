@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pscdsl.arrays import Array
 from pscdsl.builder import Program, Value, Weak
 from pscdsl.evaluate import evaluate
 from pscdsl.ir import Function
@@ -28,7 +29,9 @@ def apply(function: str, *args: Any, **kwargs: Any) -> Any:
     here = program.current
     params: list[Value] = []
     operands: list[Any] = []
-    alone = not any(isinstance(x, np.ndarray | np.generic) for x in (*args, *kwargs.values()))
+    alone = not any(
+        isinstance(x, np.ndarray | np.generic | Array) for x in (*args, *kwargs.values())
+    )
 
     def given(name: str, x: Any) -> Any:
         if name not in meaning.together or x is None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from pscdsl.arrays import f32
+from pscdsl.arrays import Shaped, f32
 from pscdsl.tree import outside
 
 A = TypeVar("A")
@@ -40,12 +40,12 @@ def map(f: Callable[..., Any], tree: T, /, *rest: Any) -> T:  # noqa: A001
     return made
 
 
-def leaves(tree: Any, /) -> tuple[Any, ...]:
+def leaves(tree: Any, /) -> tuple[Shaped, ...]:
     """The arrays of a tree: items in their order, fields as declared, maps by their keys."""
     return tuple(outside.flat("leaves", tree).leaves)
 
 
-def reduce(f: Callable[[A, Any], A], tree: Any, initial: A, /) -> A:
+def reduce(f: Callable[[A, Shaped], A], tree: Any, initial: A, /) -> A:
     """`f(f(f(initial, x), y), …)` over the leaves of a tree in order."""
     value = initial
     for each in outside.flat("reduce", tree).leaves:

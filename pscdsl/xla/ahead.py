@@ -65,5 +65,6 @@ def text(code: bytes) -> str:
 def _key(code: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> str:
     options = compile_options(LOOP_BYTES, {}).SerializeAsString()
     settings = f"without {os.environ.get(VARIABLE, '')}"
+    here = (*conditions.backend(), conditions.choosing())
     arrays = f"{inputs} -> {outputs}"
-    return digest("portable 1", *conditions.backend(), options, settings, code, arrays)
+    return digest("portable 2", *here, options, settings, code, arrays)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pscdsl.containers import field_names, plain_fields
 from pscdsl.xla import trees
-from pscdsl.xla.boot import ArrayImpl
+from pscdsl.xla.boot import ArrayImpl, is_committed, raw_aval
 from pscdsl.xla.python_numbers import NUMBERS, limits
 from pscdsl.xla.staging import Handed, Leaf, Stage, Unlike, memory
 
@@ -141,9 +141,10 @@ class Alike:
         if kind is np.ndarray or kind is ArrayImpl:
             dtype = value.dtype if kind is np.ndarray else value.aval.dtype
             array, device, wanted = map(self._constant, (np.ndarray, ArrayImpl, dtype))
-            other = f"{name}.__class__ is not {device} or not {name}._committed"
+            committed, aval = map(self._constant, (is_committed, raw_aval))
+            other = f"{name}.__class__ is not {device} or not {committed}({name})"
             if self._device:
-                other += f" or {name}.aval.dtype is not {wanted}"
+                other += f" or {aval}({name}).dtype is not {wanted}"
             if self._strict and kind is ArrayImpl:
                 return [f"if {other}: {self._leave}"]
             return [

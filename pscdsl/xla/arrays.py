@@ -1,7 +1,8 @@
 """Results are jaxlib's arrays: immutable, maybe still being computed, read through NumPy.
 
 jaxlib's class has next to no Python surface; `prepare` attaches one.  Anything computed outside a
-kernel (`a + 1`, `a[0]`) is computed by NumPy and yields NumPy arrays.
+kernel (`a + 1`, `a[0]`) is computed by NumPy and yields NumPy arrays, also beside a jax, which
+attaches a surface of its own (`beside_jax`).
 """
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
@@ -16,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pscdsl.elements import Array
-from pscdsl.xla import bfloats, boot
+from pscdsl.xla import beside_jax, bfloats, boot
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -88,8 +89,17 @@ def _format(self: Any, spec: str) -> str:
     return format(to_numpy(self)[()], spec) if not self.aval.shape else format(str(self), spec)
 
 
-def _unhashable(self: Any) -> int:
-    raise TypeError("an array is not hashable")
+def _set_item(self: Any, index: Any, value: Any) -> None:
+    raise TypeError(
+        "an array that a kernel returned cannot be written: `psc.update(x, index, value)` is a "
+        "changed copy, and `np.array(x)` one that can be written"
+    )
+
+
+def _sort(self: Any, *args: Any, **options: Any) -> None:
+    raise TypeError(
+        "an array that a kernel returned cannot be sorted in place: `np.sort(x)` is a sorted copy"
+    )
 
 
 def _number(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -112,6 +122,10 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
 
 def _plain(operand: Any) -> Any:
     return to_numpy(operand) if type(operand) is boot.ArrayImpl else operand
+
+
+def _property(name: str) -> property:
+    return property(lambda self: getattr(to_numpy(self), name))
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -137,8 +151,10 @@ _METHODS = (
     *("item", "tolist", "astype", "tobytes", "sum", "mean", "min", "max", "all", "any"),
     *("argmin", "argmax", "std", "var", "prod", "cumsum", "reshape", "ravel", "flatten"),
     *("squeeze", "transpose", "swapaxes", "round", "clip", "dot", "diagonal", "trace", "repeat"),
-    *("conj", "nonzero", "view"),
+    *("conj", "conjugate", "nonzero", "view", "copy", "take", "choose", "compress", "cumprod"),
+    *("argsort", "argpartition", "searchsorted", "byteswap", "to_device", "__array_namespace__"),
 )
+_PROPERTIES = ("T", "mT", "flat", "device")
 
 
 @boot.once
@@ -151,7 +167,6 @@ def prepare() -> None:
         "size": property(lambda self: int(np.prod(self.aval.shape, dtype=np.int64))),
         "itemsize": property(lambda self: self.aval.dtype.itemsize),
         "nbytes": property(lambda self: self.size * self.aval.dtype.itemsize),
-        "T": property(lambda self: to_numpy(self).T),
         "real": property(lambda self: np.real(to_numpy(self))),
         "imag": property(lambda self: np.imag(to_numpy(self))),
         "__array__": _as_array,
@@ -161,6 +176,8 @@ def prepare() -> None:
         "to_numpy": to_numpy,
         "__len__": _length,
         "__iter__": _iterate,
+        "__setitem__": _set_item,
+        "sort": _sort,
         "__getitem__": lambda self, index: to_numpy(self)[_plain(index)],
         "__contains__": lambda self, item: _plain(item) in to_numpy(self),
         "__float__": _number(float),
@@ -171,7 +188,7 @@ def prepare() -> None:
         "__repr__": _repr,
         "__str__": lambda self: str(to_numpy(self)),
         "__format__": _format,
-        "__hash__": _unhashable,
+        "__hash__": None,
         "__reduce__": lambda self: (_rebuild, (to_numpy(self),)),
         "__copy__": lambda self: _rebuild(to_numpy(self)),
         "__deepcopy__": lambda self, memo: _rebuild(to_numpy(self)),
@@ -185,11 +202,18 @@ def prepare() -> None:
         surface[f"__r{name}__"] = _reflected(plain)
     surface.update((f"__{name}__", _binary(name)) for name in _COMPARISONS)
     surface.update((f"__{name}__", _number(getattr(operator, name))) for name in _UNARY)
-    surface.update((name, _method(name)) for name in _METHODS)
-    boot.attach(boot.ArrayImpl, **surface)
+    surface.update((name, _method(name)) for name in _METHODS if hasattr(np.ndarray, name))
+    surface.update((name, _property(name)) for name in _PROPERTIES if hasattr(np.ndarray, name))
+    beside_jax.share(surface)
     Array.register(boot.ArrayImpl)
 
+    def jax_is_loaded() -> None:
+        boot.leave_to_jax()
+        beside_jax.share(surface)
 
-def is_array(value: object) -> bool:
-    """Whether this is a device array."""
-    return type(value) is boot.ArrayImpl
+    beside_jax.whenever_jax_is_loaded(jax_is_loaded)
+
+
+def is_result(value: object) -> bool:
+    """Whether this is the result of a kernel, and not one of jax's arrays."""
+    return type(value) is boot.ArrayImpl and boot.is_ours(value)

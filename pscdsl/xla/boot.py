@@ -1,40 +1,23 @@
 """What jaxlib needs before first use: the state and the Python halves of classes that jax installs.
 
 Works beside a real jax in the same process, imported before or after: state is set only while jax
-is absent, and attributes are attached to jaxlib's classes only where there are none.
+is absent, and attributes are attached to jaxlib's classes only where there are none.  Arrays have
+two meanings then; see `beside_jax`.
 """
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import wraps
 from importlib import import_module
-from threading import RLock
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
-Made = TypeVar("Made")
-_making = RLock()
-
-
-def once(make: Callable[[], Made]) -> Callable[[], Made]:
-    """A thing of which a process has one, made at first use, by whichever thread comes first."""
-    made: list[Made] = []
-
-    @wraps(make)
-    def get() -> Made:
-        if not made:
-            with _making:
-                if not made:
-                    made.append(make())
-        return made[0]
-
-    return get
+from pscdsl.processes import once as once
+from pscdsl.xla.versions import warn_if_untried
 
 
 def untyped(module: str) -> Any:
@@ -44,10 +27,7 @@ def untyped(module: str) -> Any:
 
 jax: Final = untyped("_jax")
 """jaxlib's main extension module."""
-try:
-    hlo: Any = untyped("_hlo")
-except ImportError:  # before 0.10.2 its names live in _jax
-    hlo = jax
+hlo: Final = untyped("_hlo")
 xla: Final = untyped("xla_client")
 ArrayImpl: Final = jax.ArrayImpl
 HostBufferSemantics: Final = jax.HostBufferSemantics
@@ -57,14 +37,18 @@ _kept: list[object] = []
 
 
 class Aval:
-    """Shape and dtype of an array, in the form in which jaxlib reads them."""
+    """Shape and dtype of an array, in the form in which jaxlib reads them.
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    An array that carries one is the result of a kernel; those of jax carry jax's own class.
+    """
+
+    __slots__ = ("_of_jax", "dtype", "shape", "weak_type")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.shape = shape
         self.dtype = dtype
         self.weak_type = False
+        self._of_jax: Any = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Aval) and (self.shape, self.dtype) == (other.shape, other.dtype)
@@ -75,11 +59,28 @@ class Aval:
     def __repr__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"{self!r} is an array of pscdsl and has no `{name}`; "
-            "jax.numpy.from_dlpack makes it one of jax's, without a copy"
-        )
+    def of_jax(self) -> Any:
+        """The same in jax's class, which has to be loaded."""
+        if self._of_jax is None:
+            self._of_jax = sys.modules["jax.core"].ShapedArray(self.shape, self.dtype)
+        return self._of_jax
+
+
+def _native(name: str) -> Any:
+    """What reads an attribute as the class was written, whatever a jax is shown instead."""
+    attribute: Any = vars(ArrayImpl)[name]
+    return getattr(attribute, "fget", None) or attribute.__get__
+
+
+raw_aval: Final = _native("aval")
+"""The `aval` that an array was made with; see `beside_jax` for the one that a jax is shown."""
+is_committed: Final = _native("_committed")
+"""Whether an array was made for a device."""
+
+
+def is_ours(array: Any) -> bool:
+    """Whether an array of jaxlib's class is the result of a kernel, and none of jax's."""
+    return type(raw_aval(array)) is Aval
 
 
 class Never:
@@ -87,11 +88,18 @@ class Never:
 
 
 def attach(cls: Any, **attributes: object) -> None:
-    """Give a class written in C++ the attributes that it does not define itself."""
-    mine: dict[str, object] = dict(vars(cls))
+    """Give a class written in C++ the attributes that it does not have."""
+    theirs: set[str] = {name for each in cls.__mro__[:-1] for name in vars(each)}
     for name, value in attributes.items():
-        if name not in mine:
+        if name not in theirs:
             setattr(cls, name, value)
+
+
+def detach(cls: Any, **attributes: object) -> None:
+    """Take attributes away again, but those that somebody has set to others meanwhile."""
+    for name, value in attributes.items():
+        if vars(cls).get(name) is value:
+            delattr(cls, name)
 
 
 JAX: Final = "jax._src.config"
@@ -106,13 +114,12 @@ def jax_is_loaded() -> bool:
 @once
 def boot() -> None:
     """Prepare jaxlib; called before anything else of it, the work is done once."""
+    warn_if_untried(untyped("version").__version__)
     untyped("utils").absl_set_min_log_level(1)
-    _attach_sharding()
     if jax_is_loaded():
         return
+    attach(jax.SingleDeviceSharding, **_of_shardings())
     state, config = jax.jax_jit, jax.config.Config
-    if hasattr(state, "set_thread_local_state_initialization_callback"):  # until 0.9
-        state.set_thread_local_state_initialization_callback(lambda: None)
     enable_x64 = config("enable_x64", True, include_in_jit_key=True, include_in_trace_context=True)
     disable_jit = config("disable_jit", False)
     post_hook = config("post_hook", None)
@@ -123,7 +130,9 @@ def boot() -> None:
     jax.set_tracer_class(Never)
 
 
-def _attach_sharding() -> None:
+@once
+def _of_shardings() -> dict[str, object]:
+    """The Python half of a placement on one device."""
     replicated = hlo.HloSharding.replicate()
 
     def equal(a: Any, b: Any) -> bool:
@@ -131,18 +140,22 @@ def _attach_sharding() -> None:
             type(a) is type(b) and a._device == b._device and a._memory_kind == b._memory_kind
         )
 
-    attach(
-        jax.SingleDeviceSharding,
-        _to_xla_hlo_sharding=lambda self, rank: replicated,
-        shard_shape=lambda self, shape: shape,
-        is_fully_replicated=property(lambda self: True),
-        is_fully_addressable=property(lambda self: True),
-        device_set=property(lambda self: {self._device}),
-        _device_assignment=property(lambda self: (self._device,)),
-        memory_kind=property(lambda self: self._memory_kind),
-        __eq__=equal,
-        __hash__=lambda self: hash((self._device, self._memory_kind)),
-    )
+    return {
+        "_to_xla_hlo_sharding": lambda self, rank: replicated,
+        "shard_shape": lambda self, shape: shape,
+        "is_fully_replicated": property(lambda self: True),
+        "is_fully_addressable": property(lambda self: True),
+        "device_set": property(lambda self: {self._device}),
+        "_device_assignment": property(lambda self: (self._device,)),
+        "memory_kind": property(lambda self: self._memory_kind),
+        "__eq__": equal,
+        "__hash__": lambda self: hash((self._device, self._memory_kind)),
+    }
+
+
+def leave_to_jax() -> None:
+    """Take our half of placements away: jax has brought its own."""
+    detach(jax.SingleDeviceSharding, **_of_shardings())
 
 
 def result_handler(aval: Aval, sharding: Any) -> Any:

@@ -7,34 +7,38 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
+from pscdsl.processes import once_a_client, require
 from pscdsl.xla import bfloats, boot
 from pscdsl.xla.arrays import prepare
+from pscdsl.xla.interrupts import watch
 from pscdsl.xla.memory import keep_freed_memory
 from pscdsl.xla.waiting import calls_wait
 
 
-@boot.once
+@once_a_client
 def client() -> Any:
     """The CPU client, made when first needed."""
+    require()
     boot.boot()
     prepare()
     keep_freed_memory()
+    watch()
     return boot.xla.make_cpu_client(asynchronous=not calls_wait())
 
 
-@boot.once
+@once_a_client
 def device() -> Any:
     """The device on which everything runs."""
     return client().devices()[0]
 
 
-@boot.once
+@once_a_client
 def devices() -> Any:
     """The same, as compilation wants it."""
     return boot.jax.DeviceList((device(),))
 
 
-@boot.once
+@once_a_client
 def sharding() -> Any:
     """The placement of every array: whole, on the device."""
     return boot.jax.SingleDeviceSharding(device())
@@ -65,7 +69,7 @@ class Placing(NamedTuple):
     devices: list[Any]
 
 
-@boot.once
+@once_a_client
 def placing() -> Placing:
     """How arrays are placed in this process."""
     return Placing(boot.jax.batched_device_put, sharding(), [device()])

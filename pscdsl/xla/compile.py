@@ -10,6 +10,7 @@ import numpy as np
 
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.xla import context as c
+from pscdsl.xla import exactness
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices
 from pscdsl.xla.emit import module_bytecode
@@ -29,11 +30,11 @@ def compile_module(
 
     A loop whose body moves fewer than `loop_bytes` becomes one native function; larger ones are
     interpreted step by step, with parallelism inside a step.  `loops.loop_bytes` chooses it for a
-    program; None leaves XLA's own bound (1 kB).
-    `options` are XLA's debug options, by name.
+    program; None leaves XLA's own bound, which is 1 kB or more.
+    `options` are XLA's debug options, by name, besides those of `exactness`.
     """
     inputs, outputs = signature(module)
-    chosen = compile_options(loop_bytes, options or {})
+    chosen = compile_options(loop_bytes, {**exactness.options(module), **(options or {})})
     bytecode = module_bytecode(module)  # a context of its own: compilation lets other threads run
     started = perf_counter()
     made = Executable(client().compile_and_load(bytecode, devices(), chosen), inputs, outputs)

@@ -23,6 +23,16 @@ from pscdsl.xla.processors import VARIABLE, processors
 
 _VARIABLES: Final = ("XLA_FLAGS", VARIABLE)
 """The environment variables that XLA's compiler reads."""
+_CHOOSING: Final = (
+    "exactness",
+    "known_options",
+    "module_options",
+    "narrow",
+    "plain_loops",
+    "siblings",
+    "wide",
+)
+"""The files of ours that decide with which options a module is compiled."""
 _EMITTING: Final = ("interpreters", "primitives", "typing", "xla")
 """The folders of ours that decide what is emitted for a typed program, with the files beside."""
 
@@ -40,6 +50,15 @@ def backend() -> tuple[str, ...]:
         *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
         f"flags {_flags_in_a_file()}",
     )
+
+
+@boot.once
+def choosing() -> str:
+    """What stands for the rules by which modules get options: the content of their files."""
+    made = blake2b(digest_size=32)
+    for name in _CHOOSING:
+        made.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    return made.hexdigest()
 
 
 @boot.once
@@ -97,19 +116,7 @@ def _version() -> str:
 
 def _topology() -> str:
     """The processor's features among other things, as the compiler sees them."""
-    found = boot.jax.get_topology_for_devices([device()])
-    if hasattr(found, "fingerprint"):
-        return str(found.fingerprint())
-    return blake2b(found.serialize() + _features(), digest_size=32).hexdigest()  # before 0.10
-
-
-def _features() -> bytes:
-    """The processor's features, as far as the system tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_bytes().splitlines()
-    except OSError:
-        return platform.processor().encode()
-    return b"\n".join(sorted({each for each in lines if each.startswith((b"flags", b"Features"))}))
+    return str(boot.jax.get_topology_for_devices([device()]).fingerprint())
 
 
 def _flags_in_a_file() -> str:

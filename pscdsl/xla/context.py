@@ -173,6 +173,21 @@ def is_real(module: Any) -> bool:
     return not any(facts(each).dtype.is_complex for each in (*inputs, *outputs))
 
 
+_ATTRIBUTES: Final = "mhlo.frontend_attributes"
+_FAST: Final = "pscdsl.fast_math"
+
+
+def set_fast(module: Any) -> None:
+    """Say of a module that it may be computed by the laws of real numbers."""
+    module.operation.attributes[_ATTRIBUTES] = attribute({_FAST: "true"})
+
+
+def is_fast(module: Any) -> bool:
+    """Whether that was said of it."""
+    attributes = module.operation.attributes
+    return _ATTRIBUTES in attributes and _FAST in attributes[_ATTRIBUTES]
+
+
 _parsed: dict[str, Any] = {}
 
 

@@ -16,12 +16,15 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from pscdsl.processes import require, require_modules, tell
+from pscdsl.tracebacks import public, shown
 from pscdsl.typing.exact import equality_tells, exact
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
+from pscdsl.xla.interrupts import watch
 from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
 from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, places_of
 from pscdsl.xla.python_numbers import NUMBERS
@@ -140,6 +143,18 @@ class Dispatcher:
         if fast_path_works():
             self._find_programs()
             self.entry = self._first_entry()
+        tell(self)
+
+    def ask_first(self) -> None:
+        """Ask whether a kernel can run here before each call: see `processes`."""
+        entry = self.entry
+
+        @public
+        def asking(*args: Any, **kwargs: Any) -> Any:
+            require()
+            return entry(*args, **kwargs)
+
+        self._enter(asking)
 
     def _find_programs(self) -> None:
         """Have C++ find programs, from none on."""
@@ -179,26 +194,32 @@ class Dispatcher:
 
     def _guarded(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self._direct(*args, **kwargs)
-        except self._told as error:
-            raise error.with_traceback(None) from None
-        except ValueError as error:
-            return self._after(error, args, kwargs)
+            try:
+                return self._direct(*args, **kwargs)
+            except ValueError as error:
+                return self._after(error, args, kwargs)
+        except Exception as error:
+            error.__traceback__ = shown(error)
+            raise
 
     def _assisted(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            args, kwargs = placed(self._parameters, args, kwargs)
-            known = readable(args, kwargs)
-            if known is None:
-                return self._in_python(*args, **kwargs)
-            result = self._assisting(*known[0], **known[1])
-        except self._told as error:
-            raise error.with_traceback(None) from None
-        except (ValueError, RuntimeError) as error:  # Stale is one
-            result = self._after(error, args, kwargs)
-        if self._donated:
-            forget_donated((args, kwargs))
-        return result
+            try:
+                args, kwargs = placed(self._parameters, args, kwargs)
+                known = readable(args, kwargs)
+                if known is None:
+                    return self._in_python(*args, **kwargs)
+                result = self._assisting(*known[0], **known[1])
+            except self._told:
+                raise
+            except (ValueError, RuntimeError) as error:  # Stale is one
+                result = self._after(error, args, kwargs)
+            if self._donated:
+                forget_donated((args, kwargs))
+            return result
+        except Exception as error:
+            error.__traceback__ = shown(error)
+            raise
 
     def _look_at(self, args: Args, kwargs: Kwargs) -> bool:
         """Enter a function that looks at arguments like these, if there can be one."""
@@ -209,8 +230,6 @@ class Dispatcher:
             if not all(map(is_looked_at, self._leaves(row.values, {}))):
                 return False
             call = self._written(row)
-        except self._told as error:
-            raise error.with_traceback(None) from None
         except Unlike:
             return False
         with self._entering:
@@ -266,6 +285,7 @@ class Dispatcher:
             return ()
         return range(len(program.executable.inputs)) if program.donated is None else program.donated
 
+    @public
     def _left(self, *args: Any, **kwargs: Any) -> Any:
         """The result of a call that none of the functions takes that look at arguments."""
         if self._look_at(args, kwargs):
@@ -275,11 +295,12 @@ class Dispatcher:
     def _failed(self, error: Exception, args: Args, kwargs: Kwargs) -> Any:
         """What a call gives that failed in C++, or where that asked us."""
         if isinstance(error, self._told) or not isinstance(error, ValueError | RuntimeError):
-            raise error.with_traceback(None) from None
+            raise error from None
         result = self._after(error, args, kwargs)
         forget_donated((args, kwargs))
         return result
 
+    @public
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         return self.find(args, kwargs).call(args, kwargs)
 
@@ -301,6 +322,8 @@ class Dispatcher:
             return self._specialise(args, kwargs)
         found = self._programs.get(key)
         if found is None:
+            require_modules()
+            watch()
             with self._locks.setdefault(key, RLock()):
                 found = self._programs.get(key)
                 if found is None:
@@ -352,6 +375,7 @@ class Dispatcher:
         except TypeError:  # a static value that is not hashable; `specialise` will say so
             return None
 
+    @public
     def _miss_directly(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++, which was called without help, and has no program for this call."""
         leaves = self._leaves(args, kwargs)
@@ -373,12 +397,10 @@ class Dispatcher:
         has_none = not any(x.__class__ in NUMBERS for x in leaves)
         if has_none and self._filled == self._parameters:
             return False
-        try:
-            program, used = self._taken(args, kwargs)
-        except self._told as error:
-            raise error.with_traceback(None) from None
+        program, used = self._taken(args, kwargs)
         return program.fills or any(x.__class__ in NUMBERS for x in used)
 
+    @public
     def _miss_looked_at(self, places: Places, unseen: Sequence[int], *row: Any) -> Answer:
         """Answer C++ where it may read all that it was called with, which lies at `places`.
 
@@ -394,11 +416,12 @@ class Dispatcher:
         """The same as `_answer`, with errors as the caller is to see them."""
         try:
             return self._answer(args, kwargs, leaves, by_name=by_name)
-        except self._told as error:
-            raise error.with_traceback(None) from None
+        except self._told:
+            raise
         except (ValueError, RuntimeError) as error:
             return self._after(error, args, kwargs), None, True
 
+    @public
     def _miss_assisted(self, *args: Any, **kwargs: Any) -> Answer:
         """Answer C++ where it was called with what it may read."""
         known = without_foreign(args, kwargs)

@@ -24,6 +24,7 @@ from pscdsl.xla import context as c
 from pscdsl.xla.apart import APART, Made, content
 from pscdsl.xla.bounds import ANY, Bounds
 from pscdsl.xla.equation_effort import effort_of
+from pscdsl.xla.known_nan import guard
 from pscdsl.xla.operations import Operations
 from pscdsl.xla.processors import processors
 
@@ -46,7 +47,10 @@ def lower_module(
     the forms of CPUs only where there is nothing else.  `native` says that it is compiled with our
     options, by which loops become native functions.
     """
-    return ModuleEmitter(portable, native).lower(function, dict(sizes), donate)
+    module = ModuleEmitter(portable, native).lower(function, dict(sizes), donate)
+    if function.fast_math:
+        c.set_fast(module)
+    return module
 
 
 def module_text(module: Any, *, places: bool = False) -> str:
@@ -72,6 +76,8 @@ class ModuleEmitter:
         self.single = native and processors() == 1
         """Whether all is done by one thread, and native loops lose nothing."""
         self.module = c.mlir.Module.create(c.unknown())
+        self.holds_nan = False
+        """Whether some constant does; see `known_nan`."""
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
@@ -89,6 +95,8 @@ class ModuleEmitter:
         while self._due:
             callee, emitter, entry = self._due.pop()
             emitter.fill(callee.body, entry, self.place(callee.span))
+        if self.holds_nan:
+            guard(self.module)
         return self.module
 
     def place(self, span: Span) -> Any:
@@ -196,6 +204,10 @@ class Emitter(Operations):
         if self._module.portable and not form.portable:
             return False
         return form.name not in self._module.without
+
+    def note_nan(self) -> None:
+        """Told of each constant in which there is a NaN."""
+        self._module.holds_nan = True
 
     def size(self, size: Size) -> int:
         """The number a size stands for."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.numpy_dtypes import is_masked, to_numpy
+from pscdsl.processes import require
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import KEY
@@ -48,6 +49,7 @@ class Executable:
 
     def start(self, buffers: Sequence[Any]) -> list[Any]:
         """The same, with new memory for the results."""
+        require()
         results: list[Any] = self.loaded.execute_sharded(buffers).consume_with_handlers(
             self._handlers
         )

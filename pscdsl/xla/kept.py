@@ -16,7 +16,7 @@ from pscdsl.xla.client import client, devices
 from pscdsl.xla.executable import Executable, compile_options, load_executable
 from pscdsl.xla.pool import Recipe, Reuse
 
-_VERSION: Final = "pscdsl executables 3"
+_VERSION: Final = "pscdsl executables 4"
 """Of the form of the entries; to be raised when they change."""
 
 log: Final = logging.getLogger("pscdsl.compile")

@@ -188,10 +188,15 @@ class Operations:
 
     # Constants.
 
+    def note_nan(self) -> None:
+        """Told of each constant in which there is a NaN."""
+
     def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
         """An array known by now."""
         tensor = self.tensor(type)
         value = np.asarray(array, to_numpy(type.dtype))
+        if type.dtype.is_inexact and (value != value).any():
+            self.note_nan()
         return self._constant(tensor, c.dense(value, type.dtype.name, tuple(tensor.shape)))
 
     def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
@@ -202,6 +207,8 @@ class Operations:
         if made is None:
             found = self._fulls.get(key)
             if found is None:
+                if value != value:
+                    self.note_nan()
                 array = np.asarray(value, to_numpy(type.dtype))
                 found = c.dense(array, type.dtype.name, tuple(tensor.shape))
                 self._fulls[key] = found
@@ -341,16 +348,34 @@ class Operations:
         shape = tuple([high - low for low, high in zip(start, limit, strict=True)])
         return self.op("slice", (x,), (c.tensor(c.facts(x.type).dtype.name, shape),), attributes)[0]
 
-    def pad(self, x: H, value: H, low: Sequence[int], high: Sequence[int]) -> H:
-        """So many scalars more before and after each axis; if negative, fewer elements."""
+    def pad(
+        self,
+        x: H,
+        value: H,
+        low: Sequence[int],
+        high: Sequence[int],
+        interior: Sequence[int] | None = None,
+    ) -> H:
+        """So many scalars more before, after and between the elements along each axis.
+
+        If `low` or `high` is negative, there are fewer elements: these are sliced off, for XLA on
+        CPUs has no code for them, and only its simplifier, which is switched off, takes them away.
+        """
+        between = (0,) * len(low) if interior is None else tuple(interior)
+        more = [max(0, each) for each in low], [max(0, each) for each in high]
         attributes = {
-            "edge_padding_low": c.i64_array(tuple(low)),
-            "edge_padding_high": c.i64_array(tuple(high)),
-            "interior_padding": c.i64_array((0,) * len(low)),
+            "edge_padding_low": c.i64_array(tuple(more[0])),
+            "edge_padding_high": c.i64_array(tuple(more[1])),
+            "interior_padding": c.i64_array(between),
         }
         facts = c.facts(x.type)
-        shape = tuple([sum(each) for each in zip(low, facts.shape, high, strict=True)])
-        return self.op("pad", (x, value), (c.tensor(facts.dtype.name, shape),), attributes)[0]
+        spread = [n + max(0, n - 1) * gap for n, gap in zip(facts.shape, between, strict=True)]
+        shape = tuple([sum(each) for each in zip(more[0], spread, more[1], strict=True)])
+        made = self.op("pad", (x, value), (c.tensor(facts.dtype.name, shape),), attributes)[0]
+        if min((0, *low, *high)) == 0:
+            return made
+        ends = [size + min(0, each) for size, each in zip(shape, high, strict=True)]
+        return self.slice(made, [max(0, -each) for each in low], ends)
 
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
         """Put the axes of `x` at `dims` of the result and repeat it along the others."""

@@ -94,7 +94,7 @@ class Pool:
         with self._lock:
             for aval in avals:
                 for index in range(len(arrays)):
-                    if arrays[index].aval == aval and _is_free(arrays, index):
+                    if boot.raw_aval(arrays[index]) == aval and _is_free(arrays, index):
                         taken.append(arrays.pop(index))
                         break
                 else:
@@ -106,9 +106,9 @@ class Pool:
         """Hold results, and forget the oldest where that is too much."""
         with self._lock:
             self._arrays += arrays
-            held = sum(_nbytes(each.aval) for each in self._arrays)
+            held = sum(_nbytes(boot.raw_aval(each)) for each in self._arrays)
             while held > KEPT:
-                held -= _nbytes(self._arrays.pop(0).aval)
+                held -= _nbytes(boot.raw_aval(self._arrays.pop(0)))
 
     def clear(self) -> None:
         """Forget all."""

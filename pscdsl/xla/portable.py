@@ -15,7 +15,7 @@ from pscdsl.xla.ahead import Unreadable
 from pscdsl.xla.emit import module_bytecode
 
 VERSION: Final = "1.9.0"
-"""Of StableHLO.  jaxlib 0.9.0 has 1.13.7; before 1.9, calls of LAPACK's routines cannot be said."""
+"""Of StableHLO: that of jaxlib is later.  Before it, calls of LAPACK's routines cannot be said."""
 
 
 def portable(module: Any) -> bytes:

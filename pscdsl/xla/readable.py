@@ -12,7 +12,7 @@ import numpy as np
 from pscdsl.numpy_dtypes import NUMPY, is_masked
 from pscdsl.xla import boot, trees
 from pscdsl.xla.arrays import to_numpy
-from pscdsl.xla.boot import ArrayImpl, Aval
+from pscdsl.xla.boot import ArrayImpl, Aval, is_committed
 from pscdsl.xla.client import copied, put
 
 NARROW: Final = NUMPY - {np.dtype(wide) for wide in ("f8", "i8", "u8", "c16")}
@@ -34,7 +34,7 @@ def dtypes() -> frozenset[np.dtype[Any]]:
 
 def is_placed(value: Any) -> bool:
     """Whether a value is an array committed to a device."""
-    return type(value) is ArrayImpl and bool(value._committed)
+    return type(value) is ArrayImpl and bool(is_committed(value))
 
 
 def readable(
@@ -51,7 +51,9 @@ def readable(
     others: list[Any] = []
     for leaf in leaves:
         kind = leaf.__class__
-        if (kind is np.ndarray and leaf.dtype in known) or (kind is ArrayImpl and leaf._committed):
+        if (kind is np.ndarray and leaf.dtype in known) or (
+            kind is ArrayImpl and is_committed(leaf)
+        ):
             others.append(leaf)
         elif is_masked(leaf):
             return None

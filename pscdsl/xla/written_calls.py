@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
+from pscdsl.tracebacks import WRITTEN, shown
 from pscdsl.xla import trees
 from pscdsl.xla.alike import Alike, Constants, reads
 from pscdsl.xla.boot import ArrayImpl
@@ -98,14 +99,20 @@ class WrittenCall:
             for line in self._telling(names[place], values[place], certain=certain, strict=stages)
         ]
         declared = "".join(f"{name}=ABSENT, " for name in names[: places.positional])
-        call = [
-            f"def call({declared and f'{declared}/, '}*more, **named):",
-            *self._keywords(names),
+        body = [
             f"if more or named: return partly(({', '.join(names)},), more, named)",
             *self._defaults(names),
             *checks,
             *self._staging(alike.writes),
             *self._calling(handed, told, given_up, donates=bool(lost)),
+        ]
+        call = [
+            f"def call({declared and f'{declared}/, '}*more, **named):",
+            "try:",
+            *[f"    {line}" for line in (*self._keywords(names), *body)],
+            "except Exception as error:",
+            "    error.__traceback__ = shown(error)",
+            "    raise",
         ]
         functions = (self._leaving(names, places), call)
         self._text = "\n".join(["\n    ".join(lines) for lines in functions])
@@ -138,12 +145,13 @@ class WrittenCall:
             "caught": caught,
             "leaves": trees.registry.flatten,
             "Left": Left,
+            "shown": shown,
             "ABSENT": ABSENT,
             "free": [],
             "stage": self._stage.made,
             **self._constants.names(),
         }
-        exec(compile(self._text, "<pscdsl>", "exec"), made)
+        exec(compile(self._text, WRITTEN, "exec"), made)
         return made["call"]
 
     def _leaving(self, names: Sequence[str], places: Places) -> list[str]:

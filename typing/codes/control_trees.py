@@ -50,16 +50,24 @@ class ArgumentTree(Diagnostic, code="PSC501"):
     argument: str
     declared: str
     given: str
+    namesake: str = ""
+    """The class of both, where two classes have one name."""
 
     def message(self) -> str:
         """Which argument, and both."""
+        other = f"another class `{self.namesake}`, as it was defined before or after"
         return (
-            f"argument `{self.argument}` of `{self.function}` is {self.given}, "
-            f"but {self.declared} is declared"
+            f"argument `{self.argument}` of `{self.function}` is {self.given}"
+            f"{f' of {other}' if self.namesake else ''}, but {self.declared} is declared"
         )
 
     def help(self) -> str | None:
-        """What to do where nothing may be given."""
+        """What to do where nothing may be given, or the class has been defined anew."""
+        if self.namesake:
+            return (
+                f"define the kernel again where `{self.namesake}` was defined anew, "
+                "and make the record of that class"
+            )
         if self.declared != "None":
             return None
         return "leave it out; if `psc.vmap` made the kernel, its `in_axes` have no item for it"

@@ -14,7 +14,6 @@ behind what was mended.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +23,7 @@ from pscdsl.frontend.files import Files
 from pscdsl.frontend.finding import module_name
 from pscdsl.frontend.fixes.editing import Replacement, Text, moved, replaced, written
 from pscdsl.frontend.fixes.encoding import Encoded
+from pscdsl.paths import resolved
 from pscdsl.report.sources import shown_path, split_lines
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.fixes import Fix
@@ -133,7 +133,7 @@ class _Run:
 
     def _possible(self, finding: Diagnostic) -> Iterator[Candidate]:
         for fix in finding.fixes:
-            path = os.path.realpath(fix.path)
+            path = resolved(fix.path)
             text = self.state.texts.get(path)
             if text is None or not self._allowed(fix):
                 continue
@@ -191,7 +191,7 @@ class _Run:
         own = [written(done)[done.index(r)] for r in each.replacements]
         span = each.finding.span
         still = None
-        if os.path.realpath(span.path) == each.path:
+        if resolved(span.path) == each.path:
             before = self.state.texts[each.path]
             still = text.place(moved(before.offset(span.line, span.column), done))
         elif span.path:

@@ -46,6 +46,7 @@ class DerivedDefinition(Definition):
     ) -> None:
         super().__init__(base.closure)
         self.base = base
+        self.fast_math = base.fast_math
         self.transformed = transformed
         self.made = made
         self.name = made.name if made is not None else str(transformed).removeprefix("psc.")

@@ -15,8 +15,8 @@ from pscdsl.numpy.shorthand import cast, where
 from pscdsl.primitives import elementwise as e
 from pscdsl.random.continuous import positive
 from pscdsl.random.drawing import float_dtype, of_key, operand, required, shape_of, subkeys
+from pscdsl.random.intervals import unit
 from pscdsl.random.rejection import Values, accepted, loop, some
-from pscdsl.random.uniform import unit
 from pscdsl.typing.dtypes import F64, I32
 
 SMALL = 10.0

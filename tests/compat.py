@@ -1,0 +1,255 @@
+"""The tests with the oldest and the newest versions: `make compat`.
+
+Two environments are made, each with an interpreter that is found:
+
+* the oldest: the oldest Python of pyproject.toml, and of each dependency the lowest version.  The
+  compiled half of the tests is run there, with the examples and the documents.
+* the newest: the newest Python that is found, the newest jaxlib that is taken, and of all else what
+  pip chooses.  README is tried with the wheel, as users have it, and then all tests are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+Version: TypeAlias = tuple[int, int]
+
+ROOT: Final = Path(__file__).parent.parent
+CHECKERS: Final = frozenset({"mypy", "pyright", "ruff", "types-jsonschema"})
+"""What only the tests of types and of style need."""
+COMPILED: Final = (
+    *("test_compile*", "test_co*_forms", "test_donation", "test_examples", "test_executable_cache"),
+    *("test_export*", "test_interchange", "test_known_options", "test_loop_bounds"),
+    *("test_matrix_forms", "test_numpy_co*", "test_numpy_linalg", "test_ordering_forms"),
+    *("test_pool", "test_primitive_laws", "test_random_bits", "test_readme", "test_record_calls"),
+    *("test_special", "test_staging", "test_starts", "test_transformations", "test_tree"),
+    *("test_typeguard", "test_verify", "test_versions", "test_waiting", "test_xla_*"),
+)
+"""The modules that are run with the oldest versions, as patterns."""
+PACKAGE: Final = "pscdsl"
+"""The folder that the documents are tried without, with the wheel."""
+
+
+def main() -> int:
+    """Try both pairs; 1 if one fails, or none can be tried."""
+    options = argparse.ArgumentParser(description="Try the oldest and the newest versions.")
+    options.add_argument("--folder", type=Path, default=ROOT / ".venv" / "compat")
+    options.add_argument("--jobs", default="2", help="how many tests are run at a time")
+    options.add_argument("--only", choices=("oldest", "newest"), help="one of the two")
+    given = options.parse_args()
+    python = interpreters()
+    wanted = declared_pythons()
+    print("Python:", *(f"{_text(each)} ({path})" for each, path in sorted(python.items())))
+    for missing in sorted(wanted - python.keys()):
+        print(f"There is no Python {_text(missing)} here.")
+    pairs = {name: pair for name, pair in chosen(python).items() if given.only in (None, name)}
+    results = {name: pair.tried(given.folder, given.jobs) for name, pair in pairs.items()}
+    for name, passed in results.items():
+        print(f"{name}: {pairs[name]}: {'passed' if passed else 'FAILED'}")
+    if "oldest" not in results and given.only != "newest":
+        print(f"The oldest versions were not tried: they need Python {_text(min(wanted))}.")
+    return 0 if results and all(results.values()) else 1
+
+
+# ---- what there is, and what is wanted -------------------------------------------------------
+
+
+def interpreters() -> dict[Version, Path]:
+    """An interpreter of each final version of Python 3 on the PATH or in the folder of pyenv.
+
+    One of pyenv's on the PATH stands for whichever version is activated, and may be none.
+    """
+    found: dict[Version, Path] = {}
+    for path in _candidates():
+        version = _version(path)
+        if version is not None:
+            found.setdefault(version, path)
+    return found
+
+
+def _candidates() -> Iterator[Path]:
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    folders = [Path(each) for each in os.environ.get("PATH", "").split(os.pathsep) if each]
+    versions = sorted((pyenv / "versions").glob("3.*"), key=_numbers, reverse=True)
+    for folder in (*folders, *(each / "bin" for each in versions)):
+        if folder != pyenv / "shims":
+            yield from sorted(each for each in folder.glob("python3*") if _is_python(each.name))
+
+
+def _is_python(name: str) -> bool:
+    return re.fullmatch(r"python3(\.\d+)?", name) is not None
+
+
+def _numbers(path: Path) -> list[int]:
+    return [int(each) for each in re.findall(r"\d+", path.name)]
+
+
+def _version(path: Path) -> Version | None:
+    """What an interpreter is, if environments can be made with it."""
+    asked = "import sys, venv, ensurepip; print([*sys.version_info])"
+    try:
+        done = subprocess.run([path, "-Ic", asked], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = re.fullmatch(r"\[3, (\d+), \d+, 'final', \d+\]\n", done.stdout)
+    return (3, int(said[1])) if said is not None and done.returncode == 0 else None
+
+
+def _project() -> Mapping[str, object]:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project: Mapping[str, object] = tomllib.loads(text)["project"]
+    return project
+
+
+def declared_pythons() -> set[Version]:
+    """The versions that pyproject.toml says the package is for."""
+    found = re.findall(r"Python :: 3\.(\d+)", str(_project()["classifiers"]))
+    return {(3, int(each)) for each in found}
+
+
+def dependencies() -> list[str]:
+    """The requirements of the package, without conditions."""
+    text = json.loads(json.dumps(_project()["dependencies"]))
+    return [each.partition(";")[0].strip() for each in text]
+
+
+def bound(requirement: str, sign: str) -> str | None:
+    """The requirement with one of its bounds as the version: `a>=1,<=2` is `a==1`, or `a==2`."""
+    name = re.match(r"[\w-]+", requirement)
+    version = re.search(rf"{re.escape(sign)}([\w.]+)", requirement)
+    return None if name is None or version is None else f"{name[0]}=={version[1]}"
+
+
+def extras(*, checkers: bool) -> list[str]:
+    """What the tests and the examples need, with or without what checks types and style."""
+    optional: dict[str, list[str]] = json.loads(json.dumps(_project()["optional-dependencies"]))
+    return [
+        each
+        for each in (*optional["test"], *optional["examples"])
+        if checkers or re.split(r"[^\w-]", each)[0] not in CHECKERS
+    ]
+
+
+def _text(version: Version) -> str:
+    return ".".join(map(str, version))
+
+
+# ---- the pairs -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A Python, versions to install there, and the tests that are run."""
+
+    python: Path
+    version: Version
+    requirements: Sequence[str]
+    tests: Sequence[str]
+    wheel: bool = False
+    """Whether README and the other documents are run with the wheel before."""
+
+    def __str__(self) -> str:
+        jaxlib = next(each for each in self.requirements if each.startswith("jaxlib"))
+        return f"Python {_text(self.version)}, {jaxlib.replace('==', ' ')}"
+
+    def tried(self, folder: Path, jobs: str) -> bool:
+        """Whether all passes."""
+        print(f"\n== {self}", flush=True)
+        started = time.monotonic()
+        try:
+            environment = self.environment(folder)
+            _says_what_it_has(environment)
+            if self.wheel:
+                with tempfile.TemporaryDirectory() as scratch:
+                    _with_the_wheel(environment, Path(scratch))
+            _call(environment, "-m", "pip", "install", "-q", "--no-deps", "-e", str(ROOT))
+            _call(environment, "-m", "pytest", "-q", "-n", jobs, *self.tests)
+        except subprocess.CalledProcessError as failed:
+            print(f"failed: {' '.join(map(str, failed.cmd))}")
+            return False
+        finally:
+            print(f"== {time.monotonic() - started:.0f} s", flush=True)
+        return True
+
+    def environment(self, folder: Path) -> Path:
+        """The interpreter of the environment, made anew if what it is to hold has changed."""
+        content = "\n".join([str(self.python), *self.requirements])
+        name = hashlib.sha256(content.encode()).hexdigest()[:16]
+        place = folder / f"{_text(self.version)}-{name}"
+        python = place / "bin" / "python"
+        if not (place / "made").is_file():
+            shutil.rmtree(place, ignore_errors=True)
+            subprocess.run([self.python, "-m", "venv", place], check=True)
+            # A version without a wheel is an error, and not compiled for half an hour.
+            wheels = ("--only-binary=:all:", "--prefer-binary")
+            _call(python, "-m", "pip", "install", "-q", *wheels, *self.requirements)
+            (place / "made").touch()
+        return python
+
+
+def chosen(python: Mapping[Version, Path]) -> dict[str, Pair]:
+    """The pairs that can be tried with these interpreters."""
+    pairs: dict[str, Pair] = {}
+    oldest, newest = min(declared_pythons()), max(python, default=(0, 0))
+    if oldest in python:
+        lowest = [bound(each, ">=") or each for each in dependencies()]
+        requirements = [*lowest, *extras(checkers=False)]
+        pairs["oldest"] = Pair(python[oldest], oldest, requirements, compiled_tests())
+    if newest >= oldest:
+        requirements = [bound(each, "<=") or each for each in dependencies()]
+        requirements += extras(checkers=True)
+        tests = ["tests", "--ignore=tests/interop"]
+        pairs["newest"] = Pair(python[newest], newest, requirements, tests, wheel=True)
+    return pairs
+
+
+def compiled_tests() -> list[str]:
+    """The tests that are run with the oldest versions."""
+    folder = ROOT / "tests"
+    found = [path for pattern in COMPILED for path in sorted(folder.glob(f"{pattern}.py"))]
+    return [str(each.relative_to(ROOT)) for each in dict.fromkeys((*found, folder / "conformance"))]
+
+
+def _with_the_wheel(python: Path, scratch: Path) -> None:
+    """Install the wheel, and run what the documents show where nothing else has the package."""
+    _call(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(scratch), str(ROOT))
+    wheel = next(scratch.glob("pscdsl-*.whl"))
+    _call(python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", str(wheel))
+    _call(python, "-m", "pip", "check")
+    copy = scratch / "project"
+    others = shutil.ignore_patterns(PACKAGE, "__pycache__", ".venv", ".git", "*_cache")
+    shutil.copytree(ROOT, copy, ignore=others)
+    _call(python, "-m", "pytest", "-q", "tests/test_readme.py", "-k", "the_blocks", folder=copy)
+
+
+def _says_what_it_has(python: Path) -> None:
+    names = "numpy", "scipy", "jaxlib", "typeguard", "rich", "pyrsistent"
+    asked = (
+        "import sys, importlib.metadata as m; print(*(f'{n} {m.version(n)}' for n in sys.argv[1:]))"
+    )
+    _call(python, "-c", asked, *names)
+
+
+def _call(python: Path, *given: str, folder: Path = ROOT) -> None:
+    """Run an interpreter that finds nothing but what is installed; an error if it fails."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+    subprocess.run([python, *given], cwd=folder, env=environment, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

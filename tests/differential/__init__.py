@@ -1,0 +1,1 @@
+"""Random chains of operations at awkward sizes and of awkward values, compiled against NumPy."""

@@ -1,0 +1,73 @@
+"""Kernels of some seeds, each reported as a line of JSON: run as a process, since one may crash.
+
+`python -m tests.differential.worker FIRST COUNT [--program INDEX] [--decorator "kernel(…)"]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+from tests.differential.programs import Mode, generate
+from tests.differential.trials import Outcome, run
+
+QUICK: Final = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+"""XLA rewrites and fuses programs as ever, and LLVM does not optimise the code."""
+
+
+def main() -> None:
+    """Report the outcome of each seed, and before it that it has begun."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("first", type=int)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--program", type=int)
+    parser.add_argument("--decorator", default="kernel")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for seed in range(given.first, given.first + given.count):
+        print(json.dumps({"begun": seed}), flush=True)
+        try:
+            kernel = generate(seed)
+        except Exception as error:
+            outcome = Outcome(model=[f"seed {seed} cannot be drawn: {error!r}"])
+            print(json.dumps({"seed": seed, "mode": "users", **asdict(outcome)}), flush=True)
+            continue
+        if given.program is not None:
+            kernel = replace(kernel, programs=(kernel.programs[given.program],))
+        with compiled_as(kernel.mode):
+            outcome = run(kernel, given.decorator)
+        print(json.dumps({"seed": seed, "mode": kernel.mode, **asdict(outcome)}), flush=True)
+
+
+@contextmanager
+def compiled_as(mode: Mode) -> Iterator[None]:
+    """How kernels are compiled meanwhile.
+
+    XLA takes 10 to 20 ms for each loop, however small, and a result has one of its own.  So only
+    some kernels are compiled for "users" as they are.  "together" has results of one shape computed
+    by one loop, as users have them for large ones; "quick" has code that is not optimised.
+    """
+    from pscdsl.xla import compile as compiling
+    from pscdsl.xla.executable import compile_options
+    from pscdsl.xla.known_options import known
+    from pscdsl.xla.siblings import OPTION
+
+    more: dict[str, Any] = {"users": {}, "together": {OPTION: "true"}, "quick": known(QUICK)}[mode]
+
+    def options(loop_bytes: int | None, chosen: Mapping[str, Any]) -> Any:
+        return compile_options(loop_bytes, {**chosen, **more})
+
+    compiling.compile_options = options
+    try:
+        yield
+    finally:
+        compiling.compile_options = compile_options
+
+
+if __name__ == "__main__":
+    main()

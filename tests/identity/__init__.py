@@ -1,0 +1,1 @@
+"""Pairs of random programs in which exactly one thing differs that matters: never confused."""

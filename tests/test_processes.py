@@ -1,0 +1,216 @@
+"""Forks, threads, Ctrl-C, and the end of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import f32
+from tests.python_places import python
+
+HEAD = """
+import os, signal, sys, threading, time
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32, i32
+
+@psc.kernel
+def small(x: f32["n"]) -> f32["n"]:
+    return np.sin(x) + 1
+
+@psc.kernel
+def product(x: f32["n n"]) -> f32["n n"]:
+    return x @ x
+
+@psc.kernel
+def nothing() -> f32["3"]:
+    return np.zeros(3, np.float32)
+
+@psc.kernel
+def long(x: f32, n: i32) -> f32:
+    return psc.while_loop(
+        lambda c: c[0] < n, lambda c: (c[0] + 1, np.sin(c[1]) + c[1]), (np.int32(0), x)
+    )[1]
+
+x = np.ones(5, np.float32)
+"""
+FORK = """
+if FIRST:
+    result = small(x)
+    compiled = small.compile(n=5)
+    compiled(x)
+    nothing()
+
+def attempt(name, run):
+    try:
+        print(name, run())
+    except RuntimeError as error:
+        print(name, type(error).__name__, "spawn" in str(error))
+
+child = os.fork()
+if not child:
+    attempt("known", lambda: small(x))
+    if FIRST:
+        attempt("on device", lambda: small(result))
+        attempt("compiled", lambda: compiled(x))
+        attempt("leaves", lambda: compiled.run([x]))
+        attempt("other size", lambda: small(x[:2]))
+        attempt("other kernel", lambda: product(np.ones((2, 2), np.float32)))
+        attempt("no arguments", lambda: nothing())
+        attempt("derived", lambda: psc.jvp(small, (x,), (x,)))
+        attempt("array", lambda: psc.from_dlpack(x))
+        print("read", np.asarray(result)[0] == np.sin(x[0]) + 1, small.check())
+    sys.stdout.flush()
+    EXIT(0)
+print("child", os.waitpid(child, 0)[1])
+print("parent", small(x)[0] > 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("end", ["os._exit", "sys.exit"])
+def test_a_forked_child_says_what_to_do(end: str) -> None:
+    found = python("-W", "ignore", "-c", HEAD + FORK.replace("FIRST", "1").replace("EXIT", end))
+    said = [line for line in found.splitlines() if "ForkedProcessError" in line]
+    assert [line.endswith("ForkedProcessError True") for line in said] == [True] * 9
+    assert "read True ()" in found
+    assert "child 0" in found
+    assert "parent True" in found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_forked_before_the_first_call_computes() -> None:
+    found = python(
+        "-W", "ignore", "-c", HEAD + FORK.replace("FIRST", "0").replace("EXIT", "sys.exit")
+    )
+    assert found.count("known [1.84") == 1
+    assert "child 0" in found and "parent True" in found
+
+
+INTERRUPTED = """
+long(np.float32(1), 3)
+print("ready", flush=True)
+try:
+    long(np.float32(1), STEPS)
+except KeyboardInterrupt:
+    print("answered", flush=True)
+"""
+
+
+def interrupted(steps: int, signals: int) -> tuple[str, int, float]:
+    """What a call says to Ctrl-C, with which code its process ends, and after how long."""
+    text = HEAD + INTERRUPTED.replace("STEPS", str(steps))
+    process = subprocess.Popen(
+        [sys.executable, "-c", text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    for _ in range(signals):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    started = time.monotonic()
+    try:
+        said, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return said, process.returncode, time.monotonic() - started
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+def test_the_second_interrupt_ends_a_long_call() -> None:
+    said, code, seconds = interrupted(2_000_000_000, 2)
+    assert "interrupted twice" in said
+    assert (code, seconds < 3) == (130, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+def test_one_interrupt_is_answered_when_the_call_returns() -> None:
+    said, code, _ = interrupted(20_000_000, 1)
+    assert (said, code) == ("answered\n", 0)
+
+
+THREADS = """
+y = np.ones((700, 700), np.float32)
+product(y)
+long(np.float32(1), 3)
+
+def run():
+    while True:
+        RUN
+
+from multiprocessing.pool import ThreadPool
+pool = ThreadPool(1)
+pool.map_async(product, [y] * 10_000, chunksize=1000)
+for _ in range(3):
+    threading.Thread(target=run, daemon=True).start()
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+time.sleep(0.3)
+print("end")
+sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize(
+    "run", ["product(y)", "small(np.ones(np.random.randint(9999), np.float32))"]
+)
+def test_a_process_ends_while_threads_call(run: str) -> None:
+    assert python("-c", HEAD + THREADS.replace("RUN", run)) == "end\n\nended with 7"
+
+
+AT_EXIT = """
+import atexit
+small(x)
+
+class Late:
+    def __init__(self, x):
+        self.call, self.x, self.write = small, x, os.write
+
+    def __del__(self, tell=lambda text: os.write(1, text.encode())):
+        try:
+            tell(f"known {float(self.call(self.x)[0]):.3f}\\n")
+        except RuntimeError as error:
+            tell(f"{type(error).__name__}\\n")
+
+atexit.register(lambda: print(small(np.ones(7, np.float32)).shape, flush=True))
+late = Late(x), Late(np.ones(9, np.float32))
+"""
+
+
+def test_kernels_at_the_end() -> None:
+    lines = python("-c", HEAD + AT_EXIT).splitlines()
+    assert lines[0] == "(7,)"
+    assert sorted(lines[1:]) == ["ShutdownError", "known 1.841"]
+
+
+@psc.kernel
+def halved(x: f32["n"]) -> f32["n"]:
+    return x / 2
+
+
+def test_threads_and_asyncio() -> None:
+    sizes = [1 + i % 7 for i in range(100)]
+
+    def one(n: int) -> bool:
+        return bool(np.array_equal(halved(np.ones(n, np.float32)), np.full(n, 0.5, np.float32)))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(one, sizes))
+
+    async def many() -> list[bool]:
+        return await asyncio.gather(*[asyncio.to_thread(one, n) for n in sizes])
+
+    assert all(asyncio.run(many()))
