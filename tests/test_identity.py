@@ -26,7 +26,7 @@ import pscdsl as psc
 from pscdsl import f32
 from pscdsl.checking.run import Options, check_project
 from pscdsl.code_content import content, same
-from pscdsl.frontend.files import files_below
+from pscdsl.frontend.folders import files_below
 from pscdsl.frontend.loaded import trace_of
 from pscdsl.kernel import Kernel
 from pscdsl.stdlib import activations, kalman, losses, normalization
