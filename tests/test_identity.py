@@ -133,6 +133,18 @@ def test_kernels_and_rules_of_one_line_are_told_apart() -> None:
     assert [float(each(np.float32(1))) for each in RULES] == [2, 3]
 
 
+def test_kernels_that_differ_in_options_are_told_apart() -> None:
+    def divided_twice(x: f32["n"], a: f32) -> f32["n"]:
+        return x / a / a
+
+    x, a = np.full(3, 1e30, np.float32), np.float32(1e25)
+    for _ in range(2):  # compiled, and from the disk
+        made = [psc.kernel(divided_twice, fast_math=each) for each in (None, True, False)]
+        made.append(psc.kernel(made[1], fast_math=False))
+        # With `fast_math`, `a * a` is computed first, which is infinite.
+        assert [float(np.asarray(each(x, a))[0]) > 0 for each in made] == [True, False, True, True]
+
+
 @pytest.mark.parametrize("act", [lambda v: v * 2, lambda v: v * 3])
 def test_parameters_of_tests_are_told_apart(act: Any) -> None:
     np.testing.assert_array_equal(np.asarray(make(act)(X)), act(X))
