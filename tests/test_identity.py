@@ -303,6 +303,18 @@ def test_a_file_that_changed_before_it_was_read_is_refused(module: Any, old: str
         module.k(X)
 
 
+def test_a_text_of_the_same_size_and_time_is_read_when_it_is_loaded(module: Any) -> None:
+    path = Path(module.__file__)
+    for number in (1, 2, 3):
+        change(module, f"+ {number}", f"+ {number + 1}")
+        os.utime(path, (10**9, 10**9))
+        importlib.reload(module)
+        np.testing.assert_array_equal(np.asarray(module.k(X)), X + number + 1)
+    change(module, "+ 4", "+ 5")
+    os.utime(path, (10**9, 10**9))
+    np.testing.assert_array_equal(np.asarray(psc.kernel(module.k._function)(X)), X + 4)
+
+
 def test_a_method_that_changed_before_it_was_read_is_refused(module: Any) -> None:
     change(
         module,
