@@ -89,9 +89,7 @@ def multiply(a: Real, b: Real) -> Real:
 
 def _undefined(a: Real, b: Real) -> NDArray:
     """Where a zero may meet an infinity."""
-    return np.asarray(
-        (_has_zero(a) & _has_infinity(b)) | (_has_infinity(a) & _has_zero(b))
-    )
+    return np.asarray((_has_zero(a) & _has_infinity(b)) | (_has_infinity(a) & _has_zero(b)))
 
 
 def _has_zero(x: Real) -> NDArray:

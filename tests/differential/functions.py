@@ -88,9 +88,7 @@ def wave(function: Function, ulps: float) -> Any:
             bottom = np.where(wide, np.maximum(at - radius, -1), at)
             top = np.where(wide, np.minimum(at + radius, 1), at)
             found = _loosened(x, bottom, top, worst(x.nan, nan), ulps)
-            return Real(
-                x.format, np.maximum(found.low, -1), np.minimum(found.high, 1), found.nan
-            )
+            return Real(x.format, np.maximum(found.low, -1), np.minimum(found.high, 1), found.nan)
 
     return enclosed
 
@@ -345,9 +343,7 @@ def choose(mask: Exact, a: Value, b: Value) -> Value:
     assert isinstance(b, Real)
     shape = np.broadcast_shapes(mask.shape, a.shape, b.shape)
     a, b = _broadcast(a, shape), _broadcast(b, shape)
-    return _where(
-        np.broadcast_to(mask.unknown, shape), joined(a, b), _where(mask.array, a, b)
-    )
+    return _where(np.broadcast_to(mask.unknown, shape), joined(a, b), _where(mask.array, a, b))
 
 
 def extreme_of(x: Value, axes: Sequence[int], largest: bool, keep: bool = False) -> Value:
@@ -385,7 +381,8 @@ def place_of_extreme(x: Value, axis: int, largest: bool) -> Exact:
     function: Any = np.argmax if largest else np.argmin
     if isinstance(x, Exact):
         return Exact(
-            function(x.array, axis=axis).astype(np.int32), np.logical_or.reduce(x.unknown, axis=axis)
+            function(x.array, axis=axis).astype(np.int32),
+            np.logical_or.reduce(x.unknown, axis=axis),
         )
     x = read(x)
     numbers = np.where(x.nan == SURELY, np.nan, x.high if largest else x.low)
