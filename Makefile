@@ -6,6 +6,7 @@ JOBS   ?= 2
 MINUTES ?= 10
 SEED   ?= 0
 PAIRS  ?= 5000
+PROGRAMS ?= 50000
 TORCH  ?= torch==2.13.0+cpu
 
 bin    := $(VENV)/bin
@@ -14,10 +15,10 @@ SITE   := $(VENV)/interop/site-packages
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit interop compat fuzz identity bench bench-torch bench-check format clean
+.PHONY: help demo test lint types unit interop compat fuzz identity differential bench bench-torch bench-check format clean
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo ## Check the examples and the standard library, then train a model on real data.
 	$(bin)/pscdsl check examples stdlib
@@ -48,6 +49,9 @@ fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 SEED=0.
 
 identity: $(VENV)/.test ## Pairs of programs that differ in one thing, never confused: PAIRS=5000 SEED=0.
 	$(bin)/python -m tests.identity --pairs $(PAIRS) --seed $(SEED)
+
+differential: $(VENV)/.test ## Random programs beside NumPy, in bounds of rounding: PROGRAMS=50000 SEED=0.
+	$(bin)/python -m tests.differential --programs $(PROGRAMS) --seed $(SEED) --jobs $(JOBS)
 
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
 	$(bin)/python -m tests.benchmarks

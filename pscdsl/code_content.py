@@ -27,12 +27,13 @@ def content(code: types.CodeType, *, columns: bool = True) -> bytes:
         *(code.co_flags, code.co_firstlineno),
     )
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    for part in (
+    parts: tuple[str | bytes, ...] = (
         *(code.co_name, code.co_qualname, repr(numbers), repr(names)),
         *(code.co_code, code.co_exceptiontable, places),
         *[_constant(each, columns=columns) for each in code.co_consts],
-    ):
-        data = part.encode(errors="surrogatepass") if isinstance(part, str) else part
+    )
+    for part in parts:
+        data: bytes = part.encode(errors="surrogatepass") if isinstance(part, str) else part
         made.update(len(data).to_bytes(8, "little") + data)
     return made.digest()
 

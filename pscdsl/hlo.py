@@ -171,8 +171,18 @@ class Hlo(Protocol):
         """The elements from `start` up to, not including, `limit` along each axis."""
         ...
 
-    def pad(self, x: H, value: H, low: Sequence[int], high: Sequence[int]) -> H:
-        """So many scalars more before and after each axis; if negative, fewer elements."""
+    def pad(
+        self,
+        x: H,
+        value: H,
+        low: Sequence[int],
+        high: Sequence[int],
+        interior: Sequence[int] | None = None,
+    ) -> H:
+        """So many scalars more before, after and between the elements along each axis.
+
+        If `low` or `high` is negative, there are fewer elements.
+        """
         ...
 
     def convert(self, x: H, to: ArrayType) -> H:

@@ -200,29 +200,28 @@ def at_prompt(pieces: list[str], *options: str) -> str:
         },
     )
     os.close(other)
-    seen = ""
+    seen: list[str] = []
     try:
-        seen += _until(main, ">>> ")
+        seen.append(_until(main, ">>> "))
         for number, piece in enumerate([*pieces, "import sys\n"]):
-            done = f"DONE{number}"
             # Bracketed paste, as terminals do it: the prompt indents lines that are typed.
             paste = prompt_keeps_text()
             text = piece if piece.endswith("\n\n") or "\n" not in piece[:-1] else piece + "\n"
             typed = f"\x1b[200~{text}\x1b[201~\n" if paste and "\n" in piece[:-1] else text
             os.write(main, typed.encode())
-            seen += _until(main, ">>> ")
+            seen.append(_until(main, ">>> "))
             os.write(main, f"print('DO' 'NE{number}')\n".encode())
-            seen += _until(main, done)
-            seen += _until(main, ">>> ")
+            seen.append(_until(main, f"DONE{number}", ">>> "))
     finally:
         process.kill()
         process.wait()
         os.close(main)
-    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|\r", "", seen)
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|\r", "", "".join(seen))
 
 
-def _until(terminal: int, text: str, seconds: float = 120) -> str:
-    """What comes until a text has come, and nothing more for a moment."""
+def _until(terminal: int, *texts: str, seconds: float = 120) -> str:
+    """What comes until these texts have come, one after another, and nothing more for a moment."""
+    wanted = re.compile(".*".join(map(re.escape, texts)), re.DOTALL)
     found, end = "", time.monotonic() + seconds
     while time.monotonic() < end:
         if select.select([terminal], [], [], 0.05)[0]:
@@ -230,9 +229,9 @@ def _until(terminal: int, text: str, seconds: float = 120) -> str:
                 found += os.read(terminal, 65536).decode(errors="replace")
             except OSError:
                 return found
-        elif text in found:
+        elif wanted.search(found):
             return found
-    raise TimeoutError(f"{text!r} did not come: {found[-3000:]!r}")
+    raise TimeoutError(f"{texts} did not come: {found[-3000:]!r}")
 
 
 def results(output: str) -> list[str]:

@@ -26,7 +26,7 @@ import pscdsl as psc
 from pscdsl import f32
 from pscdsl.checking.run import Options, check_project
 from pscdsl.code_content import content, same
-from pscdsl.frontend.files import files_below
+from pscdsl.frontend.folders import files_below
 from pscdsl.frontend.loaded import trace_of
 from pscdsl.kernel import Kernel
 from pscdsl.stdlib import activations, kalman, losses, normalization
@@ -131,6 +131,18 @@ def test_functions_of_one_line_are_told_apart(form: str) -> None:
 def test_kernels_and_rules_of_one_line_are_told_apart() -> None:
     assert [float(each()) for each in ALONE] == [1, 2]
     assert [float(each(np.float32(1))) for each in RULES] == [2, 3]
+
+
+def test_kernels_that_differ_in_options_are_told_apart() -> None:
+    def divided_twice(x: f32["n"], a: f32) -> f32["n"]:
+        return x / a / a
+
+    x, a = np.full(3, 1e30, np.float32), np.float32(1e25)
+    for _ in range(2):  # compiled, and from the disk
+        made = [psc.kernel(divided_twice, fast_math=each) for each in (None, True, False)]
+        made.append(psc.kernel(made[1], fast_math=False))
+        # With `fast_math`, `a * a` is computed first, which is infinite.
+        assert [float(np.asarray(each(x, a))[0]) > 0 for each in made] == [True, False, True, True]
 
 
 @pytest.mark.parametrize("act", [lambda v: v * 2, lambda v: v * 3])
@@ -289,6 +301,18 @@ def test_a_file_that_changed_before_it_was_read_is_refused(module: Any, old: str
     importlib.reload(module)
     if "m" not in new.partition("->")[0].partition("[")[2]:
         module.k(X)
+
+
+def test_a_text_of_the_same_size_and_time_is_read_when_it_is_loaded(module: Any) -> None:
+    path = Path(module.__file__)
+    for number in (1, 2, 3):
+        change(module, f"+ {number}", f"+ {number + 1}")
+        os.utime(path, (10**9, 10**9))
+        importlib.reload(module)
+        np.testing.assert_array_equal(np.asarray(module.k(X)), X + number + 1)
+    change(module, "+ 4", "+ 5")
+    os.utime(path, (10**9, 10**9))
+    np.testing.assert_array_equal(np.asarray(psc.kernel(module.k._function)(X)), X + 4)
 
 
 def test_a_method_that_changed_before_it_was_read_is_refused(module: Any) -> None:

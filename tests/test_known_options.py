@@ -11,6 +11,7 @@ import pscdsl as psc
 from pscdsl import f32
 from pscdsl.xla import boot, known_options, module_options, plain_loops
 from pscdsl.xla.cache import emitted
+from pscdsl.xla.client import client, devices
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.executable import compile_options
 from pscdsl.xla.keys import Request
@@ -60,9 +61,9 @@ def test_xla_refuses_what_is_not_known() -> None:
 
 def compiles(options: Any) -> bool:
     """Whether XLA compiles with these options, and does not say that there is no such option."""
-    given = known_options.PROGRAM, known_options.devices(), options
+    given = known_options.PROGRAM, devices(), options
     try:
-        known_options.client().compile_and_load(*given)
+        client().compile_and_load(*given)
     except boot.jax.JaxRuntimeError as refused:
         return "No such compile option" not in str(refused)
     return True

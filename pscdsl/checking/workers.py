@@ -79,7 +79,11 @@ class Workers:
                 raise NoProcess from None
             self.processes.add(process)
         files = self.files
-        setup: dict[str, object] = {"given": files.given, "roots": files.roots, "bounds": files.bounds}
+        setup: dict[str, object] = {
+            "given": files.given,
+            "roots": files.roots,
+            "bounds": files.bounds,
+        }
         setup["keep"] = self.keep
         if _asked(process, setup) != READY:
             self.end(process)

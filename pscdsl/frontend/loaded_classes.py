@@ -184,7 +184,10 @@ def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     from pyrsistent import _field_common as absent
 
     kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
-    annotation = loaded.annotation(name, kinds[0]) if len(kinds) == 1 else (None, None)
+    node: ast.expr | None = None
+    frame: Frame | None = None
+    if len(kinds) == 1:
+        node, frame = loaded.annotation(name, kinds[0])
     convert: Callable[[Any, Any], Any] | None = None
     default: Callable[[], Any] | None = None
     if each._factory is not absent.PFIELD_NO_FACTORY:
@@ -196,7 +199,7 @@ def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     if each.initial is not absent.PFIELD_NO_INITIAL:
 
         def initial() -> Any:
-            value, (node, frame) = _default(loaded, name, each.initial), annotation
+            value = _default(loaded, name, each.initial)
             if not hasattr(value, "apply"):
                 return value
             here = loaded.frame() if frame is None else frame
@@ -204,7 +207,7 @@ def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
 
         default = initial
     checked = each.invariant is not absent.PFIELD_NO_INVARIANT
-    return Field(name, annotation[0], annotation[1], default, convert=convert, checked=checked)
+    return Field(name, node, frame, default, convert=convert, checked=checked)
 
 
 def _default(loaded: LoadedClass, name: str, real: Any) -> Any:

@@ -66,6 +66,11 @@ def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source
     if current is not None:
         yield current
     yield from [each for each in _TEXTS.get(filename, ()) if each is not current]
+    # A file that was written again with the same size and time is not noticed by `linecache`.
+    if code_texts.is_file(filename) and linecache.cache.pop(filename, None) is not None:
+        again = current_source(filename, namespace, code)
+        if again is not None and again is not current:
+            yield again
 
 
 def function_in_text(function: types.FunctionType) -> tuple[Source, FunctionNode]:

@@ -79,12 +79,13 @@ def emit_floor_divide(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: T
     if common.dtype.is_float:
         return _in_f32(hlo, operands, common, _emit_float_floor_divide)
     zero = hlo.full(0, common)
-    quotient = hlo.binary("divide", x, y)
+    is_zero, divisor = _divisor(hlo, y, common)
+    quotient = hlo.binary("divide", x, divisor)
     if common.dtype.signed:
-        rest = hlo.binary("remainder", x, y)
+        rest = hlo.binary("remainder", x, divisor)
         down = hlo.binary("subtract", quotient, hlo.full(1, common))
         quotient = hlo.select(_opposed(hlo, rest, y, zero), down, quotient)
-    return hlo.select(hlo.compare("EQ", y, zero), zero, quotient)
+    return hlo.select(is_zero, zero, quotient)
 
 
 def emit_remainder(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -94,21 +95,32 @@ def emit_remainder(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Type
     if common.dtype.is_float:
         return _in_f32(hlo, operands, common, _emit_float_remainder)
     zero = hlo.full(0, common)
-    rest = hlo.binary("remainder", x, y)
+    is_zero, divisor = _divisor(hlo, y, common)
+    rest = hlo.binary("remainder", x, divisor)
     if common.dtype.signed:
         rest = hlo.select(_opposed(hlo, rest, y, zero), hlo.binary("add", rest, y), rest)
-    return hlo.select(hlo.compare("EQ", y, zero), zero, rest)
+    return hlo.select(is_zero, zero, rest)
 
 
 def emit_fmod(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
     """Emit `fmod`."""
     x, y = operands
     common = _common(inputs, outputs)
-    rest = hlo.binary("remainder", x, y)
     if common.dtype.is_float:
-        return rest
+        return hlo.binary("remainder", x, y)
     zero = hlo.full(0, common)
-    return hlo.select(hlo.compare("EQ", y, zero), zero, rest)
+    is_zero, divisor = _divisor(hlo, y, common)
+    rest = hlo.binary("remainder", x, divisor)
+    return hlo.select(is_zero, zero, rest)
+
+
+def _divisor(hlo: Hlo, y: H, common: ArrayType) -> tuple[H, H]:
+    """Whether a divisor is zero, and what to divide by instead.
+
+    Where XLA's compiler sees that a divisor is zero, it may divide by it, which ends the process.
+    """
+    is_zero = hlo.compare("EQ", y, hlo.full(0, common))
+    return is_zero, hlo.select(is_zero, hlo.full(1, common), y)
 
 
 def _opposed(hlo: Hlo, rest: H, divisor: H, zero: H) -> H:

@@ -89,9 +89,7 @@ def multiply(a: Real, b: Real) -> Real:
 
 def _undefined(a: Real, b: Real) -> NDArray:
     """Where a zero may meet an infinity."""
-    return np.asarray(
-        (_has_zero(a) & _has_infinity(b)) | (_has_infinity(a) & _has_zero(b))
-    )
+    return np.asarray((_has_zero(a) & _has_infinity(b)) | (_has_infinity(a) & _has_zero(b)))
 
 
 def _has_zero(x: Real) -> NDArray:
@@ -161,8 +159,9 @@ def _added(x: Real, low: NDArray, high: NDArray, count: int, add_up: Any) -> Rea
     sums = FORMATS[x.format.sums]
     with np.errstate(all="ignore"):
         sure, maybe = (add_up((x.nan >= mark).astype(np.int32)) > 0 for mark in (SURELY, MAYBE))
-        finite = np.isfinite(low) & np.isfinite(high) & (x.nan == NEVER)
-        lower, upper = np.where(finite, low, 0), np.where(finite, high, 0)
+        number = x.nan < SURELY
+        lower = np.where(np.isfinite(low) & number, low, 0)
+        upper = np.where(np.isfinite(high) & number, high, 0)
         size = np.maximum(np.abs(lower), np.abs(upper))
         positive, negative_ = np.where(upper > 0, upper, 0), np.where(lower < 0, -lower, 0)
         first, last, most = add_up(lower), add_up(upper), add_up(size)

@@ -160,8 +160,9 @@ def finished(format: Format, low: Any, high: Any, nan: Any) -> Real:
     The sign of a zero is not known.
     """
     low, high, nan = np.broadcast_arrays(np.asarray(low), np.asarray(high), np.asarray(nan))
-    low, high = format.rounded(np.where(nan == SURELY, 0, low)), format.rounded(
-        np.where(nan == SURELY, 0, high)
+    low, high = (
+        format.rounded(np.where(nan == SURELY, 0, low)),
+        format.rounded(np.where(nan == SURELY, 0, high)),
     )
     low, high = format.underflown(low, high)
     low = np.where(low == 0, low.dtype.type(-0.0), low)

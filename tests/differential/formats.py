@@ -69,7 +69,9 @@ def _odd(x: NDArray, dtype: Any) -> NDArray:
     bits = np.uint32 if near.dtype.itemsize == 4 else np.uint64
     back = near.astype(x.dtype)
     inexact = (back != x) & np.isfinite(x)
-    cut = np.where(inexact & (np.abs(back) > np.abs(x)), np.nextafter(near, near.dtype.type(0)), near)
+    cut = np.where(
+        inexact & (np.abs(back) > np.abs(x)), np.nextafter(near, near.dtype.type(0)), near
+    )
     cut = cut.astype(dtype)
     return np.asarray((cut.view(bits) | inexact.astype(bits)).view(dtype))
 

@@ -88,9 +88,7 @@ def wave(function: Function, ulps: float) -> Any:
             bottom = np.where(wide, np.maximum(at - radius, -1), at)
             top = np.where(wide, np.minimum(at + radius, 1), at)
             found = _loosened(x, bottom, top, worst(x.nan, nan), ulps)
-            return Real(
-                x.format, np.maximum(found.low, -1), np.minimum(found.high, 1), found.nan
-            )
+            return Real(x.format, np.maximum(found.low, -1), np.minimum(found.high, 1), found.nan)
 
     return enclosed
 
@@ -336,7 +334,7 @@ def _compared(sign_: str, a: Any, b: Any) -> NDArray:
 
 
 def choose(mask: Exact, a: Value, b: Value) -> Value:
-    """`np.where`."""
+    """`np.where`; with its condition it may be an extreme, which makes zeros of subnormal numbers."""
     if isinstance(a, Exact) and isinstance(b, Exact):
         picked = np.where(mask.array, a.array, b.array)
         doubt = np.where(mask.array, a.unknown, b.unknown)
@@ -345,9 +343,16 @@ def choose(mask: Exact, a: Value, b: Value) -> Value:
     assert isinstance(b, Real)
     shape = np.broadcast_shapes(mask.shape, a.shape, b.shape)
     a, b = _broadcast(a, shape), _broadcast(b, shape)
-    return _where(
-        np.broadcast_to(mask.unknown, shape), joined(a, b), _where(mask.array, a, b)
-    )
+    sure, doubt = np.broadcast_to(mask.array, shape), np.broadcast_to(mask.unknown, shape)
+    found = read(_where(doubt, joined(a, b), _where(sure, a, b)))
+    if a.fused is None and b.fused is None:
+        return found
+    # Products stay products that may be added at once.
+    (al, ah), (bl, bh) = (v.fused or (v.low, v.high) for v in (a, b))
+    low = np.where(doubt, np.minimum(al, bl), np.where(sure, al, bl))
+    high = np.where(doubt, np.maximum(ah, bh), np.where(sure, ah, bh))
+    fused = (np.minimum(low, found.low), np.maximum(high, found.high))
+    return Real(found.format, found.low, found.high, found.nan, fused)
 
 
 def extreme_of(x: Value, axes: Sequence[int], largest: bool, keep: bool = False) -> Value:
@@ -385,7 +390,8 @@ def place_of_extreme(x: Value, axis: int, largest: bool) -> Exact:
     function: Any = np.argmax if largest else np.argmin
     if isinstance(x, Exact):
         return Exact(
-            function(x.array, axis=axis).astype(np.int32), np.logical_or.reduce(x.unknown, axis=axis)
+            function(x.array, axis=axis).astype(np.int32),
+            np.logical_or.reduce(x.unknown, axis=axis),
         )
     x = read(x)
     numbers = np.where(x.nan == SURELY, np.nan, x.high if largest else x.low)

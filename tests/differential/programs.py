@@ -101,7 +101,7 @@ class Kernel:
     def text(self, programs: Sequence[Program] | None = None, decorator: str = "kernel") -> str:
         """The module, with all programs or with some."""
         chosen = self.programs if programs is None else programs
-        params = ", ".join(f'{name}: {written_type(array)}' for name, array in self.arguments)
+        params = ", ".join(f"{name}: {written_type(array)}" for name, array in self.arguments)
         results = ", ".join(written_type_of(each.result) for each in chosen)
         body = "".join(f"    {line}\n" for each in chosen for line in each.lines)
         returned = ", ".join(each.result.text for each in chosen)
@@ -182,7 +182,12 @@ def argument_shapes(rng: random.Random, kind: str) -> list[tuple[int, ...]]:
 
 
 def chain(
-    rng: random.Random, name: str, operands: Sequence[Operand], operations: Sequence[Operation], most: int) -> Program:
+    rng: random.Random,
+    name: str,
+    operands: Sequence[Operand],
+    operations: Sequence[Operation],
+    most: int,
+) -> Program:
     """A program of a few operations, each on the result of the one before."""
     body = Body(rng, operands, most)
     length = rng.choice((1, 2, 2, 3, 3, 4, 5))
@@ -207,9 +212,7 @@ def chain(
     return Program(tuple(lines), current, tuple(steps), other)
 
 
-def extended(
-    body: Body, x: Operand, operations: Sequence[Operation]
-) -> tuple[str, Value] | None:
+def extended(body: Body, x: Operand, operations: Sequence[Operation]) -> tuple[str, Value] | None:
     """One more operation on a value, after which something is known; None after some attempts."""
     for _ in range(6):
         try:

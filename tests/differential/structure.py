@@ -152,7 +152,9 @@ def reduction(g: Body, x: Operand) -> Step:
         )
     name = g.choice(("sum", "prod", "max", "min"))
     if name in ("max", "min"):
-        return Step(f"np.{name}({x.text}{options})", lambda v: f.extreme_of(v, axes, name == "max", keep))
+        return Step(
+            f"np.{name}({x.text}{options})", lambda v: f.extreme_of(v, axes, name == "max", keep)
+        )
     # Small integers are summed in 32 bits here, and in 64 by NumPy unless it is told.
     wide = {"i8": "int32", "i16": "int32", "u8": "uint32", "u16": "uint32"}.get(x.dtype)
     dtype = np.dtype(wide) if wide else x.value.array.dtype
@@ -218,9 +220,8 @@ def median(x: Real, axis: int) -> Real:
     size = x.shape[axis]
     rows = f.ordered(x, axis)
     assert isinstance(rows, Real)
-    below, above = (
-        rows.moved(lambda v, at=at: np.take(v, at, axis=axis)) for at in ((size - 1) // 2, size // 2)
-    )
+    middle = ((size - 1) // 2, size // 2)
+    below, above = (rows.moved(lambda v, at=at: np.take(v, at, axis=axis)) for at in middle)
     if size % 2:
         found = below
     else:
@@ -350,7 +351,10 @@ def einsum(g: Body, x: Operand) -> Step:
     need(bool(options))
     letters, y = g.choice(options)
     need(prod(x.shape) * (y.shape[0] if len(y.shape) == 2 and "c" in letters else 1) <= 8 * g.most)
-    return Step(f'np.einsum("{letters}", {x.text}, {y.text})', lambda v: by_letters(letters, v, y.value))  # type: ignore[arg-type]
+    return Step(
+        f'np.einsum("{letters}", {x.text}, {y.text})',
+        lambda v: by_letters(letters, v, y.value),  # type: ignore[arg-type]
+    )
 
 
 def by_letters(letters: str, x: Real, y: Real) -> Real:
@@ -395,7 +399,8 @@ def loop(g: Body, x: Operand) -> Step:
     """An operation that is repeated, in a loop of the language or of Python's."""
     count = g.choice((1, 2, 3, 5))
     carry = Operand("c", x.value)
-    step = g.choice((binary, binary, twice, unary, undone, composed) if x.is_float else (whole, clipped))
+    real = (binary, binary, twice, unary, undone, composed)
+    step = g.choice(real if x.is_float else (whole, clipped))
     once = step(g, carry)
     need(type_of(once.meaning(x.value)) == type_of(x.value))
 

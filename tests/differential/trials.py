@@ -61,8 +61,9 @@ def escaped(found: NDArray, value: Value) -> NDArray:
     nan = np.isnan(wide)
     with np.errstate(invalid="ignore"):
         inside = (wide >= value.low) & (wide <= value.high)
-    signed = (value.low == 0) & (value.high == 0) & (np.signbit(value.low) == np.signbit(value.high))
-    inside &= ~signed | (np.signbit(wide) == np.signbit(value.low))
+    minus = np.signbit(value.low)
+    signed = (value.low == 0) & (value.high == 0) & (minus == np.signbit(value.high))
+    inside &= ~signed | (np.signbit(wide) == minus)
     good = np.where(nan, value.nan >= MAYBE, inside & (value.nan < SURELY))
     return ~np.asarray(good)
 
@@ -86,8 +87,8 @@ def run(kernel: Kernel, decorator: str = "kernel") -> Outcome:
     try:
         found = compiled(kernel.text(decorator=decorator), arguments)
         pairs = [(program, each) for program, each in zip(kernel.programs, found, strict=True)]
-    except Exception as error:
-        pairs = []
+    except Exception as whole:
+        pairs, together = [], said(whole)
         for program in kernel.programs:
             try:
                 (each,) = compiled(kernel.text([program], decorator), arguments)
@@ -96,7 +97,7 @@ def run(kernel: Kernel, decorator: str = "kernel") -> Outcome:
             else:
                 pairs.append((program, each))
         if len(pairs) == len(kernel.programs):
-            outcome.refused.append(f"together: {said(error)}\n{kernel.text()}")
+            outcome.refused.append(f"together: {together}\n{kernel.text()}")
     for program, each in pairs:
         judge(outcome, kernel, program, each)
     numpy(outcome, kernel, [program for program, _ in pairs])

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Final
+from unittest.mock import patch
 
 from tests.differential.programs import Mode, generate
 from tests.differential.trials import Outcome, run
@@ -52,7 +53,6 @@ def compiled_as(mode: Mode) -> Iterator[None]:
     some kernels are compiled for "users" as they are.  "together" has results of one shape computed
     by one loop, as users have them for large ones; "quick" has code that is not optimised.
     """
-    from pscdsl.xla import compile as compiling
     from pscdsl.xla.executable import compile_options
     from pscdsl.xla.known_options import known
     from pscdsl.xla.siblings import OPTION
@@ -62,11 +62,8 @@ def compiled_as(mode: Mode) -> Iterator[None]:
     def options(loop_bytes: int | None, chosen: Mapping[str, Any]) -> Any:
         return compile_options(loop_bytes, {**chosen, **more})
 
-    compiling.compile_options = options
-    try:
+    with patch("pscdsl.xla.compile.compile_options", options):
         yield
-    finally:
-        compiling.compile_options = compile_options
 
 
 if __name__ == "__main__":
