@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= 2
 MINUTES ?= 10
+STATIC ?= 20000
 SEED   ?= 0
 PAIRS  ?= 5000
 PROGRAMS ?= 50000
@@ -44,8 +45,9 @@ interop: $(VENV)/.interop ## The tests beside jax and PyTorch, which see them; t
 compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest and the newest Python and jaxlib.
 	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS)
 
-fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 SEED=0.
+fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20000 SEED=0.
 	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
+	$(bin)/python -m tests.fuzz.static_differences --programs $(STATIC) --seed $(SEED)
 
 identity: $(VENV)/.test ## Pairs of programs that differ in one thing, never confused: PAIRS=5000 SEED=0.
 	$(bin)/python -m tests.identity --pairs $(PAIRS) --seed $(SEED)

@@ -182,7 +182,8 @@ def _method(value: Any, name: str) -> Builtin:
     """A method of one of Python's own values: CPython's, where all is closed."""
 
     def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
-        given = [tuple(each.take()) if isinstance(each, Once) else each for each in args]
+        walks = name == "join" or isinstance(value, set | frozenset)
+        given = [tuple(x.take()) if walks and isinstance(x, Once) else x for x in args]
         rule = RULES.get((type(value), name))
         if rule is not None and (isinstance(value, dict) or not is_closed((value, given))):
             return rule(value, *given, **kwargs)

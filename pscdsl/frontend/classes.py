@@ -117,7 +117,7 @@ def _enumeration(
     alone = text.base in ("enum.Enum", "enum.Flag")
     automatic = [_is_automatic(frame, each) for each in text.values.values()]
     distinct = all(automatic) and text.base != "enum.StrEnum"
-    known = distinct or all(is_closed(own[name].value) for name in text.values)
+    known = distinct or all(_is_kept(text.base, own[name].value) for name in text.values)
     compared = any(name in text.methods for name in ("__eq__", "__ne__", "__hash__"))
     made = dict(own)
     for name in text.values:
@@ -132,6 +132,17 @@ def _enumeration(
         found.append(member)
         made[name] = Member("value", member)
     return made
+
+
+def _is_kept(base: str, value: Any) -> bool:
+    """Whether a member has the very value that its statement says."""
+    if base == "enum.IntEnum":
+        return value.__class__ is int
+    if base == "enum.StrEnum":
+        return value.__class__ is str
+    if base == "enum.Flag":
+        return value.__class__ is int and value > 0 and value & (value - 1) == 0
+    return is_closed(value)
 
 
 def _is_automatic(frame: Frame, node: ast.expr) -> bool:

@@ -106,6 +106,8 @@ def _integer(value: Any) -> Any:
 
 def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) -> bool | Undecided:
     """Tuples are compared item by item, up to the first that differ."""
+    if any(is_traced(each) for each in (*left, *right)):
+        raise _unknown(left, right)
     if len(left) != len(right):
         return False
     facts: list[Fact] = []
@@ -209,12 +211,10 @@ def identical(left: Any, right: Any) -> bool:
                 raise Failure(NotStatic(what=f"whether {describe(other)} is {one}"))
             return one is other
     for each in (left, right):
-        if is_traced(each) or is_closed(each) or not isinstance(each, (*_SAME_THING, Enum, DType)):
+        if is_traced(each) or is_closed(each) or not isinstance(each, (*_SAME_THING, Enum)):
             raise Failure(
                 HiddenInput(function="is", what="an address in memory", rewrite="`==` compares")
             )
-    if isinstance(left, DType) or isinstance(right, DType):
-        return _equal_dtypes(left, right)
     found = _one_thing(left, right)
     if found is None:
         raise _unknown(left, right)

@@ -465,8 +465,10 @@ def formatted_value(
     """What an f-string has in braces."""
     found = evaluate(frame, value)
     spec = "" if format_spec is None else evaluate(frame, format_spec)
-    if isinstance(found, Poison) or not isinstance(spec, str):
-        return POISON if isinstance(found, Poison) else spec
+    if isinstance(found, Poison) or isinstance(spec, Poison):
+        return POISON
+    if not isinstance(spec, str) or (spec and not is_closed(found)):
+        raise Failure(NotStatic(what=f"the text of {describe(found)} in this format"))
     if isinstance(found, External):
         raise Failure(external_value(found))
     if isinstance(found, RecordValue):

@@ -11,8 +11,11 @@ from pscdsl.frontend.equality import meant
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
     EnumMember,
+    External,
     MapValue,
+    Marker,
     RecordValue,
+    StaticFunction,
     Undecided,
     VectorValue,
     describe,
@@ -68,8 +71,10 @@ def _is(value: Any, cls: Any) -> bool | None:
     name = getattr(cls, "name", None)
     if isinstance(cls, RecordClass):
         return isinstance(value, RecordValue) and cls in value.cls.ancestry()
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not isinstance(cls, Marker | External | StaticFunction):
         return None
+    if isinstance(cls, StaticFunction) and name not in PYTHON:
+        return None  # Python takes a function for no class
     if name == "builtins.object":
         return True
     if isinstance(value, Undecided):

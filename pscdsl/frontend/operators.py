@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from pscdsl.builder import Value
+from pscdsl.builder import Value, Weak
 from pscdsl.frontend import purity
 from pscdsl.frontend.closed import (
     BINARY,
@@ -134,6 +134,8 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
         raise _bad(name, left, right)
     here = frame.here(node)
     meaning = table.BINARY[name]
+    if isinstance(left, Weak):
+        _require_divisor(frame, name, left, right)
     if name in ("FloorDiv", "Mod") and isinstance(right, int) and right == 0:
         if is_traced(left) and left.dtype.is_integer:
             raise _bad(name, left, right, "division by zero")
@@ -232,8 +234,9 @@ def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
         return result
     if frame.program is None:
         raise Failure(NotStatic(what="a size used as a number"))
-    if name in ("LShift", "MatMult"):
+    if name in ("LShift", "MatMult") or (name == "Pow" and complex in _own(left, right)):
         raise _bad(name, left, right)
+    _require_divisor(frame, name, left, right)
     if whole and name == "Pow":
         raise _bad(name, left, right, "the exponent is no integer from 0 to 16")
     here = frame.here(node)
@@ -241,6 +244,21 @@ def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
         return quotient(here, left, right)
     operands = [here.weak(x) if isinstance(x, Dim) else x for x in (left, right)]
     return table.BINARY[name].apply(here, operands, {})
+
+
+def _require_divisor(frame: Frame, name: str, left: Any, right: Any) -> None:
+    """A Failure where Python's own numbers are divided by what may be zero, or shifted back."""
+    facts = known_facts(frame)
+    if name == "RShift" and not facts.proves(Fact("<=", 0, right)):
+        raise _bad(name, left, right, "the shift may be negative")
+    if name not in ("Div", "FloorDiv", "Mod"):
+        return
+    if isinstance(right, Dim):
+        known = facts.proves(Fact("<=", 1, right)) or facts.proves(Fact("<=", right, -1))
+    else:
+        known = not is_closed(right) or right != 0
+    if not known:
+        raise _bad(name, left, right, "the divisor may be zero")
 
 
 def _int(value: Any) -> Any:

@@ -71,7 +71,8 @@ def _body(name: str, entry: Entry) -> Rule:
         return entry.rule
 
     def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
-        taken = [_taken(each) for each in args] if entry.consumes else args
+        alone = len(args) == 1 or name not in ("builtins.max", "builtins.min", "max", "min")
+        taken = [*map(_taken, args[:1]), *args[1:]] if entry.consumes and alone else args
         if all(map(is_closed, (*taken, *kwargs.values()))):
             return by_python(name, real, taken, kwargs, sets=entry.sets)
         return entry.rule(here, *taken, **kwargs)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from pscdsl.builder import Weak
 from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.equality import MISSING, found_key
 from pscdsl.frontend.frames import Frame
@@ -41,6 +42,10 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         raise Failure(external_value(index))
     if frame.program is not None and is_known_array(value):
         value = frame.here(node).constant(value)
+    if isinstance(value, Weak) and not value.ndim:
+        raise Failure(
+            NoSuchItem(found="a number", index=describe(index), reason="numbers have no items")
+        )
     if is_traced(value):
         frame.here(node)
         return indexed(frame.session, value, index, indexing.getitem(value, index))

@@ -97,7 +97,7 @@ def at_sizes(value: Any, env: Mapping[str, int]) -> Any:
     if isinstance(value, Undecided):
         return (any if value.any_of else all)(holds(fact, env) for fact in value.facts)
     if isinstance(value, RecordValue):
-        fields = {name: at_sizes(each, env) for name, each in value.fields.items()}
+        fields = tuple((name, at_sizes(each, env)) for name, each in value.fields.items())
         return ("an instance", value.cls.title, fields)
     if isinstance(value, EnumMember):
         return ("a member", value.owner.rpartition(".")[2], value.name)
@@ -114,7 +114,7 @@ def of_python(value: Any) -> Any:
         names = list(value._fields)
     else:
         return mapped(value, of_python)
-    fields = {name: of_python(getattr(value, name)) for name in names}
+    fields = tuple((name, of_python(getattr(value, name))) for name in names)
     return ("an instance", type(value).__name__, fields)
 
 
@@ -127,7 +127,7 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     if type(value) is dict:
         return {change(key): change(each) for key, each in value.items()}
     if type(value) in (set, frozenset):
-        return (type(value).__name__, sorted(map(repr, map(change, value))))
+        return (type(value).__name__, tuple(sorted(map(repr, map(change, value)))))
     raise NotComparable(type(value).__name__)
 
 
