@@ -10,7 +10,7 @@ import operator
 import sys
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -49,6 +49,7 @@ from pscdsl.frontend.values import (
 from pscdsl.meanings import MEANINGS
 from pscdsl.narrowing import is_constant, is_dtype, is_pmap, is_precord, is_pvector
 from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.processes import forget_at_end
 from pscdsl.traces import MISSING, Trace, captured_by, is_outside, namespace_of
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
@@ -404,6 +405,7 @@ class _ReadClass:
 
 _CLASSES: dict[int, _ReadClass] = {}
 """By identity, which a metaclass cannot change the meaning of."""
+forget_at_end(_CLASSES)
 
 
 def record_class(cls: type[Any]) -> RecordClass | None:
@@ -434,9 +436,6 @@ def _class(cls: type[Any]) -> Any:
     except BaseException:
         del _CLASSES[id(cls)]
         raise
-    if known is not None and isinstance(value, RecordClass):
-        if isinstance(known.value, RecordClass):  # its records are those that they were
-            value = replace(value, number=known.value.number)
     _CLASSES[id(cls)] = _ReadClass(cls, held, value, trace)
     return value
 

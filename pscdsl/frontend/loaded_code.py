@@ -25,6 +25,7 @@ from pscdsl import code_texts
 from pscdsl.code_content import has_columns, same
 from pscdsl.elements import ElementType
 from pscdsl.frontend.source import FunctionNode, Source, shown_path
+from pscdsl.processes import forget_at_end
 from pscdsl.typing.codes.limits import NoSource
 from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
 from pscdsl.typing.diagnostics import Failure
@@ -36,6 +37,7 @@ _MODE: Final = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 _TEXTS: dict[str, list[Source]] = {}
 """The texts that a file has had, the newest first."""
+forget_at_end(_TEXTS)
 
 
 def current_source(

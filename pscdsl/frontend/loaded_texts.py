@@ -18,6 +18,7 @@ from pscdsl.frontend.loaded_code import current_source
 from pscdsl.frontend.source import Source, shown_path
 from pscdsl.frontend.values import External, Partial
 from pscdsl.narrowing import is_dict, is_sequence
+from pscdsl.processes import forget_at_end
 from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class TextOf:
 
 _BESIDE: dict[str, tuple[int, list[LoadedText]]] = {}
 _CAPTURES: dict[str, Captures] = {}
+forget_at_end(_BESIDE, _CAPTURES)
 
 
 def text_of(source: Source, name: str) -> TextOf:
@@ -120,6 +122,7 @@ def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
 
 
 _PROJECTS: dict[str, tuple[Sequence[LoadedText], Project]] = {}
+forget_at_end(_PROJECTS)
 
 
 def refuse_derived(namespace: Mapping[str, Any], name: str) -> None:
