@@ -174,6 +174,64 @@ def test_classes_are_read_as_they_are(tmp_path: Path) -> None:
     assert results(in_file(text, tmp_path)) == ["RESULT [3.] [4.] [5.]"]
 
 
+ANNOTATED = """
+from typing import Annotated, Literal, Optional
+
+def first(k):
+    class Q(psc.Record):
+        w: f32['n']
+        def of(self): return self.w * k
+    Row, size = f32['n'], 'n'
+    import pscdsl as local
+    def helper(q: Q) -> Row: return q.of()
+    @psc.kernel
+    def f(
+        q: Q, more: tuple[Q, ...], r: Row, s: f32[size], o: Q | None, p: Optional[Q],
+        m: local.f32['n'], z: Annotated[Q, 3], how: local.Static[Literal['a', 'b']]
+    ) -> Row:
+        return helper(q) + more[0].of() + r + s + m + z.of()
+    return f, Q
+
+def second():
+    class Q(psc.Record):
+        w: f32['n']
+    @psc.kernel
+    def f(q: Q) -> f32['n']: return q.w * 100
+    return f, Q
+
+class P(psc.Record):
+    w: f32['n']
+
+@psc.kernel
+def of_old(p: P) -> f32['n']: return p.w
+
+Old = P
+
+class P(psc.Record):
+    w: f32['n']
+
+x = np.ones(1, np.float32)
+f, Q = first(2.0)
+g, R = second()
+print('RESULT', f(Q(x), (Q(x),), x, x, Q(x), None, x, Q(x), 'a'), g(R(x)), of_old(Old(x)))
+print(f.signature)
+for kernel, wrong in ((g, Q), (of_old, P)):
+    try:
+        print(kernel(wrong(x)))
+    except psc.ArgumentError as error:
+        print('RESULT', 'of another class' in str(error))
+"""
+
+
+def test_annotations_mean_what_they_did_where_they_stood(tmp_path: Path) -> None:
+    found = in_file(HEAD + ANNOTATED, tmp_path)
+    assert results(found) == ["RESULT [9.] [100.] [1.]", "RESULT True", "RESULT True"]
+    assert (
+        "f(q: Q, more: tuple[Q, ...], r: f32[n], s: f32[n], o: Q | None, p: Q | None, "
+        "m: f32[n], z: Q, how: Static[Literal['a', 'b']]) -> f32[n]"
+    ) in found
+
+
 def test_without_the_new_prompt() -> None:
     if sys.version_info < (3, 13):
         pytest.skip("Python has one prompt")

@@ -22,6 +22,7 @@ from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.equality import compares_as_itself
 from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
+from pscdsl.frontend.loaded_annotations import PartOfModule, named_by_annotations
 from pscdsl.frontend.loaded_classes import class_of_object, is_record
 from pscdsl.frontend.loaded_code import current_source, function_in_text
 from pscdsl.frontend.loaded_texts import (
@@ -197,7 +198,18 @@ def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
         defaults[parameter.arg] = abstract(value, parameter.arg, trace)
     for name, value in (function.__kwdefaults__ or {}).items():
         defaults[name] = abstract(value, name, trace)
-    return Closure(function.__name__, node, source, scope, None, defaults)
+    named = named_by_annotations(node, function, source)
+    if named:
+        trace.annotated(function)
+    annotated = {name: _in_annotation(each, name, trace) for name, each in named.items()}
+    return Closure(function.__name__, node, source, scope, None, defaults, annotated=annotated)
+
+
+def _in_annotation(value: Any, name: str, trace: Trace) -> Any:
+    if isinstance(value, PartOfModule):
+        parts = {each: abstract(part, each, trace) for each, part in value.names.items()}
+        return PartOfModule(name, parts)
+    return abstract(value, name, trace)
 
 
 _SCALARS: tuple[type[Any], ...] = (
