@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_args, g
 
 import numpy as np
 
-from pscdsl.beside import loaded_beside, root_of
+from pscdsl.beside import file_of, loaded_beside, root_of
 from pscdsl.code_content import content
 from pscdsl.elements import ElementType
 
@@ -463,7 +463,7 @@ class _Writer:
             return
         if "__getattr__" in vars(module) or class_of(module) is not types.ModuleType:
             raise Opaque(f"the module {module.__name__}, which finds its names itself")
-        self._file(getattr(module, "__file__", None), vars(module))
+        self._file(file_of(vars(module)), vars(module))
 
     def _function(self, function: types.FunctionType) -> None:
         if self._again(function):
@@ -514,7 +514,7 @@ class _Writer:
         module = sys.modules.get(cls.__module__)
         if module is None:
             raise Opaque(f"the class {cls.__qualname__} of no module")
-        self._file(getattr(module, "__file__", None), vars(module))
+        self._file(file_of(vars(module)), vars(module))
         self.value(list(cls.__mro__[1:]))
         if "__annotations__" in vars(cls) or "__annotate_func__" in vars(cls):
             self._annotations(cls)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
+from pscdsl.beside import file_of
 from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import Guard
 from pscdsl.frontend.definitions import Definition
@@ -478,8 +479,8 @@ def _read_class(cls: type[Any], trace: Trace) -> Any:
     if is_pythons(cls.__module__):
         return External(f"{public_name(cls.__module__)}.{cls.__qualname__}")
     module = sys.modules.get(cls.__module__)
-    filename = getattr(module, "__file__", None)
     namespace = {} if module is None else vars(module)
+    filename = file_of(namespace)
     source = None if filename is None else current_source(filename, namespace)
     stands = source is not None and cls.__qualname__ in source.classes()
     if filename is None or stands or is_record(cls):

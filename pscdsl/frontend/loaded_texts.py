@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pscdsl.beside import is_installed, loaded_beside, root_of
+from pscdsl.beside import file_of, is_installed, loaded_beside, root_of
 from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import known_module
@@ -93,8 +93,8 @@ def text_of(source: Source, name: str) -> TextOf:
 
 def loaded_text(module: types.ModuleType) -> LoadedText | None:
     """A loaded module's text; None if it is not written in Python, or was installed."""
-    file = getattr(module, "__file__", None)
-    if not isinstance(file, str) or not file.endswith(".py") or is_installed(file):
+    file = file_of(vars(module))
+    if file is None or not file.endswith(".py") or is_installed(file):
         return None
     return LoadedText(module, file)
 
@@ -164,8 +164,8 @@ def _as_written(namespace: Mapping[str, Any]) -> StaticModule | None:
     from pscdsl.frontend.files import Files
     from pscdsl.frontend.project import Project
 
-    file = namespace.get("__file__")
-    if not isinstance(file, str) or not file.endswith(".py") or not os.path.isfile(file):
+    file = file_of(namespace)
+    if file is None or not file.endswith(".py") or not os.path.isfile(file):
         return None
     root = root_of(namespace)
     texts = _beside(root, namespace)
