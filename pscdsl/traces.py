@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_args, g
 
 import numpy as np
 
-from pscdsl.beside import loaded_beside, root_of
+from pscdsl.beside import file_of, loaded_beside, root_of
 from pscdsl.code_content import content
 from pscdsl.elements import ElementType
 
@@ -43,6 +43,8 @@ CAPTURED: Final = "^"
 """What the names begin with that a function captures."""
 DEFAULTS: Final = "()"
 """What stands for the defaults of a function among names."""
+ANNOTATIONS: Final = "->"
+"""What stands for the annotations of a function among names."""
 Names: TypeAlias = tuple[tuple[int, str], ...]
 """Look-ups, in order: in the namespace of which object, by its number, and of which name."""
 
@@ -131,6 +133,10 @@ class Trace:
         elif function.__defaults__ or function.__kwdefaults__:
             self._found(function, "_", DEFAULTS, (function.__defaults__, function.__kwdefaults__))
 
+    def annotated(self, function: types.FunctionType) -> None:
+        """The annotations of a function are read now, as Python has them."""
+        self._found(function, "_", ANNOTATIONS, list(annotations_of(function).items()))
+
     def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
         number = self._writer.number(owner)
         if number is None or not name.isidentifier():
@@ -177,11 +183,13 @@ class Trace:
         if number >= len(self._writer.met):
             raise Opaque("less than was looked at before")
         owner = self._writer.met[number]
-        of_function = name.startswith((CAPTURED, DEFAULTS))
+        of_function = name.startswith((CAPTURED, DEFAULTS, ANNOTATIONS))
         if of_function and not isinstance(owner, types.FunctionType):
             raise Opaque("something else than was looked at before")
         if name == DEFAULTS:
             self.led_to(owner)
+        elif name == ANNOTATIONS:
+            self.annotated(owner)
         elif of_function:
             name = name.removeprefix(CAPTURED)
             self.captured(owner, name, captured_by(owner).get(name, MISSING))
@@ -204,6 +212,15 @@ def namespace_of(owner: Any) -> Mapping[str, Any]:
         return vars(owner)
     module = sys.modules.get(getattr(owner, "__module__", ""))
     return {} if module is None else vars(module)
+
+
+def annotations_of(owner: Any) -> Mapping[str, Any]:
+    """The annotations of a function or class; none if they cannot be evaluated."""
+    try:
+        found: Mapping[str, Any] = owner.__annotations__
+    except Exception:  # which Python 3.14 evaluates only now
+        return {}
+    return found
 
 
 def captured_by(function: Any) -> dict[str, Any]:
@@ -446,7 +463,7 @@ class _Writer:
             return
         if "__getattr__" in vars(module) or class_of(module) is not types.ModuleType:
             raise Opaque(f"the module {module.__name__}, which finds its names itself")
-        self._file(getattr(module, "__file__", None), vars(module))
+        self._file(file_of(vars(module)), vars(module))
 
     def _function(self, function: types.FunctionType) -> None:
         if self._again(function):
@@ -497,7 +514,7 @@ class _Writer:
         module = sys.modules.get(cls.__module__)
         if module is None:
             raise Opaque(f"the class {cls.__qualname__} of no module")
-        self._file(getattr(module, "__file__", None), vars(module))
+        self._file(file_of(vars(module)), vars(module))
         self.value(list(cls.__mro__[1:]))
         if "__annotations__" in vars(cls) or "__annotate_func__" in vars(cls):
             self._annotations(cls)
