@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import linecache
+import operator
 import os
 import struct
 import sys
@@ -109,6 +110,10 @@ class Trace:
         self._writer = _Writer(texts or Texts())
         self._names: list[tuple[int, str]] = []
         self._last: dict[tuple[int, str], Any] = {}
+        self._seen: dict[tuple[int, str], tuple[Any, Any, bytes | None]] | None = None
+        """Owners, what was found and its content, if the root is a class, which can be changed."""
+        if isinstance(root, type):
+            self._seen = {}
         self._write(self._writer.root, root)
         self.start = self._writer.digest()
         """The digest of the root alone, before anything was looked up."""
@@ -131,7 +136,18 @@ class Trace:
         elif function.__defaults__ or function.__kwdefaults__:
             self._found(function, "_", DEFAULTS, (function.__defaults__, function.__kwdefaults__))
 
+    def changed(self) -> bool:
+        """Whether a look-up finds something else by now, or something with another content."""
+        return any(
+            [
+                not _is_same(found, _looked_up(owner, event)) or known != _content_of(found)
+                for (_, event), (owner, found, known) in (self._seen or {}).items()
+            ]
+        )
+
     def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
+        if self._seen is not None:
+            self._seen.setdefault((id(owner), event), (owner, found, _content_of(found)))
         number = self._writer.number(owner)
         if number is None or not name.isidentifier():
             self.close(f"`{name}`, which is looked up where no look-up led")
@@ -187,6 +203,31 @@ class Trace:
             self.captured(owner, name, captured_by(owner).get(name, MISSING))
         else:
             self.look_up(owner, name)
+
+
+def _looked_up(owner: Any, event: str) -> Any:
+    """What a look-up finds now."""
+    if event == DEFAULTS:
+        return owner.__defaults__, owner.__kwdefaults__
+    if event.startswith(CAPTURED):
+        return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
+    return namespace_of(owner).get(event, MISSING)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if type(one) is tuple and type(other) is tuple and len(one) == len(other):
+        return all(map(operator.is_, one, other))
+    return one is other
+
+
+def _content_of(value: Any) -> bytes | None:
+    """The digest of what can change in its place; None if it cannot, or is of an unknown kind."""
+    if value is MISSING or isinstance(value, _UNCHANGING):
+        return None
+    try:
+        return described([value])
+    except Exception:  # `Opaque`, or whatever strange objects do
+        return None
 
 
 def unrecorded(reason: str) -> Trace:

@@ -403,6 +403,25 @@ def test_names_around_a_function_are_what_they_are_now(monkeypatch: pytest.Monke
     same(psc.map(scaled, X), X * np.float32(5))
 
 
+class Scaling(psc.Record):
+    """A record with a method that looks up a global name."""
+
+    x: f32["n"]
+
+    def scaled(self) -> Any:
+        """The field times what is global."""
+        return self.x * scale
+
+
+def test_methods_see_the_names_around_them_as_they_are_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call() -> Any:
+        return psc.cond(True, lambda s: s.scaled(), lambda s: s.x, Scaling(X))
+
+    same(call(), X * np.float32(2))
+    monkeypatch.setattr("tests.test_eager.scale", 5.0)
+    same(call(), X * np.float32(5))
+
+
 def test_captured_values_are_what_they_are_now() -> None:
     weights = np.ones(6, np.float32)
     for factor in range(3):
