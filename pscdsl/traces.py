@@ -215,7 +215,7 @@ def _looked_up(owner: Any, event: str) -> Any:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    if type(one) is tuple and type(other) is tuple and len(one) == len(other):
+    if class_of(one) is tuple and class_of(other) is tuple and len(one) == len(other):
         return all(map(operator.is_, one, other))
     return one is other
 
