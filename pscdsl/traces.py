@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import linecache
+import operator
 import os
 import struct
 import sys
@@ -111,6 +113,10 @@ class Trace:
         self._writer = _Writer(texts or Texts())
         self._names: list[tuple[int, str]] = []
         self._last: dict[tuple[int, str], Any] = {}
+        self._seen: dict[tuple[int, str], tuple[Any, Any, bytes | None]] | None = None
+        """Owners, what was found and its content, if the root is a class, which can be changed."""
+        if isinstance(root, type):
+            self._seen = {}
         self._write(self._writer.root, root)
         self.start = self._writer.digest()
         """The digest of the root alone, before anything was looked up."""
@@ -135,9 +141,20 @@ class Trace:
 
     def annotated(self, function: types.FunctionType) -> None:
         """The annotations of a function are read now, as Python has them."""
-        self._found(function, "_", ANNOTATIONS, list(annotations_of(function).items()))
+        self._found(function, "_", ANNOTATIONS, _annotations(function))
+
+    def changed(self) -> bool:
+        """Whether a look-up finds something else by now, or something with another content."""
+        return any(
+            [
+                not _is_same(found, _looked_up(owner, event)) or known != _content_of(found)
+                for (_, event), (owner, found, known) in (self._seen or {}).items()
+            ]
+        )
 
     def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
+        if self._seen is not None:
+            self._seen.setdefault((id(owner), event), (owner, found, _content_of(found)))
         number = self._writer.number(owner)
         if number is None or not name.isidentifier():
             self.close(f"`{name}`, which is looked up where no look-up led")
@@ -195,6 +212,38 @@ class Trace:
             self.captured(owner, name, captured_by(owner).get(name, MISSING))
         else:
             self.look_up(owner, name)
+
+
+def _looked_up(owner: Any, event: str) -> Any:
+    """What a look-up finds now."""
+    if event == DEFAULTS:
+        return owner.__defaults__, owner.__kwdefaults__
+    if event == ANNOTATIONS:
+        return _annotations(owner)
+    if event.startswith(CAPTURED):
+        return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
+    return namespace_of(owner).get(event, MISSING)
+
+
+def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
+    """Names and annotations in turn: objects that stay the same until they are set anew."""
+    return tuple(itertools.chain.from_iterable(annotations_of(function).items()))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if class_of(one) is tuple and class_of(other) is tuple and len(one) == len(other):
+        return all(map(operator.is_, one, other))
+    return one is other
+
+
+def _content_of(value: Any) -> bytes | None:
+    """The digest of what can change in its place; None if it cannot, or is of an unknown kind."""
+    if value is MISSING or isinstance(value, _UNCHANGING):
+        return None
+    try:
+        return described([value])
+    except Exception:  # `Opaque`, or whatever strange objects do
+        return None
 
 
 def unrecorded(reason: str) -> Trace:

@@ -145,7 +145,16 @@ ALLOWED: dict[str, set[str]] = {
         "traces",
     },
     "eager": MIDDLE
-    | {"boundary", "call_sites", "errors", "executables", "instances", "interchange", "variant"},
+    | {
+        "boundary",
+        "call_sites",
+        "errors",
+        "executables",
+        "instances",
+        "interchange",
+        "traces",
+        "variant",
+    },
     "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,

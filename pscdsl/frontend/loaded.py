@@ -439,11 +439,14 @@ def trace_of(value: Any) -> Trace | None:
 def _class(cls: type[Any]) -> Any:
     known, held = _CLASSES.get(id(cls)), _held(cls)
     if known is not None and len(known.held) == len(held):
-        if all(map(operator.is_, known.held, held)):
+        unread = isinstance(known.value, External)
+        if all(map(operator.is_, known.held, held)) and (unread or not known.trace.changed()):
             return known.value
     trace = Trace(cls)
-    unread = External(f"{cls.__module__}.{cls.__qualname__}")
-    _CLASSES[id(cls)] = _ReadClass(cls, held, unread, trace)  # while it is read
+    if known is not None:  # what was read with it before is not what the new look-ups find
+        trace.close(f"the class {cls.__qualname__}, which was changed after it had been read")
+    itself = External(f"{cls.__module__}.{cls.__qualname__}")
+    _CLASSES[id(cls)] = _ReadClass(cls, held, itself, trace)  # while it is read
     try:
         value = _read_class(cls, trace)
     except BaseException:
