@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import struct
 import types
+from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, cast
 
 SIZE: Final = 32
 """Bytes of a digest."""
@@ -57,7 +58,6 @@ def has_columns(code: types.CodeType) -> bool:
 
 def _constant(given: object, *, columns: bool) -> bytes:
     """A constant with its class: True is not 1, and 0.0 not -0.0."""
-    value: Any = given
     if isinstance(given, types.CodeType):
         return b"code " + content(given, columns=columns)
     if isinstance(given, float):
@@ -69,11 +69,13 @@ def _constant(given: object, *, columns: bool) -> bytes:
     if isinstance(given, bytes):
         return b"bytes " + given
     if isinstance(given, tuple | frozenset):
-        parts = [_constant(each, columns=columns) for each in value]
+        members = cast("Iterable[Any]", given)
+        parts = [_constant(each, columns=columns) for each in members]
         return _joined(given, sorted(parts) if isinstance(given, frozenset) else parts)
     if isinstance(given, slice):  # from Python 3.14 on
-        parts = [_constant(each, columns=columns) for each in (value.start, value.stop, value.step)]
-        return _joined(given, parts)
+        ends = cast("slice[Any, Any, Any]", given)
+        bounds = (ends.start, ends.stop, ends.step)
+        return _joined(given, [_constant(each, columns=columns) for each in bounds])
     return f"{type(given).__name__} {given}".encode(errors="surrogatepass")
 
 

@@ -3,8 +3,9 @@
 A call is a program of its own.  Arrays and NumPy's scalars among the arguments are its parameters,
 with the dtypes and shapes that they have; Python's numbers are known while checking, as where they
 are written in a kernel; functions are read from their source.  What a function sees of the names
-around it is what these are now: it is read at each call.  A program that was compiled before is
-found again by what it is, so that another call does not compile.
+around it is what these are now: it is read at each call.  Kernels, transformations and functions
+with rules of their own that it calls are read once, as everywhere.  A program that was compiled
+before is found again by what it is, so that another call does not compile.
 """
 
 from __future__ import annotations
@@ -172,6 +173,10 @@ def _is_array(value: Any) -> bool:
         return True
     kind: type[Any] = value.__class__
     if kind.__module__.startswith("jax.") and hasattr(value, "aval"):
+        if kind.__name__ == "PRNGKeyArray":
+            raise ArgumentError(
+                "a function of `psc` is given a key of jax's: give it `jax.random.key_data(key)`"
+            )
         raise ArgumentError(
             "a function of `psc` is given a value that jax is tracing: "
             "write a kernel, and call its `to_jax()` there"

@@ -10,6 +10,10 @@ While Python shuts down, it loads no modules, so that nothing is compiled; what 
 can be called.  And it ends other threads where they come back to it: in C++ that is a crash.  So
 they do not: from the moment on at which functions of `atexit` are called, kernels that other
 threads call never return, and those that run are waited for, up to a bound.
+
+What is kept of a program's modules is forgotten then.  Parts of this package live until after
+Python has cleared its builtins: a module that is reached from here would live as long, and a
+`__del__` of its objects would run without `float` and `print`.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import threading
 import time
 import types
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from functools import wraps
 from threading import RLock
 from typing import Any, Final, Protocol, TypeVar
@@ -79,11 +83,18 @@ _making: Final[Any] = RLock()
 _ours: Final[list[list[Any]]] = []
 """What belongs to a client, each in a list that is empty until it is made."""
 _told: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+_forgotten: Final[list[MutableMapping[Any, Any]]] = []
+"""What holds modules, functions or classes of users."""
 
 
 def tell(thing: Asking) -> None:
     """Have something told when calls are no longer what they were."""
     _told.add(thing)
+
+
+def forget_at_end(*kept: MutableMapping[Any, Any]) -> None:
+    """Empty what is kept of a program's modules, and can be made again, when Python ends."""
+    _forgotten.extend(kept)
 
 
 def require() -> None:
@@ -129,12 +140,11 @@ def _once(make: Callable[[], Made], made: list[Made]) -> Callable[[], Made]:
     return get
 
 
-def _keep_for_ever(things: list[Any]) -> None:
-    """Never free what belongs to the parent's client: that may wait for its threads."""
+def keep_for_ever(thing: Any) -> None:
+    """Never free an object, not even when Python ends."""
     import ctypes
 
-    for each in things:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 def _in_child() -> None:
@@ -143,13 +153,20 @@ def _in_child() -> None:
         return
     STATE.can_run = False
     for made in _ours:
-        _keep_for_ever(made)
+        for each in made:
+            keep_for_ever(each)  # what belongs to the parent's client may wait for its threads
         made.clear()
     for thing in list(_told):
         thing.ask_first()
 
 
 def _at_exit() -> None:
+    _stop_other_threads()
+    for each in _forgotten:
+        each.clear()
+
+
+def _stop_other_threads() -> None:
     """Let no other thread come back from C++ while Python shuts down."""
     others = {
         each.ident: None

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import linecache
+import operator
 import os
 import struct
 import sys
@@ -27,7 +29,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_args, g
 
 import numpy as np
 
-from pscdsl.beside import loaded_beside, root_of
+from pscdsl.beside import file_of, loaded_beside, root_of
 from pscdsl.code_content import content
 from pscdsl.elements import ElementType
 
@@ -43,6 +45,8 @@ CAPTURED: Final = "^"
 """What the names begin with that a function captures."""
 DEFAULTS: Final = "()"
 """What stands for the defaults of a function among names."""
+ANNOTATIONS: Final = "->"
+"""What stands for the annotations of a function among names."""
 Names: TypeAlias = tuple[tuple[int, str], ...]
 """Look-ups, in order: in the namespace of which object, by its number, and of which name."""
 
@@ -109,6 +113,10 @@ class Trace:
         self._writer = _Writer(texts or Texts())
         self._names: list[tuple[int, str]] = []
         self._last: dict[tuple[int, str], Any] = {}
+        self._seen: dict[tuple[int, str], tuple[Any, Any, bytes | None]] | None = None
+        """Owners, what was found and its content, if the root is a class, which can be changed."""
+        if isinstance(root, type):
+            self._seen = {}
         self._write(self._writer.root, root)
         self.start = self._writer.digest()
         """The digest of the root alone, before anything was looked up."""
@@ -131,7 +139,22 @@ class Trace:
         elif function.__defaults__ or function.__kwdefaults__:
             self._found(function, "_", DEFAULTS, (function.__defaults__, function.__kwdefaults__))
 
+    def annotated(self, function: types.FunctionType) -> None:
+        """The annotations of a function are read now, as Python has them."""
+        self._found(function, "_", ANNOTATIONS, _annotations(function))
+
+    def changed(self) -> bool:
+        """Whether a look-up finds something else by now, or something with another content."""
+        return any(
+            [
+                not _is_same(found, _looked_up(owner, event)) or known != _content_of(found)
+                for (_, event), (owner, found, known) in (self._seen or {}).items()
+            ]
+        )
+
     def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
+        if self._seen is not None:
+            self._seen.setdefault((id(owner), event), (owner, found, _content_of(found)))
         number = self._writer.number(owner)
         if number is None or not name.isidentifier():
             self.close(f"`{name}`, which is looked up where no look-up led")
@@ -177,16 +200,50 @@ class Trace:
         if number >= len(self._writer.met):
             raise Opaque("less than was looked at before")
         owner = self._writer.met[number]
-        of_function = name.startswith((CAPTURED, DEFAULTS))
+        of_function = name.startswith((CAPTURED, DEFAULTS, ANNOTATIONS))
         if of_function and not isinstance(owner, types.FunctionType):
             raise Opaque("something else than was looked at before")
         if name == DEFAULTS:
             self.led_to(owner)
+        elif name == ANNOTATIONS:
+            self.annotated(owner)
         elif of_function:
             name = name.removeprefix(CAPTURED)
             self.captured(owner, name, captured_by(owner).get(name, MISSING))
         else:
             self.look_up(owner, name)
+
+
+def _looked_up(owner: Any, event: str) -> Any:
+    """What a look-up finds now."""
+    if event == DEFAULTS:
+        return owner.__defaults__, owner.__kwdefaults__
+    if event == ANNOTATIONS:
+        return _annotations(owner)
+    if event.startswith(CAPTURED):
+        return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
+    return namespace_of(owner).get(event, MISSING)
+
+
+def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
+    """Names and annotations in turn: objects that stay the same until they are set anew."""
+    return tuple(itertools.chain.from_iterable(annotations_of(function).items()))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if class_of(one) is tuple and class_of(other) is tuple and len(one) == len(other):
+        return all(map(operator.is_, one, other))
+    return one is other
+
+
+def _content_of(value: Any) -> bytes | None:
+    """The digest of what can change in its place; None if it cannot, or is of an unknown kind."""
+    if value is MISSING or isinstance(value, _UNCHANGING):
+        return None
+    try:
+        return described([value])
+    except Exception:  # `Opaque`, or whatever strange objects do
+        return None
 
 
 def unrecorded(reason: str) -> Trace:
@@ -204,6 +261,15 @@ def namespace_of(owner: Any) -> Mapping[str, Any]:
         return vars(owner)
     module = sys.modules.get(getattr(owner, "__module__", ""))
     return {} if module is None else vars(module)
+
+
+def annotations_of(owner: Any) -> Mapping[str, Any]:
+    """The annotations of a function or class; none if they cannot be evaluated."""
+    try:
+        found: Mapping[str, Any] = owner.__annotations__
+    except Exception:  # which Python 3.14 evaluates only now
+        return {}
+    return found
 
 
 def captured_by(function: Any) -> dict[str, Any]:
@@ -446,7 +512,7 @@ class _Writer:
             return
         if "__getattr__" in vars(module) or class_of(module) is not types.ModuleType:
             raise Opaque(f"the module {module.__name__}, which finds its names itself")
-        self._file(getattr(module, "__file__", None), vars(module))
+        self._file(file_of(vars(module)), vars(module))
 
     def _function(self, function: types.FunctionType) -> None:
         if self._again(function):
@@ -497,7 +563,7 @@ class _Writer:
         module = sys.modules.get(cls.__module__)
         if module is None:
             raise Opaque(f"the class {cls.__qualname__} of no module")
-        self._file(getattr(module, "__file__", None), vars(module))
+        self._file(file_of(vars(module)), vars(module))
         self.value(list(cls.__mro__[1:]))
         if "__annotations__" in vars(cls) or "__annotate_func__" in vars(cls):
             self._annotations(cls)

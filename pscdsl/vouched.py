@@ -21,7 +21,7 @@ import numpy as np
 from pscdsl.builder import Builder
 from pscdsl.custom import Custom
 from pscdsl.frontend.annotations import spec_of
-from pscdsl.frontend.frames import Frame, NoProgram, Session, session_of
+from pscdsl.frontend.frames import NoProgram, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import of_values, strong
@@ -143,7 +143,7 @@ class VouchedDefinition:
         returns = None if closure is None else getattr(closure.node, "returns", None)
         if closure is None or returns is None:
             return None
-        frame = Frame(Session(None), closure.source, closure.scope, closure.outer)
+        frame = closure.annotation_frame()
         spec = spec_of(frame, returns)
         if frame.session.findings:
             raise Failure(*frame.session.findings)

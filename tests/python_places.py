@@ -9,7 +9,6 @@ import select
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 
@@ -136,11 +135,6 @@ shell = InteractiveShell.instance(colors="NoColor")
 for cell in open(sys.argv[1]).read().split("%%\\n"):
     shell.run_cell(cell, store_history=True)
 """
-
-
-def has_ipython() -> bool:
-    """Whether cells can be run as notebooks run them."""
-    return find_spec("IPython") is not None
 
 
 def prompt_keeps_text() -> bool:

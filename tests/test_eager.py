@@ -14,7 +14,9 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Key, eager, f32, i32
+from pscdsl.frontend.loaded import trace_of
 from pscdsl.narrowing import is_tuple
+from pscdsl.traces import Opaque
 from pscdsl.xla.arrays import is_result
 
 X = np.linspace(-1, 2, 6, dtype=np.float32)
@@ -401,6 +403,29 @@ def test_names_around_a_function_are_what_they_are_now(monkeypatch: pytest.Monke
     same(psc.map(scaled, X), X * np.float32(2))
     monkeypatch.setattr("tests.test_eager.scale", 5.0)
     same(psc.map(scaled, X), X * np.float32(5))
+
+
+class Scaling(psc.Record):
+    """A record with a method that looks up a global name."""
+
+    x: f32["n"]
+
+    def scaled(self) -> Any:
+        """The field times what is global."""
+        return self.x * scale
+
+
+def test_methods_see_the_names_around_them_as_they_are_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call() -> Any:
+        return psc.cond(True, lambda s: s.scaled(), lambda s: s.x, Scaling(X))
+
+    same(call(), X * np.float32(2))
+    monkeypatch.setattr("tests.test_eager.scale", 5.0)
+    same(call(), X * np.float32(5))
+    trace = trace_of(Scaling)
+    assert trace is not None
+    with pytest.raises(Opaque, match="was changed"):  # nothing that met it is kept
+        trace.digest()
 
 
 def test_captured_values_are_what_they_are_now() -> None:

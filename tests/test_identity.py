@@ -519,8 +519,9 @@ LOOKING = frozenset(
 """Attributes by which code sees what it was not given."""
 ALLOWED = {
     "loaded.py": {"__defaults__", "__kwdefaults__", "modules", "__globals__", "__code__"},
+    "loaded_annotations.py": {"__code__", "__globals__"},
     "loaded_classes.py": {"__code__", "__globals__"},
-    "loaded_code.py": {"__globals__", "__code__", "__closure__", "cell_contents", "modules"},
+    "loaded_code.py": {"__globals__", "__code__", "modules"},
     "loaded_texts.py": {"modules"},
 }
 """What is read there is written down, or is how a text is found."""

@@ -180,7 +180,7 @@ class Late:
     def __init__(self, x):
         self.call, self.x = small, x
 
-    def __del__(self, write=os.write):  # names of the module are gone by then
+    def __del__(self, write=os.write):  # names of the module may be gone by then
         try:
             said = f"known {float(self.call(self.x)[0]):.3f}\\n"
         except RuntimeError as error:
@@ -196,6 +196,27 @@ def test_kernels_at_the_end() -> None:
     lines = python("-c", HEAD + AT_EXIT).splitlines()
     assert lines[0] == "(7,)"
     assert sorted(lines[1:]) == ["ShutdownError", "known 1.841"]
+
+
+RECORDS_AT_EXIT = """
+class Pair(psc.Record):
+    first: f32["n"]
+
+@psc.kernel
+def doubled(p: Pair) -> Pair:
+    return Pair(p.first * 2)
+
+class Late:
+    def __del__(self, write=os.write):
+        write(1, f"ends with {len(str(12))}".encode())
+
+doubled(Pair(x))
+late = Late()
+"""
+
+
+def test_objects_end_before_builtins_beside_records() -> None:
+    assert python("-c", HEAD + RECORDS_AT_EXIT) == "ends with 2"
 
 
 @psc.kernel

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from pscdsl import code_texts
 from tests.python_places import (
     CELLS,
     PROGRAM,
     at_prompt,
-    has_ipython,
     in_cells,
     in_command,
     in_file,
@@ -60,7 +60,6 @@ def test_by_command(expected: str, tmp_path: Path) -> None:
     assert_places(found, r"<string>:\d+")
 
 
-@pytest.mark.skipif(not has_ipython(), reason="IPython is not installed")
 def test_in_cells(expected: str, tmp_path: Path) -> None:
     found = in_cells(CELLS, tmp_path)
     assert results(found) == results(expected)
@@ -68,7 +67,6 @@ def test_in_cells(expected: str, tmp_path: Path) -> None:
     assert_places(found, r"In\[\d+\]:\d+")
 
 
-@pytest.mark.skipif(not has_ipython(), reason="IPython is not installed")
 def test_a_mistake_and_a_reload_in_cells(tmp_path: Path) -> None:
     text = HEAD + KERNEL
     (tmp_path / "module.py").write_text(text, encoding="utf-8")
@@ -117,15 +115,35 @@ def test_where_no_text_is_kept(tmp_path: Path) -> None:
 
 def test_options_before_a_command() -> None:
     text = HEAD + KERNEL + f"print({CALL.strip()})"
-    for options in (
-        ["-c"],
-        ["-Bc"],
-        ["-W", "ignore", "-c"],
-        ["-Xutf8", "-uc"],
-        ["-X", "dev", "-c"],
-    ):
-        assert "[2. 2.]" in python(*options, text, "-c", "more")
-    assert "[2. 2.]" in python("-c" + text)
+    assert "[2. 2.]" in python("-X", "dev", "-W", "ignore", "-Buc", text, "-c", "more")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["-c", "x"], "x\n"),
+        (["-cx"], "x\n"),
+        (["-Bc", "x", "-c", "y"], "x\n"),
+        (["-W", "ignore", "-c", "x"], "x\n"),
+        (["-Wignore", "-c", "x"], "x\n"),
+        (["-Xutf8", "-uc", "x"], "x\n"),
+        (["-X", "dev", "-OOcx"], "x\n"),
+        (["--check-hash-based-pycs", "always", "-c", "x"], "x\n"),
+        (["-W", "-c", "-c", "x"], "x\n"),
+        (["-c"], None),
+        (["file.py", "-c", "x"], None),
+        (["-m", "module", "-c", "x"], None),
+        (["-Bm", "module", "-c", "x"], None),
+        (["-", "-c", "x"], None),
+        (["-i"], None),
+        ([], None),
+    ],
+)
+def test_which_word_is_the_command(
+    words: list[str], text: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "orig_argv", ["python", *words])
+    assert code_texts.command() == text
 
 
 def test_in_doctests_and_under_pytest(tmp_path: Path) -> None:
@@ -143,7 +161,9 @@ def test_in_doctests_and_under_pytest(tmp_path: Path) -> None:
     assert python("-m", "doctest", "page.md", folder=tmp_path).strip() == ""
     test = HEAD + KERNEL + "def test_it():\n    assert twice(np.ones(2, np.float32))[0] == 3\n"
     (tmp_path / "test_it.py").write_text(test, encoding="utf-8")
-    found = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", folder=tmp_path)
+    alone = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+    options = ("-q", "-p", "no:cacheprovider", "test_it.py")
+    found = python("-m", "pytest", *options, folder=tmp_path, **{alone: "1"})
     assert "1 failed" in found
     assert "assert np.float32(2.0) == 3" in found
 
@@ -172,6 +192,64 @@ def test_classes_are_read_as_they_are(tmp_path: Path) -> None:
         "print('RESULT', g(P(x)), *[f(Q(x)) for f, Q in map(made, (4.0, 5.0))])\n"
     )
     assert results(in_file(text, tmp_path)) == ["RESULT [3.] [4.] [5.]"]
+
+
+ANNOTATED = """
+from typing import Annotated, Literal, Optional
+
+def first(k):
+    class Q(psc.Record):
+        w: f32['n']
+        def of(self): return self.w * k
+    Row, size = f32['n'], 'n'
+    import pscdsl as local
+    def helper(q: Q) -> Row: return q.of()
+    @psc.kernel
+    def f(
+        q: Q, more: tuple[Q, ...], r: Row, s: f32[size], o: Q | None, p: Optional[Q],
+        m: local.f32['n'], z: Annotated[Q, 3], how: local.Static[Literal['a', 'b']]
+    ) -> Row:
+        return helper(q) + more[0].of() + r + s + m + z.of()
+    return f, Q
+
+def second():
+    class Q(psc.Record):
+        w: f32['n']
+    @psc.kernel
+    def f(q: Q) -> f32['n']: return q.w * 100
+    return f, Q
+
+class P(psc.Record):
+    w: f32['n']
+
+@psc.kernel
+def of_old(p: P) -> f32['n']: return p.w
+
+Old = P
+
+class P(psc.Record):
+    w: f32['n']
+
+x = np.ones(1, np.float32)
+f, Q = first(2.0)
+g, R = second()
+print('RESULT', f(Q(x), (Q(x),), x, x, Q(x), None, x, Q(x), 'a'), g(R(x)), of_old(Old(x)))
+print(f.signature)
+for kernel, wrong in ((g, Q), (of_old, P)):
+    try:
+        print(kernel(wrong(x)))
+    except psc.ArgumentError as error:
+        print('RESULT', 'of another class' in str(error))
+"""
+
+
+def test_annotations_mean_what_they_did_where_they_stood(tmp_path: Path) -> None:
+    found = in_file(HEAD + ANNOTATED, tmp_path)
+    assert results(found) == ["RESULT [9.] [100.] [1.]", "RESULT True", "RESULT True"]
+    assert (
+        "f(q: Q, more: tuple[Q, ...], r: f32[n], s: f32[n], o: Q | None, p: Q | None, "
+        "m: f32[n], z: Q, how: Static[Literal['a', 'b']]) -> f32[n]"
+    ) in found
 
 
 def test_without_the_new_prompt() -> None:

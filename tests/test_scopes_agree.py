@@ -94,7 +94,6 @@ KNOWN_ONCE_LOADED = {
     "A module that changes itself before it is used",
     "A name that is bound twice at module level",
     "Module level generator",
-    "Record default time",
 }
 """What the text leaves open and a module that was loaded has decided."""
 

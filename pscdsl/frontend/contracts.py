@@ -16,7 +16,7 @@ from typing import Any
 from pscdsl.builder import Builder
 from pscdsl.frontend.annotations import named_trees, spec_of
 from pscdsl.frontend.arguments import settle
-from pscdsl.frontend.frames import Frame, Session
+from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.pytrees import flatten
 from pscdsl.frontend.results import result_problems
 from pscdsl.frontend.source import FunctionNode
@@ -155,7 +155,8 @@ def _read(frame: Frame, node: FunctionStatement) -> Contract | None:
 
 
 def _spec(frame: Frame, annotation: ast.expr) -> Spec | None:
-    quiet = Frame(Session(None), frame.source, frame.scope, frame.outer)
+    assert frame.closure is not None
+    quiet = frame.closure.annotation_frame()
     try:
         return spec_of(quiet, annotation)
     except (Failure, Poisoned):

@@ -135,7 +135,7 @@ class Definition:
 
     def frame(self) -> Frame:
         """A frame in which annotations and defaults are evaluated."""
-        return Frame(Session(None), self.closure.source, self.closure.scope, self.closure.outer)
+        return self.closure.annotation_frame()
 
     @property
     def signature(self) -> Signature:

@@ -33,6 +33,14 @@ class Closure:
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     returned: Span | None = None
     """The place of what it returned when it was last elaborated."""
+    annotated: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What stands for names in its annotations alone, because they were evaluated before."""
+
+    def annotation_frame(self) -> Frame:
+        """Where its annotations are read."""
+        frame = Frame(Session(None), self.source, self.scope, self.outer)
+        frame.names.update(self.annotated)
+        return frame
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters' values, as Python binds them."""

@@ -10,18 +10,20 @@ import operator
 import sys
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
+from pscdsl.beside import file_of
 from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import Guard
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.equality import compares_as_itself
 from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
+from pscdsl.frontend.loaded_annotations import PartOfModule, named_by_annotations
 from pscdsl.frontend.loaded_class_rules import kind_of
 from pscdsl.frontend.loaded_classes import class_of_object
 from pscdsl.frontend.loaded_code import current_source, function_in_text
@@ -50,6 +52,7 @@ from pscdsl.frontend.values import (
 from pscdsl.meanings import MEANINGS
 from pscdsl.narrowing import is_constant, is_dtype, is_pmap, is_precord, is_pvector
 from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.processes import forget_at_end
 from pscdsl.traces import MISSING, Trace, captured_by, is_outside, namespace_of
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
@@ -197,7 +200,18 @@ def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
         defaults[parameter.arg] = abstract(value, parameter.arg, trace)
     for name, value in (function.__kwdefaults__ or {}).items():
         defaults[name] = abstract(value, name, trace)
-    return Closure(function.__name__, node, source, scope, None, defaults)
+    named = named_by_annotations(node, function, source)
+    if named:
+        trace.annotated(function)
+    annotated = {name: _in_annotation(each, name, trace) for name, each in named.items()}
+    return Closure(function.__name__, node, source, scope, None, defaults, annotated=annotated)
+
+
+def _in_annotation(value: Any, name: str, trace: Trace) -> Any:
+    if isinstance(value, PartOfModule):
+        parts = {each: abstract(part, each, trace) for each, part in value.names.items()}
+        return PartOfModule(name, parts)
+    return abstract(value, name, trace)
 
 
 _SCALARS: tuple[type[Any], ...] = (
@@ -405,6 +419,7 @@ class _ReadClass:
 
 _CLASSES: dict[int, _ReadClass] = {}
 """By identity, which a metaclass cannot change the meaning of."""
+forget_at_end(_CLASSES)
 
 
 def record_class(cls: type[Any]) -> RecordClass | None:
@@ -425,19 +440,19 @@ def trace_of(value: Any) -> Trace | None:
 def _class(cls: type[Any]) -> Any:
     known, held = _CLASSES.get(id(cls)), _held(cls)
     if known is not None and len(known.held) == len(held):
-        if all(map(operator.is_, known.held, held)):
+        unread = isinstance(known.value, External)
+        if all(map(operator.is_, known.held, held)) and (unread or not known.trace.changed()):
             return known.value
     trace = Trace(cls)
-    unread = External(f"{cls.__module__}.{cls.__qualname__}")
-    _CLASSES[id(cls)] = _ReadClass(cls, held, unread, trace)  # while it is read
+    if known is not None:  # what was read with it before is not what the new look-ups find
+        trace.close(f"the class {cls.__qualname__}, which was changed after it had been read")
+    itself = External(f"{cls.__module__}.{cls.__qualname__}")
+    _CLASSES[id(cls)] = _ReadClass(cls, held, itself, trace)  # while it is read
     try:
         value = _read_class(cls, trace)
     except BaseException:
         del _CLASSES[id(cls)]
         raise
-    if known is not None and isinstance(value, RecordClass):
-        if isinstance(known.value, RecordClass):  # its records are those that they were
-            value = replace(value, number=known.value.number)
     _CLASSES[id(cls)] = _ReadClass(cls, held, value, trace)
     return value
 
@@ -468,8 +483,8 @@ def _read_class(cls: type[Any], trace: Trace) -> Any:
     if is_pythons(cls.__module__):
         return External(f"{public_name(cls.__module__)}.{cls.__qualname__}", library=True)
     module = sys.modules.get(cls.__module__)
-    filename = getattr(module, "__file__", None)
     namespace = {} if module is None else vars(module)
+    filename = file_of(namespace)
     source = None if filename is None else current_source(filename, namespace)
     stands = source is not None and cls.__qualname__ in source.classes()
     if filename is None or stands or kind_of(cls) is not None:

@@ -13,6 +13,7 @@ import ast
 import dataclasses
 import functools
 import types
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from enum import EnumType
 from typing import Any, Final, get_args, get_origin
@@ -58,15 +59,17 @@ def class_of_object(
     )
 
 
-_COUNTS: dict[tuple[str, str], int] = {}
+_NUMBERED: dict[tuple[str, str], list[weakref.ref[type[Any]]]] = {}
 
 
 def _number(cls: type[Any]) -> int:
-    """How many classes of the same name were read before."""
-    key = cls.__module__, cls.__name__
-    found = _COUNTS.get(key, 0)
-    _COUNTS[key] = found + 1
-    return found
+    """Which of the classes of its name a class is, in the order in which they were first read."""
+    known = _NUMBERED.setdefault((cls.__module__, cls.__name__), [])
+    for number, each in enumerate(known):
+        if each() is cls:
+            return number
+    known.append(weakref.ref(cls))
+    return len(known) - 1
 
 
 def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:

@@ -19,12 +19,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.machinery import SourceFileLoader
-from typing import Any, Final, Union, get_args, get_origin
+from typing import Any, Final
 
 from pscdsl import code_texts
 from pscdsl.code_content import has_columns, same
-from pscdsl.elements import ElementType
+from pscdsl.frontend.loaded_annotations import agrees
 from pscdsl.frontend.source import FunctionNode, Source, shown_path
+from pscdsl.processes import forget_at_end
 from pscdsl.typing.codes.limits import NoSource
 from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
 from pscdsl.typing.diagnostics import Failure
@@ -36,6 +37,7 @@ _MODE: Final = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 _TEXTS: dict[str, list[Source]] = {}
 """The texts that a file has had, the newest first."""
+forget_at_end(_TEXTS)
 
 
 def current_source(
@@ -246,124 +248,11 @@ def _type_checked(source: Source, code: types.CodeType) -> Any:
     return compile(module, source.path, "exec", dont_inherit=True)
 
 
-# Annotations, which are evaluated outside of the code of a function.
-
-
 def _declares(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
     """Whether the annotations that a function has may be what its text says."""
-    if isinstance(node, ast.Lambda):
-        return True
-    spec = node.args
-    every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
-    parts = [(each.arg, each.annotation) for each in every if each is not None]
-    written = {name: each for name, each in [*parts, ("return", node.returns)] if each is not None}
     annotate = getattr(function, "__annotate__", None)  # from Python 3.14 on
     if isinstance(annotate, types.FunctionType):
         own = annotate.__code__
         ways = _compiled(source, function)
         return any([same(each, own) for way in ways for each in way if each.co_name == own.co_name])
-    found: dict[str, Any] = function.__annotations__
-    names = _Names(function)
-    return {_plain(name) for name in found} == written.keys() and all(
-        [_agree(written[_plain(name)], each, names) for name, each in found.items()]
-    )
-
-
-def _plain(name: str) -> str:
-    """The name of a parameter as it is written, in a class, too: `_Layer__w` is `__w`."""
-    owner, underscores, rest = name.lstrip("_").partition("__")
-    return f"__{rest}" if name.startswith("_") and owner and underscores and rest else name
-
-
-class _Names:
-    """What the names in a function's annotations stand for."""
-
-    def __init__(self, function: types.FunctionType) -> None:
-        self._globals = function.__globals__
-        self._cells = dict(
-            zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        )
-
-    def find(self, node: ast.expr) -> Any:
-        """What a name, or an attribute of a module, stands for; `_UNKNOWN` if that is not known."""
-        if isinstance(node, ast.Attribute):
-            owner = self.find(node.value)
-            known = isinstance(owner, types.ModuleType)
-            return vars(owner).get(node.attr, _UNKNOWN) if known else _UNKNOWN
-        if not isinstance(node, ast.Name):
-            return _UNKNOWN
-        if node.id in self._cells:
-            try:
-                return self._cells[node.id].cell_contents
-            except ValueError:
-                return _UNKNOWN
-        return self._globals.get(node.id, _UNKNOWN)
-
-
-_UNKNOWN: Final = object()
-
-
-def _agree(node: ast.expr, real: Any, names: _Names) -> bool:
-    """Whether an annotation as it was evaluated is not another one than the text has."""
-    if isinstance(real, str):
-        written = isinstance(node, ast.Constant) and node.value == real
-        return written or real == ast.unparse(node)
-    if isinstance(node, ast.Constant):
-        if node.value is None:
-            return real is None or real is type(None)
-        return type(real) is type(node.value) and bool(real == node.value)
-    if isinstance(node, ast.BinOp):
-        parts, types_ = list(_united(node)), get_args(real)
-        return len(parts) != len(types_) or _all_agree(parts, types_, names)
-    if isinstance(node, ast.Subscript):
-        return _subscript_agrees(node, real, names)
-    found = names.find(node)
-    return found is _UNKNOWN or found is real or _made_again(found, real) or _equal(found, real)
-
-
-def _subscript_agrees(node: ast.Subscript, real: Any, names: _Names) -> bool:
-    base = names.find(node.value)
-    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if isinstance(real, ElementType):
-        same_element = base is _UNKNOWN or base is real.element
-        text = node.slice.value if isinstance(node.slice, ast.Constant) else real.text
-        return same_element and text == real.text
-    origin, given = get_origin(real), get_args(real)
-    if origin in (None, Union, types.UnionType) or getattr(base, "__module__", "") == "typing":
-        return True
-    if not (base is _UNKNOWN or base is origin or _made_again(base, origin)):
-        return False
-    return len(items) == len(given) and _all_agree(items, given, names)
-
-
-def _all_agree(nodes: Sequence[ast.expr], found: Sequence[Any], names: _Names) -> bool:
-    return all(
-        [
-            _agree(node, getattr(each, "text", each), names)
-            if isinstance(node, ast.Constant)
-            else _agree(node, each, names)
-            for node, each in zip(nodes, found, strict=True)
-        ]
-    )
-
-
-def _united(node: ast.expr) -> Iterator[ast.expr]:
-    """The parts of `a | b | c`."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        yield from _united(node.left)
-        yield from _united(node.right)
-    else:
-        yield node
-
-
-def _made_again(found: Any, real: Any) -> bool:
-    """Whether both are what one class statement makes, as a cell of a notebook does each time."""
-    both = isinstance(found, type) and isinstance(real, type)
-    return both and (found.__module__, found.__qualname__) == (real.__module__, real.__qualname__)
-
-
-def _equal(found: Any, real: Any) -> bool:
-    try:
-        return bool(found == real)
-    except Exception:  # whatever a class says of its own
-        return False
+    return agrees(node, function, source)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pscdsl.beside import is_installed, loaded_beside, root_of
+from pscdsl.beside import file_of, is_installed, loaded_beside, root_of
 from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import known_module
@@ -18,6 +18,7 @@ from pscdsl.frontend.loaded_code import current_source
 from pscdsl.frontend.source import Source, shown_path
 from pscdsl.frontend.values import External, Partial
 from pscdsl.narrowing import is_dict, is_sequence
+from pscdsl.processes import forget_at_end
 from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class TextOf:
 
 _BESIDE: dict[str, tuple[int, list[LoadedText]]] = {}
 _CAPTURES: dict[str, Captures] = {}
+forget_at_end(_BESIDE, _CAPTURES)
 
 
 def text_of(source: Source, name: str) -> TextOf:
@@ -91,8 +93,8 @@ def text_of(source: Source, name: str) -> TextOf:
 
 def loaded_text(module: types.ModuleType) -> LoadedText | None:
     """A loaded module's text; None if it is not written in Python, or was installed."""
-    file = getattr(module, "__file__", None)
-    if not isinstance(file, str) or not file.endswith(".py") or is_installed(file):
+    file = file_of(vars(module))
+    if file is None or not file.endswith(".py") or is_installed(file):
         return None
     return LoadedText(module, file)
 
@@ -120,6 +122,7 @@ def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
 
 
 _PROJECTS: dict[str, tuple[Sequence[LoadedText], Project]] = {}
+forget_at_end(_PROJECTS)
 
 
 def refuse_derived(namespace: Mapping[str, Any], name: str) -> None:
@@ -161,8 +164,8 @@ def _as_written(namespace: Mapping[str, Any]) -> StaticModule | None:
     from pscdsl.frontend.files import Files
     from pscdsl.frontend.project import Project
 
-    file = namespace.get("__file__")
-    if not isinstance(file, str) or not file.endswith(".py") or not os.path.isfile(file):
+    file = file_of(namespace)
+    if file is None or not file.endswith(".py") or not os.path.isfile(file):
         return None
     root = root_of(namespace)
     texts = _beside(root, namespace)

@@ -340,7 +340,7 @@ def _saturated(x: NDArray, wanted: DType) -> NDArray:
     truncated = np.trunc(np.where(np.isnan(x), 0.0, x))
     fits = (truncated >= low) & (truncated < float(high + 1))
     inside = np.where(fits, truncated, 0.0).astype(integer)
-    end: NDArray = np.where(truncated > 0, integer(high), integer(low))
+    end = np.where(truncated > 0, np.asarray(high, integer), np.asarray(low, integer))
     return np.asarray(np.where(fits, inside, end))
 
 

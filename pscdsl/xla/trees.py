@@ -6,6 +6,7 @@ registries are ours alone: nothing is shared with a jax in the same process.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from enum import Enum, Flag
 from operator import is_
@@ -15,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from pscdsl.containers import field_names, plain_fields, ways
+from pscdsl.processes import keep_for_ever
 from pscdsl.typing.exact import exact
 from pscdsl.xla import boot
 
@@ -63,6 +65,9 @@ def _once(where: Any, cls: type, register: Callable[[], None]) -> None:
         if cls not in _known[id(where)]:
             register()
             _known[id(where)].add(cls)
+            # jaxlib never lets go of a class, nor of the names of its module.  As long as there is
+            # the module itself, Python clears these names when it ends, before its own builtins.
+            keep_for_ever(sys.modules.get(cls.__module__))
 
 
 def is_registered(cls: type) -> bool:

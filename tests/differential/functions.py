@@ -334,7 +334,7 @@ def _compared(sign_: str, a: Any, b: Any) -> NDArray:
 
 
 def choose(mask: Exact, a: Value, b: Value) -> Value:
-    """`np.where`; with its condition it may be an extreme, which makes zeros of subnormal numbers."""
+    """`np.where`; as an extreme it may make zeros of subnormal numbers."""
     if isinstance(a, Exact) and isinstance(b, Exact):
         picked = np.where(mask.array, a.array, b.array)
         doubt = np.where(mask.array, a.unknown, b.unknown)

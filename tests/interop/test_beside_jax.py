@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pscdsl as psc
 from pscdsl.xla.arrays import is_result
 from tests.interop.array_kernels import kernel
 
@@ -159,3 +160,17 @@ def test_results_go_back_into_kernels_from_jax() -> None:
     back = kernel(there)
     assert is_result(back)
     np.testing.assert_array_equal(back, values * 2)
+
+
+def test_keys_of_jax_are_given_as_their_words() -> None:
+    key = jax.random.key(3)
+    with pytest.raises(psc.ArgumentError, match="key_data"):
+        psc.random.normal(key, (3,))
+    found = psc.random.normal(jax.random.key_data(key), (3,))
+    wanted = jax.random.normal(key, (3,), "float32")  # whether or not it has 64-bit types
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_what_jax_traces_is_refused_outside_of_kernels() -> None:
+    with pytest.raises(psc.ArgumentError, match="to_jax"):
+        jax.jit(lambda x: psc.update(x, 0, 1.0))(jnp.ones(3))
