@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import functools
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -11,7 +13,7 @@ import numpy as np
 
 from pscdsl.builder import Builder
 from pscdsl.frontend import purity
-from pscdsl.frontend.closed import by_python, is_closed, require_closed
+from pscdsl.frontend.closed import by_python, is_closed, is_set, require_closed
 from pscdsl.frontend.equality import MISSING, found_key, place, times
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import items_of
@@ -34,7 +36,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.frontend.weights import require_short
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_constant
+from pscdsl.narrowing import is_constant, is_dict
 from pscdsl.numpy import methods
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.codes.language import NoSuchAttribute, NotStatic
@@ -123,7 +125,12 @@ def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
     methods = MAP if isinstance(value, MapValue) else VECTOR
     if name in methods:
         method = methods[name]
-        return StaticFunction(name, lambda here, *args: method(value, *args))
+
+        def apply(here: Builder, *args: Any) -> Any:
+            del here
+            return method(value, *args)
+
+        return StaticFunction(name, apply)
     if isinstance(value, MapValue) and name in value.items:
         return value.items[name]
     raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, known=tuple(methods)))
@@ -136,8 +143,8 @@ def _text_key(key: Any) -> str:
 
 
 def _updated(value: MapValue, other: Any, /) -> MapValue:
-    items = other.items if isinstance(other, MapValue) else other
-    if not isinstance(items, dict):
+    items: Any = other.items if isinstance(other, MapValue) else other
+    if not is_dict(items):
         raise Failure(NotStatic(what=f"`update` with {describe(other)}"))
     return MapValue({**value.items, **{_text_key(key): each for key, each in items.items()}})
 
@@ -146,6 +153,30 @@ def _without(value: MapValue, key: Any, /, *, there: bool = False) -> MapValue:
     if there and _text_key(key) not in value.items:
         raise Failure(NoSuchItem(found=describe(value), index=key, reason="no such key"))
     return MapValue({k: v for k, v in value.items.items() if k != _text_key(key)})
+
+
+def _with_item(value: MapValue, key: Any, item: Any, /) -> MapValue:
+    return MapValue({**value.items, _text_key(key): item})
+
+
+def _item(value: MapValue, key: Any, default: Any = None, /) -> Any:
+    return value.items.get(_text_key(key), default)
+
+
+def _keys(value: MapValue, /) -> list[Any]:
+    return [key for key, _ in _sorted_items(value)]
+
+
+def _values(value: MapValue, /) -> list[Any]:
+    return [item for _, item in _sorted_items(value)]
+
+
+def _longer(value: VectorValue, item: Any, /) -> VectorValue:
+    return VectorValue((*value.items, item))
+
+
+def _extended(value: VectorValue, items: Any, /) -> VectorValue:
+    return VectorValue((*value.items, *items_of(items)))
 
 
 def _placed(value: VectorValue, index: Any, item: Any, /) -> VectorValue:
@@ -162,18 +193,18 @@ def _sorted_items(value: MapValue, /) -> list[Any]:
 
 
 MAP: dict[str, Callable[..., Any]] = {
-    "set": lambda value, key, item, /: MapValue({**value.items, _text_key(key): item}),
+    "set": _with_item,
     "update": _updated,
-    "remove": lambda value, key, /: _without(value, key, there=True),
+    "remove": functools.partial(_without, there=True),
     "discard": _without,
-    "get": lambda value, key, default=None, /: value.items.get(_text_key(key), default),
-    "keys": lambda value, /: [key for key, _ in _sorted_items(value)],
-    "values": lambda value, /: [item for _, item in _sorted_items(value)],
+    "get": _item,
+    "keys": _keys,
+    "values": _values,
     "items": _sorted_items,
 }
 VECTOR: dict[str, Callable[..., Any]] = {
-    "append": lambda value, item, /: VectorValue((*value.items, item)),
-    "extend": lambda value, items, /: VectorValue((*value.items, *items_of(items))),
+    "append": _longer,
+    "extend": _extended,
     "set": _placed,
 }
 
@@ -182,9 +213,9 @@ def _method(value: Any, name: str) -> Builtin:
     """A method of one of Python's own values: CPython's, where all is closed."""
 
     def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
-        walks = name == "join" or isinstance(value, set | frozenset)
+        walks = name == "join" or is_set(value)
         given = [tuple(x.take()) if walks and isinstance(x, Once) else x for x in args]
-        rule = RULES.get((type(value), name))
+        rule = RULES.get((value.__class__, name))
         if rule is not None and (isinstance(value, dict) or not is_closed((value, given))):
             return rule(value, *given, **kwargs)
         require_closed(f"what `{name}` is given", value, *given, *kwargs.values())
@@ -212,8 +243,7 @@ RULES: dict[tuple[type, str], Callable[..., Any]] = {
     (dict, "get"): _get,
     **{(kind, "index"): place for kind in (tuple, list)},
     **{(kind, "count"): times for kind in (tuple, list)},
-    (list, "copy"): list.copy,
-    (dict, "copy"): dict.copy,
+    **{(kind, "copy"): copy.copy for kind in (list, dict)},
     **{(dict, name): _view(name) for name in ("items", "keys", "values")},
 }
 """Methods that have a meaning where not everything is closed."""
@@ -246,7 +276,7 @@ def _of_static(value: Any, name: str) -> Any:
     refusal = purity.static_attribute(value, name)
     if refusal is not None:
         raise Failure(refusal)
-    kind: type[Any] = type(value)
+    kind: type[Any] = value.__class__
     if name in METHODS.get(kind, ()):
         return _method(value, name)
     if name in PROPERTIES.get(kind, ()):

@@ -100,7 +100,10 @@ def _constant(frame: Frame, node: ast.Constant, value: Any) -> Any:
 
 def _name(frame: Frame, node: ast.Name, id: str) -> Any:  # noqa: A002
     del node
-    return frame.lookup(id)
+    found = frame.lookup(id)
+    if isinstance(found, External) and found.why:
+        raise Failure(external_value(found))
+    return found
 
 
 def _tuple(frame: Frame, node: ast.Tuple, elts: list[ast.expr]) -> Any:

@@ -47,7 +47,7 @@ def kind_of(cls: type[Any]) -> str | None:
     """Which kind of record a class is; None if it is none."""
     if issubclass(cls, Record):
         return "record"
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+    if tuple in cls.__mro__ and hasattr(cls, "_fields"):
         return "namedtuple"
     if issubclass(cls, pyrsistent.PRecord | pyrsistent.PClass):
         return "precord"

@@ -89,7 +89,7 @@ def _texts(cls: type[Any]) -> Iterator[Source]:
     """The texts that may have the statement, those that its methods are from first."""
     names = dict.fromkeys(
         function.__code__.co_filename
-        for name, member in vars(cls).items()
+        for member in vars(cls).values()
         if is_own(function := function_of(member))
     )
     word = f"class {cls.__name__}"

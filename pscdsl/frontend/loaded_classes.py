@@ -184,7 +184,9 @@ def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
 
 def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     """A field of pyrsistent's, which has names of its own for what is not given."""
-    from pyrsistent import _field_common as absent
+    from pyrsistent import _field_common
+
+    absent: Any = _field_common
 
     kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
     node: ast.expr | None = None
@@ -224,11 +226,8 @@ def _default(loaded: LoadedClass, name: str, real: Any) -> Any:
 def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
     """The fields of a parent as a class has them that derives from it."""
     given: tuple[Any, ...] = ()
-    for base in (
-        types.get_original_bases(loaded.cls)
-        if hasattr(types, "get_original_bases")
-        else (loaded.cls.__dict__.get("__orig_bases__", loaded.cls.__bases__))
-    ):
+    bases: tuple[Any, ...] = vars(loaded.cls).get("__orig_bases__", loaded.cls.__bases__)
+    for base in bases:
         if get_origin(base) is parent.constructor and get_args(base):
             given = get_args(base)
     if not parent.variables or not given:
@@ -264,7 +263,7 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
     """What stands in the body of a class, its fields left out."""
     cls = loaded.cls
     fields = {*getattr(cls, "_fields", ()), *getattr(cls, "__dataclass_fields__", ())}
-    fields -= {name for name, each in _variables(cls)}
+    fields -= {name for name, _ in _variables(cls)}
     for name, member in vars(cls).items():
         function = function_of(member)
         if function is None and (name in MADE or name.startswith(("_precord_", "_pclass_"))):
@@ -280,9 +279,9 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
 
 def _variables(cls: type[Any]) -> Iterator[tuple[str, Any]]:
     """The class variables that a dataclass keeps beside its fields."""
-    ordinary = (
-        {each.name for each in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
-    )
+    ordinary = set[str]()
+    if dataclasses.is_dataclass(cls):
+        ordinary.update(each.name for each in dataclasses.fields(cls))
     for name, each in getattr(cls, "__dataclass_fields__", {}).items():
         if name not in ordinary:
             yield name, each

@@ -19,6 +19,7 @@ from pscdsl.frontend.closed import (
     Sets,
     by_python,
     is_closed,
+    is_set,
     refused,
     require_bounded,
 )
@@ -51,7 +52,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.meanings import Meaning
-from pscdsl.narrowing import is_constant, is_known_array, is_scalar
+from pscdsl.narrowing import is_constant, is_dict, is_known_array, is_scalar
 from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic
@@ -161,7 +162,7 @@ def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
     if isinstance(left, Dim) or isinstance(right, Dim):
         if is_number(left) and is_number(right):
             return _sizes(frame, node, name, left, right)
-    structural = _STRUCTURAL.get((name, type(left), type(right)))
+    structural = _STRUCTURAL.get((name, left.__class__, right.__class__))
     if structural is not None:
         require_bounded(name, left, right)
         return structural(left, right)
@@ -240,7 +241,7 @@ def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
     if whole and name == "Pow":
         raise _bad(name, left, right, "the exponent is no integer from 0 to 16")
     here = frame.here(node)
-    if whole and name == "Div" and isinstance(right, int) and right > 0:
+    if isinstance(left, Dim) and name == "Div" and type(right) is int and right > 0:
         return quotient(here, left, right)
     operands = [here.weak(x) if isinstance(x, Dim) else x for x in (left, right)]
     return table.BINARY[name].apply(here, operands, {})
@@ -441,7 +442,7 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     elif isinstance(collection, RecordValue) and collection.cls.kind == "namedtuple":
         collection = tuple(collection.fields.values())
     item = meant(item)
-    if isinstance(collection, dict | set | frozenset) and not is_traced(item):
+    if (is_dict(collection) or is_set(collection)) and not is_traced(item):
         return found_key(item, collection) is not MISSING
     if is_closed(collection) and is_closed(item):
         try:

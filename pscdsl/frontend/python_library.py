@@ -482,7 +482,7 @@ def _wraps(here: Any, wrapped: Any) -> Any:
 def _pmap(here: Any, initial: Any = None) -> Any:
     if isinstance(initial, MapValue):
         return initial
-    items = {} if initial is None else _dict(here, initial)
+    items: dict[Any, Any] = {} if initial is None else _dict(here, initial)
     for key in items:
         if not isinstance(key, str):
             raise Failure(NotStatic(what=f"a PMap with the key {describe(key)}"))

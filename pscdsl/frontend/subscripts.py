@@ -98,10 +98,6 @@ def _is_applied(frame: Frame, value: Any, index: Any) -> bool:
     return outside and isinstance(value, Marker | DType | DTypeClass | RecordClass | StaticFunction)
 
 
-def _no_key(value: Any, index: Any) -> Failure:
-    return Failure(NoSuchItem(found=describe(value), index=describe(index), reason="no such key"))
-
-
 def _sequence(items: Sequence[Any], index: Any, found: str) -> Any:
     if is_traced(index):
         raise Failure(

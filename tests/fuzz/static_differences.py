@@ -34,6 +34,7 @@ from pscdsl.frontend.preconditions import Widened
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.values import EnumMember, Poisoned, RecordValue, Undecided, is_poisoned
+from pscdsl.narrowing import is_tuple
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, evaluate, variable
@@ -110,8 +111,8 @@ def of_python(value: Any) -> Any:
         return ("a member", type(value).__name__, value.name)
     if isinstance(value, psc.Record) or dataclasses.is_dataclass(value):
         names = [each.name for each in dataclasses.fields(value)]  # type: ignore[arg-type]
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        names = list(value._fields)
+    elif is_tuple(value) and hasattr(value, "_fields"):
+        names = list(getattr(value, "_fields"))  # noqa: B009
     else:
         return mapped(value, of_python)
     fields = tuple((name, of_python(getattr(value, name))) for name in names)

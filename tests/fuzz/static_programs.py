@@ -13,6 +13,9 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from pscdsl.narrowing import is_sequence
 
 CONSTANTS: dict[str, Sequence[str]] = {
     "int": ("0", "1", "2", "3", "5", "7", "10", "-1", "-2"),
@@ -437,7 +440,7 @@ def mutant(program: StaticProgram, seed: int) -> StaticProgram | None:
     parts: list[ast.expr] = []
     for node in ast.walk(tree):
         for name, value in ast.iter_fields(node):
-            if isinstance(value, list):
+            if is_sequence(value):
                 places.extend((node, name, index) for index in range(len(value)))
             elif isinstance(value, ast.AST):
                 places.append((node, name, None))
@@ -458,7 +461,7 @@ def mutant(program: StaticProgram, seed: int) -> StaticProgram | None:
             else:
                 value[index] = new
         elif isinstance(old, ast.operator | ast.cmpop | ast.boolop | ast.unaryop):
-            kinds = type(old).__mro__[1].__subclasses__()
+            kinds: list[Any] = type(old).__mro__[1].__subclasses__()
             new_operator = rng.choice(kinds)()
             if index is None:
                 setattr(node, name, new_operator)
