@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import struct
 import types
+from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Final
-
-from pscdsl.narrowing import is_frozenset, is_slice, is_tuple
+from typing import Any, Final, cast
 
 SIZE: Final = 32
 """Bytes of a digest."""
@@ -59,6 +58,7 @@ def has_columns(code: types.CodeType) -> bool:
 
 def _constant(given: object, *, columns: bool) -> bytes:
     """A constant with its class: True is not 1, and 0.0 not -0.0."""
+    value: Any = given
     if isinstance(given, types.CodeType):
         return b"code " + content(given, columns=columns)
     if isinstance(given, float):
@@ -69,12 +69,13 @@ def _constant(given: object, *, columns: bool) -> bytes:
         return f"int {given:x}".encode()
     if isinstance(given, bytes):
         return b"bytes " + given
-    if is_tuple(given) or is_frozenset(given):
-        parts = [_constant(each, columns=columns) for each in given]
-        return _joined(given, parts if is_tuple(given) else sorted(parts))
-    if is_slice(given):  # from Python 3.14 on
-        bounds = (given.start, given.stop, given.step)
-        return _joined(given, [_constant(each, columns=columns) for each in bounds])
+    if isinstance(given, tuple | frozenset):
+        members = cast("Iterable[Any]", given)
+        parts = [_constant(each, columns=columns) for each in members]
+        return _joined(value, sorted(parts) if isinstance(given, frozenset) else parts)
+    if isinstance(given, slice):  # from Python 3.14 on
+        bounds = (value.start, value.stop, value.step)
+        return _joined(value, [_constant(each, columns=columns) for each in bounds])
     return f"{type(given).__name__} {given}".encode(errors="surrogatepass")
 
 

@@ -23,11 +23,6 @@ def is_sequence(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     return isinstance(x, (list, tuple))
 
 
-def is_frozenset(x: object) -> TypeGuard[frozenset[Any]]:
-    """Whether this is a frozen set."""
-    return isinstance(x, frozenset)
-
-
 def is_dict(x: object) -> TypeGuard[dict[Any, Any]]:
     """Whether this is a dictionary."""
     return isinstance(x, dict)

@@ -90,7 +90,7 @@ ALLOWED: dict[str, set[str]] = {
     "recompilation": TYPED_PROGRAM | {"variant"},
     "xla": PRIMITIVES | {"caching", "containers", "fingerprint"},
     "budgets": MIDDLE,
-    "code_content": {"narrowing"},
+    "code_content": set(),
     "traces": FOUNDATION | {"beside", "code_content", "elements", "numpy_dtypes"},
     "beside": set(),
     "containers": set(),
