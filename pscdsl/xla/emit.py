@@ -21,6 +21,7 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.spans import Span
 from pscdsl.xla import context as c
+from pscdsl.xla import signed_zeros
 from pscdsl.xla.apart import APART, Made, content
 from pscdsl.xla.bounds import ANY, Bounds
 from pscdsl.xla.equation_effort import effort_of
@@ -50,6 +51,8 @@ def lower_module(
     module = ModuleEmitter(portable, native).lower(function, dict(sizes), donate)
     if function.fast_math:
         c.set_fast(module)
+    else:
+        signed_zeros.keep(module)
     return module
 
 
