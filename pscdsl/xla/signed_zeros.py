@@ -56,9 +56,8 @@ def _may_be_zero(constant: Any) -> bool:
         return True
     elements = made.attributes["value"]
     if not elements.is_splat:
-        return made.result != constant  # a part of it may be the same everywhere
-    zero: bool = elements.get_splat_value().value == 0
-    return zero
+        return bool(made.result != constant)  # a part of it may be the same everywhere
+    return bool(elements.get_splat_value().value == 0)
 
 
 def _rewrite(made: Any, swapped: bool) -> None:
