@@ -161,9 +161,10 @@ def _kind(cls: type[Any]) -> str | None:
     """Which kind of record a class is; None if it is none."""
     if issubclass(cls, Record):
         return "record"
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+    bases = cls.__mro__
+    if tuple in bases and hasattr(cls, "_fields"):
         return "namedtuple"
-    if issubclass(cls, pyrsistent.PRecord | pyrsistent.PClass):
+    if pyrsistent.PRecord in bases or pyrsistent.PClass in bases:
         return "precord"
     return "dataclass" if hasattr(cls, "__dataclass_fields__") else None
 
@@ -175,7 +176,7 @@ def _texts(cls: type[Any]) -> Iterator[Source]:
     """The texts that may have the statement, those that its methods are from first."""
     names = dict.fromkeys(
         function.__code__.co_filename
-        for name, member in vars(cls).items()
+        for member in vars(cls).values()
         if _is_own(function := _function(member))
     )
     word = f"class {cls.__name__}"
@@ -322,8 +323,9 @@ def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
 
 def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     """A field of pyrsistent's, which has names of its own for what is not given."""
-    from pyrsistent import _field_common as absent
+    from pyrsistent import _field_common
 
+    absent: Any = _field_common
     kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
     node: ast.expr | None = None
     frame: Frame | None = None
@@ -361,11 +363,7 @@ def _default(loaded: LoadedClass, name: str, real: Any) -> Any:
 def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
     """The fields of a parent as a class has them that derives from it."""
     given: tuple[Any, ...] = ()
-    for base in (
-        types.get_original_bases(loaded.cls)
-        if hasattr(types, "get_original_bases")
-        else (loaded.cls.__dict__.get("__orig_bases__", loaded.cls.__bases__))
-    ):
+    for base in vars(loaded.cls).get("__orig_bases__", loaded.cls.__bases__):
         if get_origin(base) is parent.constructor and get_args(base):
             given = get_args(base)
     if not parent.variables or not given:
@@ -401,7 +399,7 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
     """What stands in the body of a class, its fields left out."""
     cls = loaded.cls
     fields = {*getattr(cls, "_fields", ()), *getattr(cls, "__dataclass_fields__", ())}
-    fields -= {name for name, each in _variables(cls)}
+    fields -= {*_variables(cls)}
     for name, member in vars(cls).items():
         function = _function(member)
         if name in _MADE or name.startswith(("_precord_", "_pclass_")):
@@ -421,14 +419,11 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
         yield name, _member(loaded, name, member)
 
 
-def _variables(cls: type[Any]) -> Iterator[tuple[str, Any]]:
+def _variables(cls: type[Any]) -> set[str]:
     """The class variables that a dataclass keeps beside its fields."""
-    ordinary = (
-        {each.name for each in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
-    )
-    for name, each in getattr(cls, "__dataclass_fields__", {}).items():
-        if name not in ordinary:
-            yield name, each
+    if not dataclasses.is_dataclass(cls):
+        return set()
+    return {*cls.__dataclass_fields__} - {each.name for each in dataclasses.fields(cls)}
 
 
 def _member(loaded: LoadedClass, name: str, member: Any) -> Member:
