@@ -58,6 +58,7 @@ def has_columns(code: types.CodeType) -> bool:
 
 def _constant(given: object, *, columns: bool) -> bytes:
     """A constant with its class: True is not 1, and 0.0 not -0.0."""
+    value: Any = given
     if isinstance(given, types.CodeType):
         return b"code " + content(given, columns=columns)
     if isinstance(given, float):
@@ -71,11 +72,10 @@ def _constant(given: object, *, columns: bool) -> bytes:
     if isinstance(given, tuple | frozenset):
         members = cast("Iterable[Any]", given)
         parts = [_constant(each, columns=columns) for each in members]
-        return _joined(given, sorted(parts) if isinstance(given, frozenset) else parts)
+        return _joined(value, sorted(parts) if isinstance(given, frozenset) else parts)
     if isinstance(given, slice):  # from Python 3.14 on
-        ends = cast("slice[Any, Any, Any]", given)
-        bounds = (ends.start, ends.stop, ends.step)
-        return _joined(given, [_constant(each, columns=columns) for each in bounds])
+        bounds = (value.start, value.stop, value.step)
+        return _joined(value, [_constant(each, columns=columns) for each in bounds])
     return f"{type(given).__name__} {given}".encode(errors="surrogatepass")
 
 

@@ -13,7 +13,7 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -38,8 +38,10 @@ def text_of(
         text = command()
         return text if code is not None and text and code in _codes(text) else None
     found = linecache.getlines(filename, namespace)
-    if not found and code is not None and hasattr(linecache, "_getlines_from_code"):
-        found = linecache._getlines_from_code(code)  # prompts, from Python 3.14 on
+    of_code: Callable[[types.CodeType], list[str]] | None
+    of_code = getattr(linecache, "_getlines_from_code", None)  # prompts, from Python 3.14 on
+    if not found and code is not None and of_code is not None:
+        found = of_code(code)
     return "".join(found) or None
 
 
@@ -99,11 +101,12 @@ def shown_name(filename: str) -> str:
     get = getattr(sys.modules.get("IPython"), "get_ipython", None)
     shell: Any = None if get is None else get()
     tell: Any = getattr(getattr(shell, "compile", None), "format_code_name", None)
-    found = None if tell is None else tell(filename)
-    if type(found) is not tuple or len(found) != 2 or found[0] != "Cell":
-        return filename
-    name = str(found[1])
-    return name if _CELLS.setdefault(name, filename) == filename else filename
+    found: object = None if tell is None else tell(filename)
+    match found:
+        case ("Cell", str(name)) if _CELLS.setdefault(name, filename) == filename:
+            return name
+        case _:
+            return filename
 
 
 def shown_text(name: str) -> str | None:

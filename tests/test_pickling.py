@@ -25,6 +25,7 @@ X = np.arange(3, dtype=np.float32)
 def test_kernels_come_back(name: str) -> None:
     kernel = getattr(pickled, name)
     given = np.stack([X, X + 1]) if name.startswith("row") else X
+    back: Any = None
     for _ in range(2):  # also once it has been called, and its class is another one
         back = pickle.loads(pickle.dumps(kernel))
         assert np.array_equal(back(given), kernel(given))

@@ -13,7 +13,7 @@ from pscdsl.forms import VARIABLE
 from pscdsl.primitives import special as special  # fills the table
 from pscdsl.primitives.elementwise import TABLE
 from pscdsl.typing.signatures import Choice
-from pscdsl.xla import module_options, siblings
+from pscdsl.xla import exactness, module_options, siblings
 from pscdsl.xla.cache import emitted
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.executable import Executable
@@ -145,9 +145,10 @@ def test_what_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(siblings, "MOST", 3)
         assert not siblings.options(module), "too many arrays at a time"
     with_it = module_key(module, request)
-    assert module_options.options(module) == TOGETHER
+    others = exactness.options(module)
+    assert module_options.options(module) == {**others, **TOGETHER}
     monkeypatch.setenv(VARIABLE, siblings.SIBLINGS_TOGETHER.name)
-    assert not module_options.options(module)
+    assert module_options.options(module) == others
     assert module_key(module, request) != with_it
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pscdsl.builder import Weak
 from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.equality import meant
 from pscdsl.frontend.records import RecordClass
@@ -32,6 +31,7 @@ PYTHON: dict[str, type] = {
         bool, int, float, complex, str, tuple, list, dict, set, frozenset, range, slice,
     )
 }  # fmt: skip
+NUMBERS = {f"builtins.{each.__name__}" for each in (bool, int, float, complex)}
 OURS = {
     "record": {"pscdsl.Record"},
     "namedtuple": {"builtins.tuple"},
@@ -79,13 +79,12 @@ def _is(value: Any, cls: Any) -> bool | None:
         return None  # Python takes a function for no class
     if name == "builtins.object":
         return True
-    if isinstance(value, Undecided):
-        return None
     if name.startswith(OPEN):
         return None
+    if isinstance(value, Undecided) or (is_traced(value) and not value.ndim):
+        # A number of Python's or NumPy's, or an array: it is no container.
+        return False if name in PYTHON.keys() - NUMBERS else None
     if is_traced(value):
-        if isinstance(value, Weak) or not value.ndim:
-            return None  # a number of Python's or NumPy's, or an array
         return name in ("numpy.ndarray", "pscdsl.Array")
     if isinstance(value, RecordValue):
         return name in OURS.get(value.cls.kind, ())

@@ -187,7 +187,6 @@ def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     from pyrsistent import _field_common
 
     absent: Any = _field_common
-
     kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
     node: ast.expr | None = None
     frame: Frame | None = None
@@ -263,7 +262,7 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
     """What stands in the body of a class, its fields left out."""
     cls = loaded.cls
     fields = {*getattr(cls, "_fields", ()), *getattr(cls, "__dataclass_fields__", ())}
-    fields -= {name for name, _ in _variables(cls)}
+    fields -= _variables(cls)
     for name, member in vars(cls).items():
         function = function_of(member)
         if function is None and (name in MADE or name.startswith(("_precord_", "_pclass_"))):
@@ -277,14 +276,11 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
         yield name, _member(loaded, name, member)
 
 
-def _variables(cls: type[Any]) -> Iterator[tuple[str, Any]]:
+def _variables(cls: type[Any]) -> set[str]:
     """The class variables that a dataclass keeps beside its fields."""
-    ordinary = set[str]()
-    if dataclasses.is_dataclass(cls):
-        ordinary.update(each.name for each in dataclasses.fields(cls))
-    for name, each in getattr(cls, "__dataclass_fields__", {}).items():
-        if name not in ordinary:
-            yield name, each
+    if not dataclasses.is_dataclass(cls):
+        return set()
+    return {*cls.__dataclass_fields__} - {each.name for each in dataclasses.fields(cls)}
 
 
 def _member(loaded: LoadedClass, name: str, member: Any) -> Member:

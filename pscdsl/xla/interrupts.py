@@ -71,8 +71,12 @@ def watch() -> None:
         get: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
         shell: Any = None if get is None else get()
         if shell is not None:
-            shell.events.register("pre_run_cell", lambda _: watch())
+            shell.events.register("pre_run_cell", _before_cell)
     _give(_WATCHER[0].writes, instead_of=-1)
+
+
+def _before_cell(_: object) -> None:
+    watch()
 
 
 def _give(descriptor: int, *, instead_of: int) -> None:
