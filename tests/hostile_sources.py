@@ -315,10 +315,10 @@ def modules() -> Iterator[Case]:
     circle = "@g\ndef h(x):\n    return x\n\n\n@h\ndef g(x):\n    return x\n\n\n"
     yield "decorators in a circle", HEAD + circle + "@g\n" + body("return h(x)"), "PSC"
     yield "a function that decorates itself", HEAD + "@kernel\n" + KERNEL + "    return x\n", "PSC"
-    helpers = "def f0(x):\n    return x\n" + "".join(
-        f"def f{i}(x):\n    return f{i - 1}(x) + f{i - 1}(x)\n" for i in range(1, 64)
+    helpers = "def g0(x):\n    return x\n" + "".join(
+        f"def g{i}(x):\n    return g{i - 1}(x) + g{i - 1}(x)\n" for i in range(1, 64)
     )
-    yield "helpers that call twice", helpers + body("return f63(x)"), "PSC1"
+    yield "helpers that call twice", helpers + body("return g63(x)"), "PSC1"
     kernels = (
         KERNEL.replace("kernel(", "k0(")
         + "    return x\n"

@@ -30,7 +30,7 @@ MADE: Final = frozenset(
     "__module__ __orig_bases__ __parameters__ __qualname__ __slots__ __static_attributes__ "
     "__type_params__ __weakref__ _abc_impl __abstractmethods__ __non_callable_proto_members__ "
     "__protocol_attrs__ _is_protocol _is_runtime_protocol __final__ "
-    "__callable_proto_members_only__".split()
+    "__callable_proto_members_only__ __slotnames__".split()
 )
 """What Python and the makers of records enter into a class."""
 TUPLES: Final = frozenset(
