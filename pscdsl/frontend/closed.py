@@ -16,7 +16,7 @@ from typing import Any, Final, TypeGuard
 
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.values import External, Poison, Poisoned, describe
-from pscdsl.frontend.weights import MAX_BITS, MAX_ITEMS, require_short
+from pscdsl.frontend.weights import MAX_BITS, MAX_ITEMS, require_narrow, require_short
 from pscdsl.narrowing import is_dict, is_sequence, is_slice, is_tuple
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
@@ -197,6 +197,18 @@ def text_of(what: str, function: Callable[..., str], value: Any, *more: Any) -> 
     """The text of a closed value, by `str`, `repr`, `format` or `ascii`."""
     require_closed(f"the text{'' if what == 'str' else f' by `{what}`'}", value)
     found: str = by_python(what, function, (value, *more))
+    return found
+
+
+_CONVERSIONS: Final[Mapping[int, Callable[[Any], str]]] = {115: str, 114: repr, 97: ascii}
+
+
+def formatted(value: Any, conversion: int, spec: str) -> str:
+    """What an f-string makes of a closed value."""
+    require_narrow(spec)
+    if conversion in _CONVERSIONS:
+        value = by_python("an f-string", _CONVERSIONS[conversion], (value,))
+    found: str = by_python("an f-string", format, (value, spec))
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from pscdsl.frontend import operators
 from pscdsl.frontend.attributes import attribute
 from pscdsl.frontend.calls import call, with_operands, with_origins
-from pscdsl.frontend.closed import is_closed
+from pscdsl.frontend.closed import formatted, is_closed
 from pscdsl.frontend.due import due
 from pscdsl.frontend.equality import Table
 from pscdsl.frontend.frames import Frame, Session
@@ -36,11 +36,11 @@ from pscdsl.frontend.values import (
     is_traced,
     without_poison,
 )
-from pscdsl.frontend.weights import formatted
 from pscdsl.narrowing import is_dict, is_known_array
 from pscdsl.typing.codes.language import NotStatic, Unsupported
 from pscdsl.typing.codes.language_arrays import BranchOnArray
 from pscdsl.typing.codes.limits import InternalError
+from pscdsl.typing.codes.limits_projects import BoundInSeveralPlaces
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import DimTooLarge
 
@@ -101,8 +101,8 @@ def _constant(frame: Frame, node: ast.Constant, value: Any) -> Any:
 def _name(frame: Frame, node: ast.Name, id: str) -> Any:  # noqa: A002
     del node
     found = frame.lookup(id)
-    if isinstance(found, External) and found.why:
-        raise Failure(external_value(found))
+    if isinstance(found, External) and any(isinstance(x, BoundInSeveralPlaces) for x in found.why):
+        raise Failure(external_value(found))  # it may even be bound to nothing
     return found
 
 
@@ -478,7 +478,7 @@ def formatted_value(
         found.cls.refuse_special("__format__", "__str__", "__repr__")
     if not is_closed(found):
         return External(f"the text of {describe(found)}")
-    return formatted(found, spec, chr(conversion) if conversion > 0 else "")
+    return formatted(found, conversion, spec)
 
 
 def _starred(frame: Frame, node: ast.Starred, value: ast.expr) -> Any:

@@ -237,6 +237,8 @@ def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
         raise Failure(NotStatic(what="a size used as a number"))
     if name in ("LShift", "MatMult") or (name == "Pow" and complex in _own(left, right)):
         raise _bad(name, left, right)
+    if not whole and name in ("RShift", "BitAnd", "BitOr", "BitXor"):
+        raise _bad(name, left, right)
     _require_divisor(frame, name, left, right)
     if whole and name == "Pow":
         raise _bad(name, left, right, "the exponent is no integer from 0 to 16")

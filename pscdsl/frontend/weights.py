@@ -8,7 +8,6 @@ from typing import Any
 
 from pscdsl.frontend.values import MapValue, RecordValue, VectorValue
 from pscdsl.narrowing import is_dict, is_sequence
-from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
 
@@ -61,25 +60,10 @@ def require_small(value: Any) -> int:
     return found
 
 
-def formatted(value: Any, spec: str, conversion: str = "") -> str:
-    """What an f-string makes of a static value."""
+def require_narrow(spec: str) -> None:
+    """A Failure if a format asks for a text that is too long."""
     if _WIDE.search(spec):
         raise Failure(TooLarge(what=f"a text of more than {MAX_ITEMS} characters"))
-    if value is not None and not isinstance(value, int | float | complex | str | bytes):
-        return str(value)  # sizes, records and the like: for messages
-    try:
-        match conversion:
-            case "r":
-                value = repr(value)
-            case "s":
-                value = str(value)
-            case "a":
-                value = ascii(value)
-            case _:
-                pass
-        return format(value, spec)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise Failure(BadArguments(function="an f-string", problem=str(error))) from None
 
 
 def require_short(name: str, text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
