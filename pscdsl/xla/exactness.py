@@ -137,4 +137,6 @@ def _is_number(value: Any) -> bool:
     name = getattr(made, "name", "")
     if name == "stablehlo.broadcast_in_dim":
         return not made.operands[0].type.shape
-    return name == "stablehlo.constant" and bool(made.attributes["value"].is_splat)
+    if name != "stablehlo.constant" or c.facts(value.type).dtype.is_complex:
+        return False  # what a complex constant holds, jaxlib does not say
+    return bool(made.attributes["value"].is_splat)

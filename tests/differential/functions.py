@@ -331,7 +331,8 @@ def choose(mask: Exact, a: Value, b: Value) -> Value:
     if isinstance(a, Exact) and isinstance(b, Exact):
         picked = np.where(mask.array, a.array, b.array)
         doubt = np.where(mask.array, a.unknown, b.unknown)
-        return Exact(picked, doubt | (mask.unknown & (a.array != b.array)))
+        other = (a.array != b.array) | a.unknown | b.unknown
+        return Exact(picked, doubt | (mask.unknown & other))
     assert isinstance(a, Real)
     assert isinstance(b, Real)
     shape = np.broadcast_shapes(mask.shape, a.shape, b.shape)

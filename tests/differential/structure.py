@@ -136,9 +136,7 @@ def reduction(g: Body, x: Operand) -> Step:
             "prod": lambda v: a.product(v, axes, keep),
             "var": lambda v: variance(v, axes, keep),
             "ptp": lambda v: spread(v, axes, keep),
-            "norm": lambda v: f.increasing(np.sqrt, 1, (0, np.inf))(
-                a.total(a.square(v), axes, keep)
-            ),
+            "norm": lambda v: norm(v, axes, keep),
         }
         if name == "norm":
             need(len(axes) == 1)
@@ -175,6 +173,15 @@ def spread(x: Real, axes: tuple[int, ...], keep: bool) -> Real:
     assert isinstance(most, Real)
     assert isinstance(least, Real)
     return a.subtract(most, least)
+
+
+def norm(x: Real, axes: Sequence[int], keep: bool) -> Real:
+    """The root of the sum of squares."""
+    if x.format.name != x.format.sums:
+        return a.convert(norm(a.convert(x, x.format.sums), axes, keep), x.format.name)
+    root = f.increasing(np.sqrt, 1, (0, np.inf))
+    found: Real = root(a.total(a.square(x), axes, keep))
+    return found
 
 
 def variance(x: Real, axes: tuple[int, ...], keep: bool) -> Real:
