@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -120,7 +120,7 @@ class Numbers:
         self.given: set[Unknown] = set()
         """Those that the function is given: they are the same wherever they are met."""
         self.arrays: set[Unknown] = set()
-        """Those among them that stand for all elements of an array, which differ."""
+        """Those that stand for all elements of an array, which differ."""
         self._elements: dict[tuple[Hashable, tuple[Size, ...]], Number] = {}
         """The elements of arrays of those, by the number of the array and their place."""
         self._signs: dict[Var, Atom] = {}
@@ -129,11 +129,24 @@ class Numbers:
     def of(self, atom: Atom) -> Number:
         """The integer that an atom is."""
         if isinstance(atom, Literal):
-            return Number(int(atom.value)) if isinstance(atom.value, int) else unknown_number()
+            value = atom.value
+            return Number(int(value)) if isinstance(value, int) else self._new(atom)
         found = self.known.get(atom)
         if found is None:
-            found = self.known[atom] = unknown_number()
+            found = self.known[atom] = self._new(atom)
         return found
+
+    def _new(self, atom: Atom) -> Number:
+        """A number of which nothing is known."""
+        found = unknown_number()
+        if atom.type.shape:
+            self.arrays |= found.terms.keys()
+        return found
+
+    def forget(self, variables: Sequence[Var]) -> None:
+        """What is computed again, in another turn of a loop, may be another number."""
+        for var in variables:
+            self.known.pop(var, None)
 
     def follow(self, equation: Equation) -> None:
         """Note what an equation says of its output, if that is an integer."""
@@ -160,10 +173,7 @@ class Numbers:
 
     def give(self, var: Var) -> None:
         """Note a parameter of the function."""
-        terms = self.of(var).terms.keys()
-        self.given |= terms
-        if var.type.shape:
-            self.arrays |= terms
+        self.given |= self.of(var).terms.keys()
 
     def row(self, array: Atom, counter: Number) -> Number:
         """What a loop over an array of integers is given in a turn."""

@@ -136,6 +136,7 @@ class Walk:
     def equation(self, equation: Equation) -> None:
         """One equation."""
         primitive = equation.primitive
+        self.numbers.forget(equation.outputs)
         if isinstance(primitive, Scan):
             self._scan(primitive, equation)
         elif isinstance(primitive, While):
