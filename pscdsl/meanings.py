@@ -62,7 +62,7 @@ class Meaning:
 
         There are hundreds of library functions, a program uses some, and looking takes time.
         """
-        if name not in type(self).__annotations__:
+        if name not in Meaning.__annotations__:
             raise AttributeError(name)
         self._look()
         return self.__dict__[name]

@@ -520,7 +520,7 @@ LOOKING = frozenset(
 ALLOWED = {
     "loaded.py": {"__defaults__", "__kwdefaults__", "modules", "__globals__", "__code__"},
     "loaded_annotations.py": {"__code__", "__globals__"},
-    "loaded_classes.py": {"__code__", "__globals__"},
+    "loaded_class_texts.py": {"__code__", "__globals__"},
     "loaded_code.py": {"__globals__", "__code__", "modules"},
     "loaded_texts.py": {"modules"},
 }

@@ -6,16 +6,19 @@ maximum) is refused unless there is known to be something.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from pscdsl.builder import Builder, Value
 from pscdsl.ir import Scalar
+from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.shorthand import at_least, cast, filled, is_nan, reshaped, truth, where
+from pscdsl.numpy.sizes import counted
 from pscdsl.primitives.elementwise import Elementwise, add, maximum, minimum, multiply, subtract
 from pscdsl.primitives.reductions import Extreme, Reduce
 from pscdsl.typing.arrays import Shape
@@ -122,6 +125,18 @@ def prod(
     x, axes = accumulated(a, dtype, "numpy.prod"), normalize_axes(axis, a.ndim, "numpy.prod")
     result = finished(Reduce("product", axes)(x), a.shape, axes, keepdims) if axes else x
     return _started(result, initial, multiply)
+
+
+class _Product(Meaning):
+    """`np.prod`; of a shape it gives a size."""
+
+    def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The product, as that of all sizes where it is one."""
+        known = counted(here, args[0]) if len(args) == 1 and not kwargs else None
+        return super().apply(here, args, kwargs) if known is None else known
+
+
+prod = MEANINGS["numpy.prod"] = _Product("numpy.prod", prod.body, together=("a",))
 
 
 def _extremum(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import operator
 
-from pscdsl.builder import Value, Weak
-from pscdsl.narrowing import is_sequence
+from pscdsl.builder import Builder, Value, Weak
+from pscdsl.narrowing import is_sequence, is_tuple
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
@@ -15,10 +16,32 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 
 
+class Counted(Weak):
+    """An integer in the program that is known to be a size: it can stand for that in a shape."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, here: Builder, size: Size) -> None:
+        number = here.weak(size)
+        super().__init__(here, number.kind, (), number.at, scalar=True)
+        self.size = size
+
+
+def counted(here: Builder | None, sizes: object) -> Counted | None:
+    """The product of a tuple of sizes, as `np.prod` gives it; None if it is something else."""
+    if here is None or not is_tuple(sizes) or not sizes:
+        return None
+    if all(isinstance(x, Dim) or type(x) is int for x in sizes):
+        return Counted(here, math.prod(sizes))
+    return None
+
+
 def as_size(x: object, function: str) -> Size:
     """An integer that is known while checking, maybe in terms of sizes; of any sign."""
     if isinstance(x, Dim):
         return x
+    if isinstance(x, Counted):
+        return x.size
     if isinstance(x, Value | Weak):
         raise Failure(
             DataDependentShape(
