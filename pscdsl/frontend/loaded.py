@@ -25,7 +25,7 @@ from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
 from pscdsl.frontend.loaded_annotations import PartOfModule, named_by_annotations
 from pscdsl.frontend.loaded_classes import class_of_object, is_record
-from pscdsl.frontend.loaded_code import current_source, function_in_text
+from pscdsl.frontend.loaded_code import current_source, function_in_text, unchecked
 from pscdsl.frontend.loaded_texts import (
     captures_beside,
     is_pythons,
@@ -188,6 +188,7 @@ def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
 
     What is looked up when it is elaborated is written down in the trace.
     """
+    function = unchecked(function)
     trace.led_to(function)
     source, node = function_in_text(function)
     cells = captured_by(function)
@@ -280,9 +281,7 @@ def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
 
 
 def _function(function: types.FunctionType, trace: Trace) -> Any:
-    inner = getattr(function, "__wrapped__", None)
-    if isinstance(inner, types.FunctionType) and function.__module__.startswith("typeguard"):
-        function = inner
+    function = unchecked(function)
     home = str(function.__globals__.get("__name__"))
     if home.partition(".")[0] in sys.stdlib_module_names:
         return External(f"{home}.{function.__qualname__}")

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from pscdsl import code_texts
 from pscdsl.code_content import has_columns, same
-from pscdsl.frontend.loaded_annotations import agrees
+from pscdsl.frontend.loaded_annotations import agrees, are_copied
 from pscdsl.frontend.source import FunctionNode, Source, shown_path
 from pscdsl.processes import forget_at_end
 from pscdsl.typing.codes.limits import NoSource
@@ -141,6 +141,24 @@ def _has(node: FunctionNode, start: Any, end: Any) -> bool:
     return bool(_start(node) <= start and end <= last)
 
 
+_CHECKERS: Final = ("beartype", "jaxtyping", "typeguard")
+"""Packages that wrap functions in checks of types, which change no result."""
+
+
+def unchecked(function: types.FunctionType) -> types.FunctionType:
+    """The function that was written, without the checks of types that it is called through."""
+    inner = getattr(function, "__wrapped__", None)
+    while isinstance(inner, types.FunctionType) and _wraps_in_checks(function):
+        function, inner = inner, getattr(inner, "__wrapped__", None)
+    return function
+
+
+def _wraps_in_checks(function: types.FunctionType) -> bool:
+    home = str(function.__globals__.get("__name__"))
+    made_by_beartype = hasattr(function, "__beartype_wrapper")
+    return made_by_beartype or home.partition(".")[0] in _CHECKERS
+
+
 # What a text compiles to.
 
 
@@ -251,7 +269,7 @@ def _type_checked(source: Source, code: types.CodeType) -> Any:
 def _declares(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
     """Whether the annotations that a function has may be what its text says."""
     annotate = getattr(function, "__annotate__", None)  # from Python 3.14 on
-    if isinstance(annotate, types.FunctionType):
+    if not are_copied(function) and isinstance(annotate, types.FunctionType):
         own = annotate.__code__
         ways = _compiled(source, function)
         return any([same(each, own) for way in ways for each in way if each.co_name == own.co_name])
