@@ -14,6 +14,7 @@ import ast
 import copy
 import linecache
 import sys
+import textwrap
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +82,7 @@ def function_in_text(function: types.FunctionType) -> tuple[Source, FunctionNode
     found: Source | None = None
     for source in _sources(code, function.__globals__):
         found = source
-        node = _node(source, function)
+        node = _node(source, function) or _patched_node(source, function)
         if node is not None and _declares(node, function, source):
             return source, node
     if found is None:
@@ -103,6 +104,48 @@ def _node(source: Source, function: types.FunctionType) -> FunctionNode | None:
         if any([same(each, code) for each in alike]):
             return _standing_at(source, code, alike)
     return None
+
+
+_PATCHES: Final = "IPython.extensions.deduperreload.deduperreload"
+"""The part of `%autoreload` that gives functions of loaded modules new code, one by one."""
+
+
+def _patched_node(source: Source, function: types.FunctionType) -> FunctionNode | None:
+    """The same for code that `%autoreload` compiled alone: its lines are not those of the file."""
+    if _PATCHES not in sys.modules:
+        return None
+    path, code = function.__qualname__.split("."), function.__code__
+    for node in _at_path(source.tree.body, path):
+        key = ("patched", id(node))
+        if key not in source.compiled:
+            make = partial(_alone, node, source.path, is_method=len(path) > 1)
+            source.compiled[key] = [
+                each for text in (True, False) for each in _functions(partial(make, text))
+            ]
+        if any([same(each, code) for each in source.compiled[key]]):
+            return node
+    return None
+
+
+def _at_path(body: Sequence[ast.stmt], path: Sequence[str]) -> Iterator[ast.FunctionDef]:
+    """The functions of a name, within classes if there are several parts of it."""
+    for each in body:
+        if isinstance(each, ast.FunctionDef) and path == [each.name]:
+            yield each
+        elif isinstance(each, ast.ClassDef) and len(path) > 1 and each.name == path[0]:
+            yield from _at_path(each.body, path[1:])
+
+
+def _alone(node: ast.FunctionDef, path: str, decorated: bool, *, is_method: bool) -> Any:
+    """A function as `%autoreload` compiles it, written anew, with its decorators or without."""
+    text = ast.unparse(node)
+    if is_method:
+        text = "class __autoreload_class__:\n" + textwrap.indent(text, "    ")
+    tree = ast.parse(text)
+    if not decorated:
+        body: Any = tree.body[0]
+        (body.body[0] if is_method else body).decorator_list = []
+    return compile(tree, path, "exec", dont_inherit=True)
 
 
 def _standing_at(
