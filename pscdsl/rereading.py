@@ -48,10 +48,13 @@ class Read(Protocol):
 class _State:
     """Whether kernels are to be asked."""
 
-    __slots__ = ("asked", "watches")
+    __slots__ = ("asked", "asks", "watches")
 
     def __init__(self) -> None:
         self.asked = False
+        """Before the next call."""
+        self.asks = False
+        """Just now."""
         self.watches = False
 
 
@@ -119,17 +122,22 @@ def reread() -> None:
     if not STATE.asked:
         return
     with _lock:
-        if not STATE.asked:
-            return
-        STATE.asked = False
-        things = list(_read)
-        changed = [thing for thing in things if _changed(thing, set())]
+        if STATE.asked and not STATE.asks:
+            STATE.asks = True
+            try:
+                _ask_all()
+            finally:
+                STATE.asks = False
+
+
+def _ask_all() -> None:
+    things = list(_read)
+    for thing in [each for each in things if _changed(each, set())]:
+        thing.forget()
+    if not getattr(importlib, "_RELOADING", None):  # else a module goes on to change
         for thing in things:
             thing.go_on()
-        for thing in changed:
-            thing.forget()
-        if getattr(importlib, "_RELOADING", None):
-            ask()  # a module that is loaded just now goes on to change
+        STATE.asked = False
 
 
 def _changed(thing: Any, asked: set[int]) -> bool:

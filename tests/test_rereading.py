@@ -101,7 +101,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The file of the module, which is loaded from there."""
     file = tmp_path / "reread_module.py"
     write(file)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     loaded: ModuleType = importlib.import_module(file.stem)
     monkeypatch.setattr(sys.modules[__name__], "module", loaded)
     yield file

@@ -59,22 +59,19 @@ def slope(x: f32["n"]) -> f32["n"]:
 """
 
 
-@pytest.mark.parametrize(
-    "install",
-    [
-        lambda name: jaxtyping.install_import_hook(name, None),
-        lambda name: jaxtyping.install_import_hook(name, "typeguard.typechecked"),
-        lambda name: typeguard.install_import_hook(name),
-    ],
-    ids=["jaxtyping", "jaxtyping and typeguard", "typeguard"],
-)
+HOOKS: dict[str, Callable[[str], Any]] = {
+    "jaxtyping": lambda name: jaxtyping.install_import_hook(name, None),
+    "both": lambda name: jaxtyping.install_import_hook(name, "typeguard.typechecked"),
+    "typeguard": lambda name: typeguard.install_import_hook([name]),
+}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.filterwarnings("ignore::typeguard.InstrumentationWarning")
-def test_import_hooks(
-    install: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_import_hooks(hook: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "hooked_module.py").write_text(MODULE, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with install("hooked_module"):
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with HOOKS[hook]("hooked_module"):
         module: Any = importlib.import_module("hooked_module")
     try:
         found = module.k(module.P(X), module.Q(X), module.R(X))

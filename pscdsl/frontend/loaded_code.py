@@ -68,6 +68,8 @@ def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source
     current = current_source(filename, namespace, code)
     if current is not None:
         yield current
+    elif filename == code_texts.COMMAND:
+        return  # a name of several programs, and this code is not that of `-c`
     yield from [each for each in _TEXTS.get(filename, ()) if each is not current]
     # A file that was written again with the same size and time is not noticed by `linecache`.
     if code_texts.is_file(filename) and linecache.cache.pop(filename, None) is not None:
