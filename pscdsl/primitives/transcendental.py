@@ -86,12 +86,26 @@ def emit_cbrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
     """Emit the cube root."""
     (x,), (given,) = operands, inputs
     found = hlo.unary("cbrt", x)
+    if given.dtype in (F32, F64):
+        found = _one_step_nearer(hlo, found, x, given)
     if given.dtype not in (F32, BF16):
         return found
     # Of a subnormal number, which arithmetic takes for zero, the C library gives some number.
     zero = copysign_of(hlo, hlo.full(0.0, given), x, given)
     small = hlo.compare("LT", absolute_of(hlo, x, given), hlo.full(_LEAST, given))
     return hlo.select(small, zero, found)
+
+
+def _one_step_nearer(hlo: Hlo, root: H, x: H, given: ArrayType) -> H:
+    """A cube root after a step of Newton's method, but for zeros, infinities and NaN.
+
+    XLA's is a power by 1/3, which is rounded: far from 1 it is 15 units in the last place off.
+    """
+    quotient = hlo.binary("divide", x, hlo.binary("multiply", root, root))
+    excess = hlo.binary("subtract", root, quotient)
+    step = hlo.binary("divide", excess, hlo.full(3.0, given))
+    nearer = hlo.binary("subtract", root, step)
+    return hlo.select(hlo.compare("EQ", step, step), nearer, root)
 
 
 def odd(name: str) -> Emit:

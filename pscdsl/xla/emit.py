@@ -21,10 +21,10 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.spans import Span
 from pscdsl.xla import context as c
+from pscdsl.xla import exponentials, signed_zeros
 from pscdsl.xla.apart import APART, Made, content
 from pscdsl.xla.bounds import ANY, Bounds
 from pscdsl.xla.equation_effort import effort_of
-from pscdsl.xla.known_nan import guard
 from pscdsl.xla.operations import Operations
 from pscdsl.xla.processors import processors
 
@@ -50,6 +50,8 @@ def lower_module(
     module = ModuleEmitter(portable, native).lower(function, dict(sizes), donate)
     if function.fast_math:
         c.set_fast(module)
+    else:
+        signed_zeros.keep(module)
     return module
 
 
@@ -77,7 +79,7 @@ class ModuleEmitter:
         """Whether all is done by one thread, and native loops lose nothing."""
         self.module = c.mlir.Module.create(c.unknown())
         self.holds_nan = False
-        """Whether some constant does; see `known_nan`."""
+        """Whether some constant does; see `exponentials`."""
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
@@ -95,8 +97,7 @@ class ModuleEmitter:
         while self._due:
             callee, emitter, entry = self._due.pop()
             emitter.fill(callee.body, entry, self.place(callee.span))
-        if self.holds_nan:
-            guard(self.module)
+        exponentials.guard(self.module, self.holds_nan, not function.fast_math)
         return self.module
 
     def place(self, span: Span) -> Any:

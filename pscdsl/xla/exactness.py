@@ -5,7 +5,9 @@ they are sums of, to a library that is wrong for some of them.  Each rule here s
 get which option; one that asks for fast math gets none.
 
 `xla_disable_hlo_passes=algsimp`, all modules: else `a / b / c` is `a / (b * c)`, `x / 49` is
-`x * (1 / 49)`, `x + c - c` is `x`, and so on.
+`x * (1 / 49)`, `x + c - c` is `x`, and so on.  `reshape-mover` with it: that pass puts a transpose
+and its inverse behind each operation on transposed arrays and relies on the simplifier to take them
+away, so without it a hundred copies are left of each.
 `xla_allow_excess_precision=False`, modules with bf16: else what is rounded to it is not, where it
 is converted, summed up or multiplied at once.
 `xla_cpu_experimental_ynn_fusion_type`, modules that may sum up what they compute: see
@@ -23,6 +25,7 @@ from pscdsl.xla import context as c
 EXCESS: Final = "xla_allow_excess_precision"
 DISABLED: Final = "xla_disable_hlo_passes"
 SIMPLIFIER: Final = "algsimp"
+MOVER: Final = "reshape-mover"
 LIBRARY: Final = "xla_cpu_experimental_ynn_fusion_type"
 PRODUCTS_ALONE: Final = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 
@@ -31,7 +34,7 @@ def options(module: Any) -> Mapping[str, Any]:
     """The options for a module, which are a part of its key."""
     if c.is_fast(module):
         return {}
-    found: dict[str, Any] = {DISABLED: SIMPLIFIER}
+    found: dict[str, Any] = {DISABLED: f"{SIMPLIFIER},{MOVER}"}
     facts = _Facts(module)
     if facts.holds_bf16:
         found[EXCESS] = False
@@ -134,4 +137,6 @@ def _is_number(value: Any) -> bool:
     name = getattr(made, "name", "")
     if name == "stablehlo.broadcast_in_dim":
         return not made.operands[0].type.shape
-    return name == "stablehlo.constant" and bool(made.attributes["value"].is_splat)
+    if name != "stablehlo.constant" or c.facts(value.type).dtype.is_complex:
+        return False  # what a complex constant holds, jaxlib does not say
+    return bool(made.attributes["value"].is_splat)

@@ -251,10 +251,10 @@ class Operations:
         owner = x.owner
         while (name := getattr(owner, "name", None)) in _REPEATING:
             owner = owner.operands[0].owner
-        if name != "stablehlo.constant":
+        if name != "stablehlo.constant" or c.facts(x.type).dtype.is_complex:
             return None
         elements = owner.attributes["value"]
-        if not elements.is_splat or c.facts(x.type).dtype.is_complex:
+        if not elements.is_splat:
             return None
         found: int | float = elements.get_splat_value().value
         return found

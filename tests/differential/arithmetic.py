@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from tests.differential.enclosures import (
     where_exact,
     worst,
 )
-from tests.differential.formats import FORMATS, NDArray
+from tests.differential.formats import FORMATS, NDArray, as_array
 
 FUSED = ("f32", "f64")
 """The formats in which processors multiply and add at once."""
@@ -144,7 +144,7 @@ def total(x: Real, axes: Sequence[int], keep: bool = False) -> Real:
     axes = tuple(axes)
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     low, high = (x.low, x.high) if x.fused is None else x.fused
-    return _added(x, low, high, count, lambda each: np.add.reduce(each, axis=axes, keepdims=keep))
+    return _added(x, low, high, count, lambda each: np.sum(each, axis=axes, keepdims=keep))
 
 
 def running_total(x: Real, axis: int) -> Real:
@@ -155,7 +155,9 @@ def running_total(x: Real, axis: int) -> Real:
     return _added(x, low, high, count, lambda each: np.add.accumulate(each, axis=axis))
 
 
-def _added(x: Real, low: NDArray, high: NDArray, count: int, add_up: Any) -> Real:
+def _added(
+    x: Real, low: NDArray, high: NDArray, count: int, add_up: Callable[[NDArray], Any]
+) -> Real:
     sums = FORMATS[x.format.sums]
     with np.errstate(all="ignore"):
         sure, maybe = (add_up((x.nan >= mark).astype(np.int32)) > 0 for mark in (SURELY, MAYBE))
@@ -214,7 +216,7 @@ def running_product(x: Real, axis: int) -> Real:
     return _multiplied(x, x.shape[axis], lambda f, each: f.accumulate(each, axis=axis))
 
 
-def _multiplied(x: Real, count: int, combine: Any) -> Real:
+def _multiplied(x: Real, count: int, combine: Callable[[Any, NDArray], Any]) -> Real:
     x = read(x)
     sums = FORMATS[x.format.sums]
     with np.errstate(all="ignore"):
@@ -230,9 +232,9 @@ def _multiplied(x: Real, count: int, combine: Any) -> Real:
         negatives = combine(np.add, (high < 0).astype(np.int32)) % 2 == 1
         either = combine(np.logical_or, (low < 0) & (high >= 0))
         error = 1 + (count + 1) * sums.unit * 1.01
-        magnitude, smallest = magnitude * error, smallest / error
-        first = np.where(either, -magnitude, np.where(negatives, -magnitude, smallest))
-        last = np.where(either, magnitude, np.where(negatives, -smallest, magnitude))
+        most, least = as_array(magnitude * error), as_array(smallest / error)
+        first = np.where(either, -most, np.where(negatives, -most, least))
+        last = np.where(either, most, np.where(negatives, -least, most))
         first, last = np.where(safe, first, -np.inf), np.where(safe, last, np.inf)
         sure = combine(np.logical_or, x.nan == SURELY)
         nan = np.where(sure, SURELY, np.where(safe, NEVER, MAYBE))

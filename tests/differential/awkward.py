@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.differential.formats import DTYPES, FORMATS, NDArray
+from tests.differential.formats import FORMATS, NDArray, integers
 
 SMALL: Final = (1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9, 11, 13, 15, 16, 17, 31, 32, 33)
 LARGE: Final = (16383, 16384, 16385, 16387, 20000, 32767, 32768, 32769, 33001)
@@ -67,7 +67,7 @@ def _reals(kind: str, numbers: np.random.Generator, dtype: str, shape: tuple[int
 def _integers(
     rng: random.Random, numbers: np.random.Generator, dtype: str, shape: tuple[int, ...]
 ) -> NDArray:
-    info = np.iinfo(DTYPES[dtype])
+    info = integers(dtype)
     kind = rng.choice(("all", "small", "ends"))
     if kind == "small":
         return numbers.integers(max(info.min, -9), 10, shape).astype(info.dtype)
@@ -84,10 +84,10 @@ def number(rng: random.Random, dtype: str) -> tuple[str, Any]:
     if dtype == "bool_":
         return rng.choice((("True", True), ("False", False)))
     if dtype not in FORMATS:
-        info = np.iinfo(DTYPES[dtype])
-        value = rng.choice((0, 1, 2, 3, 7, 10, -1, -2, -3, info.max, info.min, info.max // 2))
-        value = max(int(info.min), int(value))
-        return f"({value})" if value < 0 else str(value), value
+        info = integers(dtype)
+        whole = rng.choice((0, 1, 2, 3, 7, 10, -1, -2, -3, info.max, info.min, info.max // 2))
+        whole = max(int(info.min), int(whole))
+        return f"({whole})" if whole < 0 else str(whole), whole
     f = FORMATS[dtype]
     plain = [2.0, 0.5, 3.0, -1.0, 1.0, 7.0, 10.0, 49.0, 41.0, 100.0, 0.1, 1 / 3, -2.5, 1e-3, 0.0]
     far = [f.largest, f.largest**0.75, f.largest**-0.75, f.least, f.least / 4, f.smallest]

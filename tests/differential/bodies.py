@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.differential import awkward
 from tests.differential.enclosures import SURELY, Exact, Real, Value, known, real
-from tests.differential.formats import DTYPES, FORMATS, NAMES
+from tests.differential.formats import DTYPES, FORMATS, NAMES, NDArray
 
 T = TypeVar("T")
 
@@ -48,10 +48,26 @@ class Operand:
         """Whether it is of floating-point numbers."""
         return isinstance(self.value, Real)
 
+    @property
+    def real(self) -> Real:
+        """Its value, of floating-point numbers."""
+        assert isinstance(self.value, Real)
+        return self.value
+
+    @property
+    def exact(self) -> Exact:
+        """Its value, of integers or truth values."""
+        assert isinstance(self.value, Exact)
+        return self.value
+
 
 def dtype_of(value: Value) -> str:
     """The dtype of a value, as we call it."""
     return value.format.name if isinstance(value, Real) else NAMES[value.array.dtype]
+
+
+Meaning: TypeAlias = Callable[[Any], Value]
+"""The enclosure of an operation on a value of the dtype that the operation was drawn for."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +75,7 @@ class Step:
     """An operation on one value: how it is written, and its enclosure."""
 
     text: str
-    meaning: Callable[[Value], Value]
+    meaning: Meaning
 
 
 Operation: TypeAlias = Callable[["Body", Operand], Step]
@@ -128,7 +144,7 @@ def worth(value: Value) -> float:
     return 1 - float(np.mean(is_open(value)))
 
 
-def is_open(value: Real) -> Any:
+def is_open(value: Real) -> NDArray:
     """Where nothing is known of a value."""
     everything = (value.low == -np.inf) & (value.high == np.inf)
-    return everything & (value.nan != SURELY)
+    return np.asarray(everything & (value.nan != SURELY))

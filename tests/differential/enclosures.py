@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tests.differential.formats import Format, NDArray
+from tests.differential.formats import Format, NDArray, as_array
 
 NEVER: Final = 0
 MAYBE: Final = 1
@@ -43,7 +43,8 @@ class Real:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape."""
-        return self.low.shape
+        shape: tuple[int, ...] = self.low.shape
+        return shape
 
     @property
     def exact(self) -> NDArray:
@@ -76,7 +77,8 @@ class Exact:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape."""
-        return self.array.shape
+        shape: tuple[int, ...] = self.array.shape
+        return shape
 
     def moved(self, move: Callable[[NDArray], Any]) -> Exact:
         """The same function of places of all parts."""
@@ -159,15 +161,17 @@ def finished(format: Format, low: Any, high: Any, nan: Any) -> Real:
 
     The sign of a zero is not known.
     """
-    low, high, nan = np.broadcast_arrays(np.asarray(low), np.asarray(high), np.asarray(nan))
-    low, high = (
-        format.rounded(np.where(nan == SURELY, 0, low)),
-        format.rounded(np.where(nan == SURELY, 0, high)),
-    )
-    low, high = format.underflown(low, high)
-    low = np.where(low == 0, low.dtype.type(-0.0), low)
-    high = np.where(high == 0, high.dtype.type(0.0), high)
-    return Real(format, low, high, np.asarray(nan).astype(np.int8))
+    low, high, nan = np.broadcast_arrays(as_array(low), as_array(high), as_array(nan))
+    bounds = [format.rounded(np.where(nan == SURELY, 0, each)) for each in (low, high)]
+    low, high = format.underflown(*bounds)
+    low, high = with_any_sign(as_array(low), as_array(high))
+    return Real(format, low, high, as_array(nan).astype(np.int8))
+
+
+def with_any_sign(low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+    """Bounds whose zeros may have either sign."""
+    minus, plus = low.dtype.type(-0.0), high.dtype.type(0.0)
+    return np.where(low == 0, minus, low), np.where(high == 0, plus, high)
 
 
 def where_exact(exact: NDArray, format: Format, numbers: Any, otherwise: Real) -> Real:

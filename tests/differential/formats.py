@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
-NDArray = np.ndarray[Any, Any]
+NDArray: TypeAlias = np.ndarray[Any, Any]
+
+
+def as_array(x: Any) -> NDArray:
+    """An array, of whatever dtype."""
+    found: NDArray = np.asarray(x)
+    return found
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Format:
 
     def widened(self, x: Any) -> NDArray:
         """Numbers of this dtype as wider ones."""
-        return np.asarray(x).astype(self.wide)
+        return as_array(x).astype(self.wide)
 
     def rounded(self, x: Any) -> NDArray:
         """Each wide number as the nearest one of this dtype, which a wide one holds."""
@@ -43,10 +49,10 @@ class Format:
 
     def narrowed(self, x: Any) -> NDArray:
         """Each wide number as the nearest one of this dtype."""
-        x = np.asarray(x)
+        wide = as_array(x)
         if self.name in ("f32", "f64"):
-            return x.astype(self.dtype)
-        return _odd(_odd(x, np.float64), np.float32).astype(self.dtype)
+            return wide.astype(self.dtype)
+        return _odd(_odd(wide, np.float64), np.float32).astype(self.dtype)
 
     def flushed(self, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
         """Bounds of numbers of which those that are subnormal may have become zeros."""
@@ -77,7 +83,8 @@ def _odd(x: NDArray, dtype: Any) -> NDArray:
 
 
 def _format(name: str, dtype: Any, wide: Any, sums: str) -> Format:
-    info = ml_dtypes.finfo(dtype)
+    find: Any = ml_dtypes.finfo
+    info: Any = find(dtype)
     return Format(
         name,
         np.dtype(dtype),
@@ -101,9 +108,15 @@ FORMATS: Final = {
 }
 FLOATS: Final = tuple(FORMATS)
 INTEGERS: Final = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
-DTYPES: Final = {
+DTYPES: Final[dict[str, np.dtype[Any]]] = {
     **{name: each.dtype for name, each in FORMATS.items()},
     **{name: np.dtype(("u" if name[0] == "u" else "") + "int" + name[1:]) for name in INTEGERS},
     "bool_": np.dtype(np.bool_),
 }
-NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
+NAMES: Final[dict[np.dtype[Any], str]] = {dtype: name for name, dtype in DTYPES.items()}
+
+
+def integers(name: str) -> np.iinfo[Any]:
+    """The range of an integer dtype."""
+    dtype: Any = DTYPES[name]
+    return np.iinfo(dtype)

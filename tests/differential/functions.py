@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from tests.differential.enclosures import (
     read,
     real,
     unknown,
+    with_any_sign,
     worst,
 )
-from tests.differential.formats import DTYPES, FORMATS, NDArray
+from tests.differential.formats import DTYPES, FORMATS, NDArray, as_array, integers
 
-Function = Callable[[Any], Any]
+Function: TypeAlias = Callable[[Any], Any]
 
 
 def increasing(function: Function, ulps: float, domain: tuple[float, float] | None = None) -> Any:
@@ -83,7 +84,7 @@ def wave(function: Function, ulps: float) -> Any:
             nan = np.where(endless & (x.low == x.high), SURELY, nan)
             low = np.where(endless, 0, x.low)
             radius = np.where(endless, 2, (np.where(endless, 0, x.high) - low))
-            at = function(low)
+            at: NDArray = function(low)
             wide = radius > 0
             bottom = np.where(wide, np.maximum(at - radius, -1), at)
             top = np.where(wide, np.minimum(at + radius, 1), at)
@@ -171,20 +172,14 @@ def absolute(x: Real) -> Real:
 def sign(x: Real) -> Real:
     """-1, 0 or 1; the sign of a zero is left open."""
     x = read(x)
-    low, high = np.sign(x.low), np.sign(x.high)
-    return Real(
-        x.format,
-        np.where(low == 0, low.dtype.type(-0.0), low),
-        np.where(high == 0, high.dtype.type(0.0), high),
-        x.nan,
-    )
+    return _unsigned(Real(x.format, np.sign(x.low), np.sign(x.high), x.nan))
 
 
 def power(x: Real, exponent: int, ulps: float) -> Real:
     """An integer power, as products."""
     x = read(x)
     with np.errstate(all="ignore"):
-        wide = x.low.dtype.type
+        wide: Any = x.low.dtype.type
         size = absolute(x)
         low, high = size.low**exponent, size.high**exponent
         if exponent % 2:
@@ -196,8 +191,8 @@ def general_power(x: Real, y: Real, ulps: float) -> Real:
     """`x ** y` of bounds that are not negative; elsewhere only exact ones are known."""
     x, y = read(x), read(y)
     with np.errstate(all="ignore"):
-        corners = [a**b for a in (x.low, x.high) for b in (y.low, y.high)]
-        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        corners = [as_array(a**b) for a in (x.low, x.high) for b in (y.low, y.high)]
+        low, high = as_array(np.minimum.reduce(corners)), as_array(np.maximum.reduce(corners))
         nan = np.where((x.nan == NEVER) & (y.nan == NEVER), NEVER, MAYBE)
         doubt = (x.low <= 0) | (nan != NEVER)
         zero = low.dtype.type(0)
@@ -267,9 +262,7 @@ def _flushed(found: Real, *operands: Real) -> Real:
 
 def _unsigned(x: Real) -> Real:
     """The same, with the signs of zeros left open."""
-    low = np.where(x.low == 0, x.low.dtype.type(-0.0), x.low)
-    high = np.where(x.high == 0, x.high.dtype.type(0.0), x.high)
-    return Real(x.format, low, high, x.nan)
+    return Real(x.format, *with_any_sign(x.low, x.high), x.nan)
 
 
 def ignoring(a: Real, b: Real, choose: Callable[[Real, Real], Real]) -> Real:
@@ -338,7 +331,8 @@ def choose(mask: Exact, a: Value, b: Value) -> Value:
     if isinstance(a, Exact) and isinstance(b, Exact):
         picked = np.where(mask.array, a.array, b.array)
         doubt = np.where(mask.array, a.unknown, b.unknown)
-        return Exact(picked, doubt | (mask.unknown & (a.array != b.array)))
+        other = (a.array != b.array) | a.unknown | b.unknown
+        return Exact(picked, doubt | (mask.unknown & other))
     assert isinstance(a, Real)
     assert isinstance(b, Real)
     shape = np.broadcast_shapes(mask.shape, a.shape, b.shape)
@@ -369,8 +363,8 @@ def extreme_of(x: Value, axes: Sequence[int], largest: bool, keep: bool = False)
     sure = x.nan == SURELY
     low = np.where(sure, -np.inf if largest else np.inf, x.low)
     high = np.where(sure, -np.inf if largest else np.inf, x.high)
-    nan = np.maximum.reduce(x.nan, axis=axes, keepdims=keep)
-    found = Real(x.format, np.asarray(reduced(low)), np.asarray(reduced(high)), np.asarray(nan))
+    low, high = as_array(reduced(low)), as_array(reduced(high))
+    found = Real(x.format, low, high, as_array(reduced(x.nan, np.maximum)))
     return _flushed_all(_unsigned(found), bare)
 
 
@@ -428,13 +422,13 @@ def ordered(x: Value, axis: int) -> Value:
 
 def to_integer(x: Real, to: str) -> Exact:
     """Truncated; the nearest integer where it is out of range, and 0 for NaN."""
-    dtype = DTYPES[to]
-    info = np.iinfo(dtype)
+    dtype, info = DTYPES[to], integers(to)
     bounds: list[NDArray] = []
     for end in (x.low, x.high):
         whole = np.trunc(end)
         inside = (whole >= info.min) & (whole <= info.max)
-        limit = np.where(whole < 0, dtype.type(info.min), dtype.type(info.max))
+        least, most = (as_array(each).astype(dtype) for each in (info.min, info.max))
+        limit = np.where(whole < 0, least, most)
         wide = np.longdouble if whole.dtype == np.longdouble else np.float64
         # 2**63 is a wide number although 2**63 - 1 may be none.
         inside &= whole < wide(2.0) ** (info.bits - (info.min < 0))
@@ -481,10 +475,15 @@ def exactly(function: Callable[..., Any], *operands: Exact) -> Exact:
     return Exact(np.asarray(found), np.broadcast_to(doubt, np.shape(found)))
 
 
+def clipped(x: Exact, low: int, high: int) -> Exact:
+    """Integers within bounds."""
+    return Exact(np.clip(x.array, low, high), x.unknown)
+
+
 def over_axes(function: Any, x: Exact, axes: Sequence[int], keep: bool, dtype: Any = None) -> Exact:
     """A reduction of integers or truth values, which NumPy computes."""
     options: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
     with np.errstate(all="ignore"):
         found = function.reduce(x.array, axis=tuple(axes), keepdims=keep, **options)
-    doubt = np.logical_or.reduce(x.unknown, axis=tuple(axes), keepdims=keep)
+    doubt = np.any(x.unknown, axis=tuple(axes), keepdims=keep)
     return Exact(np.asarray(found), np.asarray(doubt))

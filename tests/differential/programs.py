@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -233,5 +233,5 @@ def dull(value: Value) -> bool:
     """Whether nearly all elements are NaN or infinite."""
     if not isinstance(value, Real):
         return False
-    wild: Any = (value.nan > 0) | ~np.isfinite(value.low) | ~np.isfinite(value.high)
+    wild: NDArray = (value.nan > 0) | ~np.isfinite(value.low) | ~np.isfinite(value.high)
     return float(np.mean(wild)) > 0.8

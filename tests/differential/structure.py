@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tests.differential import arithmetic as a
 from tests.differential import functions as f
-from tests.differential.bodies import Body, Inapplicable, Operand, Step, need
+from tests.differential.bodies import Body, Inapplicable, Operand, Operation, Step, need
 from tests.differential.enclosures import Exact, Real, Value, joined
 from tests.differential.formats import NDArray
 from tests.differential.operations import binary, clipped, composed, twice, unary, undone, whole
 
-Move = Callable[[NDArray], Any]
+Move: TypeAlias = Callable[[Any], Any]
 
 
 def moved(text: str, move: Move) -> Step:
@@ -41,26 +41,28 @@ def shaping(g: Body, x: Operand) -> Step:
     ]
     if rank > 1:
         order = tuple(g.rng.sample(range(rank), rank))
-        options += [
-            (f"{t}.T", lambda v: v.T),
-            (f"{t}.T", lambda v: v.T),
-            (f"np.transpose({t}, {order})", lambda v: np.transpose(v, order)),
-            (f"np.sum({t}[{before}:1], axis={axis}) * 1", lambda v: v),
-        ][:3]
+        options += [(f"{t}.T", np.transpose)] * 2
+        options.append((f"np.transpose({t}, {order})", lambda v: np.transpose(v, order)))
         if x.shape[-1] > 1 and x.shape[-2] > 1:
             options.append((f"np.tril({t})", np.tril))
             options.append((f"np.triu({t}, 1)", lambda v: np.triu(v, 1)))
     if size > 1:
         stride = g.choice((1, 1, 2, 3))
         start = g.rng.randrange(size - 1)
-        picked = (slice(None),) * axis
-        options += [
-            (f"{t}[{before}{start}::{stride}]", lambda v: v[(*picked, slice(start, None, stride))]),
-            (f"{t}[{before}{start}]", lambda v: v[(*picked, start)]),
-            (f"{t}[{before}::-1]", lambda v: v[(*picked, slice(None, None, -1))]),
+        picked: tuple[Any, ...] = (slice(None),) * axis
+        parts: list[tuple[str, Any]] = [
+            (f"{start}::{stride}", slice(start, None, stride)),
+            (f"{start}", start),
+            ("::-1", slice(None, None, -1)),
         ]
+        options += [(f"{t}[{before}{text}]", taken((*picked, part))) for text, part in parts]
     text, move = g.choice(options)
     return moved(text, move)
+
+
+def taken(index: tuple[Any, ...]) -> Move:
+    """What is indexed so."""
+    return lambda v: v[index]
 
 
 def joining(g: Body, x: Operand) -> Step:
@@ -110,9 +112,13 @@ def padding(g: Body, x: Operand) -> Step:
     return moved(f"np.pad({x.text}, ({low}, {high}))", move)
 
 
-def written(axes: tuple[int, ...], rank: int, keep: bool) -> str:
+def written(axes: Sequence[int], rank: int, keep: bool) -> str:
     """The arguments of a reduction."""
-    axis = "" if len(axes) == rank and rank > 1 else f", axis={axes if len(axes) > 1 else axes[0]}"
+    axis = (
+        ""
+        if len(axes) == rank and rank > 1
+        else f", axis={tuple(axes) if len(axes) > 1 else axes[0]}"
+    )
     return axis + (", keepdims=True" if keep else "")
 
 
@@ -122,19 +128,15 @@ def reduction(g: Body, x: Operand) -> Step:
     options = written(axes, len(x.shape), keep)
     if isinstance(x.value, Real):
         name = g.choice(("sum", "sum", "sum", "mean", "max", "min", "prod", "var", "ptp", "norm"))
-        meanings: dict[str, Any] = {
+        meanings: dict[str, Callable[[Any], Value]] = {
             "sum": lambda v: a.total(v, axes, keep),
             "mean": lambda v: a.mean(v, axes, keep),
             "max": lambda v: f.extreme_of(v, axes, True, keep),
             "min": lambda v: f.extreme_of(v, axes, False, keep),
             "prod": lambda v: a.product(v, axes, keep),
             "var": lambda v: variance(v, axes, keep),
-            "ptp": lambda v: a.subtract(
-                f.extreme_of(v, axes, True, keep), f.extreme_of(v, axes, False, keep)
-            ),
-            "norm": lambda v: f.increasing(np.sqrt, 1, (0, np.inf))(
-                a.total(a.square(v), axes, keep)
-            ),
+            "ptp": lambda v: spread(v, axes, keep),
+            "norm": lambda v: norm(v, axes, keep),
         }
         if name == "norm":
             need(len(axes) == 1)
@@ -148,7 +150,7 @@ def reduction(g: Body, x: Operand) -> Step:
         cast = ", dtype=np.int32" if of else ""
         return Step(
             f"np.{name}({x.text}{options}{cast})",
-            lambda v: f.over_axes(function, v, axes, keep, of),  # type: ignore[arg-type]
+            lambda v: f.over_axes(function, v, axes, keep, of),
         )
     name = g.choice(("sum", "prod", "max", "min"))
     if name in ("max", "min"):
@@ -161,8 +163,25 @@ def reduction(g: Body, x: Operand) -> Step:
     function = np.add if name == "sum" else np.multiply
     return Step(
         f"np.{name}({x.text}{options}, dtype=np.{dtype.name})",
-        lambda v: f.over_axes(function, v, axes, keep, dtype),  # type: ignore[arg-type]
+        lambda v: f.over_axes(function, v, axes, keep, dtype),
     )
+
+
+def spread(x: Real, axes: tuple[int, ...], keep: bool) -> Real:
+    """The maximum less the minimum."""
+    most, least = (f.extreme_of(x, axes, largest, keep) for largest in (True, False))
+    assert isinstance(most, Real)
+    assert isinstance(least, Real)
+    return a.subtract(most, least)
+
+
+def norm(x: Real, axes: Sequence[int], keep: bool) -> Real:
+    """The root of the sum of squares."""
+    if x.format.name != x.format.sums:
+        return a.convert(norm(a.convert(x, x.format.sums), axes, keep), x.format.name)
+    root = f.increasing(np.sqrt, 1, (0, np.inf))
+    found: Real = root(a.total(a.square(x), axes, keep))
+    return found
 
 
 def variance(x: Real, axes: tuple[int, ...], keep: bool) -> Real:
@@ -194,14 +213,14 @@ def cumulative(g: Body, x: Operand) -> Step:
         return Step(
             f"np.cumsum({x.text}, axis={axis}, dtype=np.{dtype.name})",
             lambda v: Exact(
-                np.cumsum(v.array, axis=axis, dtype=dtype),  # type: ignore[union-attr]
-                np.logical_or.accumulate(v.unknown, axis=axis),  # type: ignore[union-attr]
+                np.cumsum(v.array, axis=axis, dtype=dtype),
+                np.logical_or.accumulate(v.unknown, axis=axis),
             ),
         )
     if g.chance(0.7):
-        return Step(f"np.cumsum({x.text}, axis={axis})", lambda v: a.running_total(v, axis))  # type: ignore[arg-type]
+        return Step(f"np.cumsum({x.text}, axis={axis})", lambda v: a.running_total(v, axis))
     need(x.shape[axis] <= 40)
-    return Step(f"np.cumprod({x.text}, axis={axis})", lambda v: a.running_product(v, axis))  # type: ignore[arg-type]
+    return Step(f"np.cumprod({x.text}, axis={axis})", lambda v: a.running_product(v, axis))
 
 
 def ordering(g: Body, x: Operand) -> Step:
@@ -211,7 +230,7 @@ def ordering(g: Body, x: Operand) -> Step:
     need(x.shape[axis] <= 64)
     if isinstance(x.value, Real) and g.chance(0.25):
         need(bool(np.isfinite(x.value.low).all()))
-        return Step(f"np.median({x.text}, axis={axis})", lambda v: median(v, axis))  # type: ignore[arg-type]
+        return Step(f"np.median({x.text}, axis={axis})", lambda v: median(v, axis))
     return Step(f"np.sort({x.text}, axis={axis})", lambda v: f.ordered(v, axis))
 
 
@@ -220,8 +239,8 @@ def median(x: Real, axis: int) -> Real:
     size = x.shape[axis]
     rows = f.ordered(x, axis)
     assert isinstance(rows, Real)
-    middle = ((size - 1) // 2, size // 2)
-    below, above = (rows.moved(lambda v, at=at: np.take(v, at, axis=axis)) for at in middle)
+    before, middle = (slice(None),) * axis, ((size - 1) // 2, size // 2)
+    below, above = (rows.moved(taken((*before, at))) for at in middle)
     if size % 2:
         found = below
     else:
@@ -247,7 +266,7 @@ def matrix_product(g: Body, x: Operand) -> Step:
     square = len(x.shape) == 2 and fits_product(g, x, turned(x), True)
     need(bool(found) or square)
     if square and (not found or g.chance(0.2)):
-        return Step(f"({x.text} @ {x.text}.T)", lambda v: product(v, v.moved(lambda each: each.T)))
+        return Step(f"({x.text} @ {x.text}.T)", lambda v: product(v, transposed(v)))
     y, left = g.choice(found)
     if left:
         return Step(f"({x.text} @ {y.text})", lambda v: product(v, y.value))
@@ -256,13 +275,23 @@ def matrix_product(g: Body, x: Operand) -> Step:
 
 def turned(x: Operand) -> Operand:
     """The transpose."""
-    return Operand(f"{x.text}.T", x.value.moved(lambda v: v.T))
+    return Operand(f"{x.text}.T", transposed(x.value))
+
+
+def transposed(x: Value) -> Value:
+    """The transpose."""
+    return x.moved(np.transpose)
+
+
+def reshaped(x: Real, shape: tuple[int, ...]) -> Real:
+    """With another shape."""
+    return x.moved(lambda v: v.reshape(shape))
 
 
 def fits_product(g: Body, x: Operand, y: Operand, left: bool) -> bool:
     """Whether the inner sizes agree, and all products together are not too many."""
     first, second = (x, y) if left else (y, x)
-    inner = second.shape[-2] if len(second.shape) > 1 else second.shape[0]
+    inner = second.shape[-2:][0]
     if first.shape[-1] != inner or len(first.shape) > 3 or len(second.shape) > 3:
         return False
     if min(len(first.shape), len(second.shape)) > 1:
@@ -305,7 +334,7 @@ def sum_of_products(g: Body, x: Operand) -> Step:
     axis = g.rng.randrange(len(shape))
     return Step(
         f"np.sum({y.text} * {x.text}, axis={axis})",
-        lambda v: a.total(a.multiply(y.value, v), (axis,)),  # type: ignore[arg-type]
+        lambda v: a.total(a.multiply(y.real, v), (axis,)),
     )
 
 
@@ -327,7 +356,7 @@ def more_axes(g: Body, x: Operand) -> Step:
     shape = x.shape + (1,) * count
     return Step(
         f"np.sum({text} * {y.text}, axis={axis})",
-        lambda v: a.total(a.multiply(v.moved(lambda e: e.reshape(shape)), y.value), (axis,)),  # type: ignore[arg-type]
+        lambda v: a.total(a.multiply(reshaped(v, shape), y.real), (axis,)),
     )
 
 
@@ -353,7 +382,7 @@ def einsum(g: Body, x: Operand) -> Step:
     need(prod(x.shape) * (y.shape[0] if len(y.shape) == 2 and "c" in letters else 1) <= 8 * g.most)
     return Step(
         f'np.einsum("{letters}", {x.text}, {y.text})',
-        lambda v: by_letters(letters, v, y.value),  # type: ignore[arg-type]
+        lambda v: by_letters(letters, v, y.real),
     )
 
 
@@ -366,7 +395,7 @@ def by_letters(letters: str, x: Real, y: Real) -> Real:
     names = sorted(set(given) - {","})
     terms = given.split(",")
 
-    def spread(term: str) -> Move:
+    def aligned(term: str) -> Move:
         order = sorted(term)
 
         def move(v: NDArray) -> Any:
@@ -375,7 +404,7 @@ def by_letters(letters: str, x: Real, y: Real) -> Real:
 
         return move
 
-    products = a.multiply(x.moved(spread(terms[0])), y.moved(spread(terms[1])))
+    products = a.multiply(x.moved(aligned(terms[0])), y.moved(aligned(terms[1])))
     axes = tuple([i for i, each in enumerate(names) if each not in result])
     rest = [each for each in names if each in result]
     found = a.total(products, axes) if axes else products
@@ -391,7 +420,7 @@ def outer(g: Body, x: Operand) -> Step:
     y = g.choice(found)
     return Step(
         f"np.outer({x.text}, {y.text})",
-        lambda v: a.multiply(v.moved(lambda e: e[:, None]), y.value.moved(lambda e: e[None])),  # type: ignore[arg-type]
+        lambda v: a.multiply(reshaped(v, (-1, 1)), y.real),
     )
 
 
@@ -453,7 +482,7 @@ def scan(g: Body, x: Operand) -> Step:
     return Step(f"psc.scan(lambda c, r: ({body}, c), {t}[0], {t})[1]", run)
 
 
-def applicable(operations: Any, g: Body, x: Operand) -> Step:
+def applicable(operations: Sequence[Operation], g: Body, x: Operand) -> Step:
     """A step by one of these operations, or Inapplicable."""
     for _ in range(12):
         try:

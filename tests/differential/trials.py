@@ -88,7 +88,7 @@ def run(kernel: Kernel, decorator: str = "kernel") -> Outcome:
         found = compiled(kernel.text(decorator=decorator), arguments)
         pairs = [(program, each) for program, each in zip(kernel.programs, found, strict=True)]
     except Exception as whole:
-        pairs, together = [], said(whole)
+        pairs, together = list[tuple[Program, NDArray]](), said(whole)
         for program in kernel.programs:
             try:
                 (each,) = compiled(kernel.text([program], decorator), arguments)
@@ -108,7 +108,7 @@ def said(error: Exception) -> str:
     """What an error says, shortly."""
     if isinstance(error, Failure):
         return "; ".join(f"{each.code} {each.message()}" for each in error.diagnostics)
-    found = getattr(error, "diagnostics", None)
+    found: Any = getattr(error, "diagnostics", None)
     if found:
         return "; ".join(f"{each.code} {each.message()}" for each in found)
     return f"{type(error).__name__}: {error}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Final
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 @contextmanager
-def compiled_as(mode: Mode) -> Iterator[None]:
+def compiled_as(mode: Mode) -> Generator[None]:
     """How kernels are compiled meanwhile.
 
     XLA takes 10 to 20 ms for each loop, however small, and a result has one of its own.  So only
