@@ -11,6 +11,7 @@ import dataclasses
 from abc import ABC, ABCMeta
 from collections.abc import Iterator
 from enum import Enum, EnumType, Flag, IntEnum, StrEnum
+from types import FunctionType
 from typing import Any, Final, Generic, Protocol
 
 import pyrsistent
@@ -116,7 +117,7 @@ def _require_name(loaded: LoadedClass, kind: str | None, name: str, member: Any)
     elif name == "__invariant__":
         known = kind == "precord"
     elif function is not None:
-        known = name in OF_RECORDS and member is function
+        known = name in OF_RECORDS and isinstance(member, FunctionType)
     else:
         known = name in MADE or kind == "precord"
     if not known:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from pscdsl import code_texts
 from pscdsl.frontend.frames import Frame, Scope, Session
+from pscdsl.frontend.loaded_code import unchecked
 from pscdsl.frontend.loaded_types import Abstract, Written
 from pscdsl.frontend.source import Source
 from pscdsl.typing.codes.language import BadAnnotation, Unsupported
@@ -135,12 +136,12 @@ def annotated_names(node: ast.ClassDef) -> dict[str, ast.expr]:
 def function_of(member: Any) -> Any:
     """The function in a member of a class; None if there is none."""
     if isinstance(member, property):
-        return member.fget
-    if isinstance(member, functools.cached_property):
-        return cast("Any", member).func
-    if isinstance(member, staticmethod | classmethod):
+        member = member.fget
+    elif isinstance(member, functools.cached_property):
+        member = cast("Any", member).func
+    elif isinstance(member, staticmethod | classmethod):
         member = cast("Any", member).__func__
-    return member if isinstance(member, types.FunctionType) else None
+    return unchecked(member) if isinstance(member, types.FunctionType) else None
 
 
 _GENERATING = ("dataclasses", "reprlib", "collections", "typing")
