@@ -28,7 +28,7 @@ from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import DEFAULT, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind, accepts_weak
 from pscdsl.typing.spans import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -342,6 +342,8 @@ def _natural(kind: Kind, dtype: DType) -> DType:
     """In what a weak array is computed on its way to a dtype of a higher kind."""
     if kind is dtype.kind:
         return dtype
+    if kind is Kind.INT:
+        return I64  # as NumPy counts
     return dtype.real if kind is Kind.FLOAT else DEFAULT[kind]
 
 

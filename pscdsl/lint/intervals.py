@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.lint.combinations import Combinations
-from pscdsl.lint.loops import Loops, Ranges
+from pscdsl.lint.loops import Loops, Ranges, row_of, unreached
 from pscdsl.lint.ranges import Order, Range, free, single, unknown
 from pscdsl.lint.refinement import Constraints, Refinement
 from pscdsl.lint.rules_of_arithmetic import ELEMENTWISE, clamp
@@ -110,6 +110,8 @@ class Intervals:
                     return [self._select(at, order)]
                 case Scan(counted=False):
                     return self._loops.scan(at, primitive, order, self._operands(at))
+                case Scan():  # it ends early, nobody knows when
+                    return self._ending(at, primitive, order)
                 case AssociativeScan():
                     given = self._operands(at)
                     return self._combinations.prefixes(at, primitive, order, given)
@@ -135,6 +137,15 @@ class Intervals:
         """Nothing of the results, nor of what the blocks of an equation are given."""
         for block in at.primitive.blocks():
             self.block(block, order, _unknown_of(block.params))
+        return _unknown_of(at.outputs)
+
+    def _ending(self, at: Equation, primitive: Scan, order: Order) -> Ranges:
+        """Nothing of what a loop carries, but what its body is given besides."""
+        captured, _, arrays = primitive.roles(self._operands(at))
+        carry = _unknown_of(primitive.body.params[primitive.captured :][: primitive.carried])
+        rows = [row_of(each, at) for each in arrays]
+        given = [*unreached(captured), *carry, *unreached(rows)]
+        self.block(primitive.body, order, given)
         return _unknown_of(at.outputs)
 
     def _operands(self, at: Equation) -> Ranges:

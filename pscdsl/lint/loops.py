@@ -49,10 +49,15 @@ class Loops:
         rows = [row_of(each, at) for each in arrays]
         dtypes = [var.type.dtype for var in at.outputs]
         bounded: dict[int, tuple[Range, Range]] = {}
-        if any(each is not None for each in init):
+        while any(each is not None for each in init):  # what is added may depend on a counter
             start = [each and unknown(d) for each, d in zip(init, dtypes, strict=False)]
+            for position, (during, _) in bounded.items():
+                start[position] = during
             self.run(body, inside, [*captured, *start, *rows])
-            bounded = self._accumulated(at, primitive, inside, init)
+            found = self._accumulated(at, primitive, inside, init)
+            if len(found) <= len(bounded):
+                break
+            bounded = found
 
         def step(carry: Ranges) -> Ranges:
             return self.run(body, inside, [*captured, *carry, *rows])

@@ -85,6 +85,7 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
 
     scalar: str
     dtype: DType
+    remedy: str = ""
 
     def message(self) -> str:
         """What does not fit where."""
@@ -92,6 +93,8 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
 
     def help(self) -> str | None:
         """The cast."""
+        if self.remedy:
+            return self.remedy
         if self.dtype is KEY:
             return "draw numbers from the key: `psc.random.uniform(key)`"
         if self.dtype.is_float and ("j" in self.scalar or "weak c" in self.scalar):
