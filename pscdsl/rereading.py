@@ -164,7 +164,7 @@ def _met_changed(trace: Trace | None, changed: Callable[[Any], bool]) -> bool:
         return False
     if trace.changed():
         return True
-    return any([_trace_of(each) is not then or changed(each) for each, then in trace.met])
+    return any([_trace_of(each) is not then or changed(each) for each, then in trace.met.values()])
 
 
 def _trace_of(thing: Any) -> Trace | None:
