@@ -9,7 +9,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from tests.differential import coverage
 from tests.differential.campaign import campaign
+from tests.differential.rules import RULES
 
 
 def main() -> int:
@@ -20,11 +22,14 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--decorator", default="kernel", help="such as kernel(fast_math=True)")
     parser.add_argument("--folder", type=Path, help="for the programs that show a problem")
+    parser.add_argument("--without", choices=[*RULES], help="a rule, until a program is wrong")
     given = parser.parse_args()
-    figures = campaign(given.programs, given.seed, given.jobs, given.decorator, given.folder)
+    figures = campaign(
+        given.programs, given.seed, given.jobs, given.decorator, given.folder, given.without
+    )
     for kind, text in figures.problems:
         print(f"{kind}: {text}\n")
-    print(figures.table())
+    print(f"{figures.table()}\n\n{coverage.table(figures.covered)}")
     return int(bool(figures.problems))
 
 

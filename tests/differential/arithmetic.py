@@ -78,7 +78,9 @@ def multiply(a: Real, b: Real) -> Real:
         nan = np.where(_undefined(a, b), MAYBE, NEVER)
         nan = worst(a.nan, b.nan, nan)
         wide = a.format.name == "f64"
-        low, high = (down(low), up(high)) if wide else (low, high)
+        if wide:  # an infinity is not rounded
+            low = np.where(np.isinf(low), low, down(low))
+            high = np.where(np.isinf(high), high, up(high))
         found = where_exact(exact, a.format, point, finished(a.format, low, high, nan))
         if a.format.name not in FUSED:
             return found
@@ -171,6 +173,8 @@ def _added(
         exact = _is_exact(lower, upper, most, sums.precision) & (x.fused is None)
         margin = np.where(exact, 0, margin)
         first, last = first - margin, last + margin
+        first = np.where(np.isnan(first), -np.inf, first)
+        last = np.where(np.isnan(last), np.inf, last)
         limit = sums.largest
         over, under = add_up(positive) * 1.001 > limit, add_up(negative_) * 1.001 > limit
         ups = add_up(((high == np.inf) & (x.nan < SURELY)).astype(np.int32)) > 0

@@ -9,10 +9,12 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from tests.differential import coverage
 
 CHUNK: Final = 50
 """Kernels that one process tries."""
@@ -26,8 +28,11 @@ class Figures:
     """What became of all programs."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
+    covered: Counter[str] = field(default_factory=Counter[str])
     problems: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The kind of each, and what there is to say."""
+    more: tuple[str, ...] = ()
+    """What else workers are told."""
     folder: Path | None = None
     saved: float = 0.0
     lock: Any = field(default_factory=threading.Lock)
@@ -39,6 +44,7 @@ class Figures:
             self.counts[outcome["mode"]] += outcome["programs"]
             for key in ("programs", "values", "unknown"):
                 self.counts[key] += outcome[key]
+            self.covered.update(outcome["covered"])
             for kind in ("differences", "refused", "model"):
                 for each in outcome[kind]:
                     self.problem(kind, each)
@@ -55,7 +61,8 @@ class Figures:
             return
         self.saved = time.monotonic()
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "table.txt").write_text(self.table() + "\n", encoding="utf-8")
+        text = f"{self.table()}\n\n{coverage.table(self.covered)}\n"
+        (self.folder / "table.txt").write_text(text, encoding="utf-8")
         for kind in KINDS:
             texts = [text for of, text in self.problems if of == kind]
             (self.folder / f"{kind}.txt").write_text("\n".join(texts), encoding="utf-8")
@@ -81,18 +88,28 @@ class Figures:
 
 
 def campaign(
-    programs: int, seed: int, jobs: int = 2, decorator: str = "kernel", folder: Path | None = None
+    programs: int,
+    seed: int,
+    jobs: int = 2,
+    decorator: str = "kernel",
+    folder: Path | None = None,
+    without: str | None = None,
 ) -> Figures:
-    """Try at least so many programs, of kernels from this seed on."""
-    figures = Figures(folder=folder)
-    chunks = iter(range(seed * 10**7, 10**12, CHUNK))
+    """Try at least so many programs, of kernels from this seed on.
+
+    Those compiled without a rule are tried until a problem is found.
+    """
+    more = ("--decorator", decorator, *(() if without is None else ("--without", without)))
+    figures = Figures(more=more, folder=folder)
+    size = 5 if without else CHUNK
+    chunks = iter(range(seed * 10**7, 10**12, size))
     lock = threading.Lock()
 
     def work() -> None:
-        while figures.counts["programs"] < programs:
+        while figures.counts["programs"] < programs and not (without and figures.problems):
             with lock:
                 first = next(chunks)
-            for kind, text in chunk(first, CHUNK, decorator, figures):
+            for kind, text in chunk(first, size, figures):
                 with figures.lock:
                     figures.problem(kind, text)
 
@@ -105,24 +122,28 @@ def campaign(
     return figures
 
 
-def chunk(first: int, count: int, decorator: str, figures: Figures) -> Iterator[tuple[str, str]]:
+def chunk(first: int, count: int, figures: Figures) -> Iterator[tuple[str, str]]:
     """Try kernels in processes of their own; what has ended one, and is left out by the next."""
     end = first + count
     while first < end:
-        begun, code = worker(first, end - first, decorator, figures)
+        begun, code = worker(first, end - first, figures.more, figures)
         if code == 0:
             return
         seed = first if begun is None else begun
-        yield "crashes", f"seed {seed}: exit code {code}; {culprits(seed, decorator)}"
+        yield "crashes", f"seed {seed}: exit code {code}; {culprits(seed, figures.more)}"
         first = seed + 1
 
 
 def worker(
-    first: int, count: int, decorator: str, figures: Figures | None, program: int | None = None
+    first: int,
+    count: int,
+    more: Sequence[str] = (),
+    figures: Figures | None = None,
+    program: int | None = None,
 ) -> tuple[int | None, int]:
     """The seed that was begun last, and how the process ended."""
     command = [sys.executable, "-m", "tests.differential.worker", str(first), str(count)]
-    command += ["--decorator", decorator]
+    command += more
     if program is not None:
         command += ["--program", str(program)]
     environment = {**os.environ, "PSCDSL_CACHE": "off"}
@@ -150,14 +171,14 @@ def _kill_if_it_hangs(process: subprocess.Popen[str], last: list[float]) -> None
             process.kill()
 
 
-def culprits(seed: int, decorator: str) -> str:
+def culprits(seed: int, more: Sequence[str]) -> str:
     """Which programs of a kernel end a process on their own."""
     from tests.differential.programs import generate
 
     kernel = generate(seed)
     found: list[str] = []
     for index, program in enumerate(kernel.programs):
-        _, code = worker(seed, 1, decorator, None, index)
+        _, code = worker(seed, 1, more, None, index)
         if code:
             found.append(f"program {index}, exit code {code}\n{kernel.text([program])}")
     return "\n".join(found) or f"none of its programs alone\n{kernel.text()}"

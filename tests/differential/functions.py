@@ -83,9 +83,10 @@ def wave(function: Function, ulps: float) -> Any:
             nan = np.where(endless, MAYBE, NEVER)
             nan = np.where(endless & (x.low == x.high), SURELY, nan)
             low = np.where(endless, 0, x.low)
-            radius = np.where(endless, 2, (np.where(endless, 0, x.high) - low))
+            radius = as_array(np.where(endless, 2, (np.where(endless, 0, x.high) - low)))
             at: NDArray = function(low)
             wide = radius > 0
+            radius = radius + 2 * np.spacing(np.maximum(np.abs(at), radius))  # what was rounded off
             bottom = np.where(wide, np.maximum(at - radius, -1), at)
             top = np.where(wide, np.minimum(at + radius, 1), at)
             found = _loosened(x, bottom, top, worst(x.nan, nan), ulps)

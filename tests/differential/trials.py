@@ -15,6 +15,7 @@ from pscdsl.frontend.source import Source
 from pscdsl.kernel import Kernel as Compiled
 from pscdsl.typing.diagnostics import Failure
 from tests.differential.bodies import Operand, is_open
+from tests.differential.coverage import covered
 from tests.differential.enclosures import MAYBE, SURELY, Exact, Real, Value
 from tests.differential.formats import NDArray
 from tests.differential.programs import Kernel, Program
@@ -33,6 +34,8 @@ class Outcome:
     refused: list[str] = field(default_factory=list[str])
     model: list[str] = field(default_factory=list[str])
     """Where NumPy itself leaves the bounds."""
+    covered: dict[str, int] = field(default_factory=dict[str, int])
+    """How often each operation was tried; see `coverage`."""
 
 
 def definition(text: str) -> Definition:
@@ -100,6 +103,7 @@ def run(kernel: Kernel, decorator: str = "kernel") -> Outcome:
             outcome.refused.append(f"together: {together}\n{kernel.text()}")
     for program, each in pairs:
         judge(outcome, kernel, program, each)
+    outcome.covered = covered(kernel, [program for program, _ in pairs])
     numpy(outcome, kernel, [program for program, _ in pairs])
     return outcome
 

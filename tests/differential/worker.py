@@ -1,6 +1,7 @@
 """Kernels of some seeds, each reported as a line of JSON: run as a process, since one may crash.
 
-`python -m tests.differential.worker FIRST COUNT [--program INDEX] [--decorator "kernel(…)"]`
+`python -m tests.differential.worker FIRST COUNT [--program INDEX] [--decorator "kernel(…)"]
+[--without RULE]`
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from tests.differential.programs import Mode, generate
+from tests.differential.rules import RULES, without
 from tests.differential.trials import Outcome, run
 
 QUICK: Final = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
@@ -28,6 +30,7 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("--program", type=int)
     parser.add_argument("--decorator", default="kernel")
+    parser.add_argument("--without", choices=[*RULES])
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     for seed in range(given.first, given.first + given.count):
@@ -40,7 +43,7 @@ def main() -> None:
             continue
         if given.program is not None:
             kernel = replace(kernel, programs=(kernel.programs[given.program],))
-        with compiled_as(kernel.mode):
+        with compiled_as(kernel.mode), without(given.without):
             outcome = run(kernel, given.decorator)
         print(json.dumps({"seed": seed, "mode": kernel.mode, **asdict(outcome)}), flush=True)
 
