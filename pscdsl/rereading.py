@@ -15,9 +15,10 @@ import types
 import weakref
 from collections.abc import Callable
 from threading import RLock
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pscdsl.traces import Trace
+if TYPE_CHECKING:
+    from pscdsl.traces import Trace
 
 
 class Read(Protocol):
