@@ -179,11 +179,19 @@ class Called(Generic[P, R]):
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Finds the compiled program for a call's arguments."""
+        return self._made_dispatcher()
+
+    def _made_dispatcher(self) -> Any:
         require_modules()
         passing = self._passing()
         made = self.dispatcher_for(self._specialise, passing.donated, passing.constants)
-        made.enter(functools.partial(call_directly, self))
+        made.enter(functools.partial(self._entered, made))
         return made
+
+    def _entered(self, dispatcher: Any, entry: Any) -> None:
+        """Have calls come to an entry, unless another dispatcher has taken over."""
+        if self.__dict__.get("dispatcher", dispatcher) is dispatcher:
+            call_directly(self, entry)
 
     def dispatcher_for(
         self, specialise: Specialise, donated: Collection[str], constants: Collection[str]

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
+from pscdsl.rereading import reread, tell
+
 if TYPE_CHECKING:
     from pscdsl.frontend.transformations.rules import Kind, RuledFunction
     from pscdsl.traces import Trace
@@ -44,12 +46,14 @@ class Ruled(Generic[P, R]):
         return self.kind, self.function, self.nondiff_argnums, self.rules
 
     def __pscdsl_definition__(self) -> RuledFunction:
+        reread()
         if self._definition is None:
             from pscdsl.frontend.loaded import abstract
             from pscdsl.frontend.transformations.rules import RuledFunction
             from pscdsl.traces import Trace
 
-            self.trace = trace = Trace(self)
+            tell(self)
+            self.trace = trace = Trace(self, asked=True)
             name = getattr(self.function, "__name__", "function")
             function = abstract(self.function, name, trace)
             self._definition = RuledFunction(
@@ -59,6 +63,20 @@ class Ruled(Generic[P, R]):
                 lambda: [abstract(each, "rule", trace) for each in self.rules],
             )
         return self._definition
+
+    def ask_first(self) -> None:
+        """Nothing: calls are those of the function."""
+
+    def go_on(self) -> None:
+        """Nothing."""
+
+    def found_changed(self, changed: Callable[[Any], bool]) -> bool:
+        """Nothing beside what the trace tells."""
+        return False
+
+    def forget(self) -> None:
+        """Be read again when it is needed."""
+        self._definition, self.trace = None, None
 
 
 class CustomJvp(Ruled[P, R]):

@@ -2,10 +2,11 @@
 
 A call is a program of its own.  Arrays and NumPy's scalars among the arguments are its parameters,
 with the dtypes and shapes that they have; Python's numbers are known while checking, as where they
-are written in a kernel; functions are read from their source.  What a function sees of the names
-around it is what these are now: it is read at each call.  Kernels, transformations and functions
-with rules of their own that it calls are read once, as everywhere.  A program that was compiled
-before is found again by what it is, so that another call does not compile.
+are written in a kernel; functions are read from their source.  Sizes and axes have to be known
+while checking: there NumPy's integers are, as those that a kernel captures.  What a function sees
+of the names around it is what these are now: it is read at each call.  Kernels, transformations and
+functions with rules of their own that it calls are read once, as everywhere.  A program that was
+compiled before is found again by what it is, so that another call does not compile.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from threading import RLock
 from typing import Any, Final, NoReturn
 
@@ -39,7 +41,7 @@ from pscdsl.interchange import host_view
 from pscdsl.ir import Function, Var
 from pscdsl.linearity import reused_keys
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_dtype, is_pmap, is_precord, is_pvector
+from pscdsl.narrowing import is_counted, is_dtype, is_pmap, is_precord, is_pvector
 from pscdsl.traces import Trace, unrecorded
 from pscdsl.transforms.extremes import with_largest
 from pscdsl.transforms.simplify import simplify
@@ -56,6 +58,8 @@ from pscdsl.variant import Variant
 
 MOST_PROGRAMS: Final = 512
 """So many compiled programs are kept; those that were not called for longest are forgotten."""
+MOST_KEYS: Final = 5
+"""Of more arrays that may be keys or words, all are the one or the other."""
 _STATIC: Final = (bool, int, float, complex, str, bytes, range, slice, type(None), type(Ellipsis))
 
 
@@ -99,22 +103,42 @@ class Recent:
 
 CALLS: Final = Recent()
 """Programs of calls without functions, by their arguments."""
+_BY_VALUE: Final = object()
+"""What `CALLS` says of a call that has a program for each value of NumPy's integers."""
 PROGRAMS: Final = Recent()
 """Executables by the fingerprints of their programs."""
 
 
 class Arguments:
-    """The arguments of a call, taken apart: arrays, and what decides which program they make."""
+    """The arguments of a call, taken apart: arrays, and what decides which program they make.
 
-    def __init__(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    With `by_value`, NumPy's integers and bools are known while checking, as Python's are.
+    """
+
+    def __init__(
+        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], by_value: bool = False
+    ) -> None:
         self.name = name
         self.arrays: list[Any] = []
         self.types: list[ArrayType] = []
-        self.keyed = True
-        """Whether `key` decides which program they make; functions do not have one."""
-        self._args, self._kwargs = args, kwargs
+        self.key: Hashable = None
+        """What decides which program they make; functions do not have such, and None says that."""
+        self._args, self._kwargs, self._by_value = args, kwargs, by_value
+        self._keyed, self._counted = True, False
         parts = [self._key(each) for each in (*args, *kwargs.values())]
-        self.key: Hashable = (name, len(args), tuple(kwargs), tuple(parts), tuple(self.types))
+        if self._keyed:
+            key = (name, len(args), tuple(kwargs), tuple(parts), tuple(self.types), by_value)
+            try:
+                hash(key)
+                self.key = key
+            except TypeError:
+                pass  # a dict with keys that cannot be hashed
+
+    def by_value(self) -> Arguments | None:
+        """With NumPy's integers known while checking; None if there are none, or if they are."""
+        if not self._counted:
+            return None
+        return Arguments(self.name, self._args, self._kwargs, by_value=True)
 
     def values(self, params: Sequence[Value], trace: Trace) -> tuple[list[Any], dict[str, Any]]:
         """What they stand for in a program with these parameters."""
@@ -129,6 +153,10 @@ class Arguments:
                 return "static", exact(value)
             except TypeError:  # a slice, before Python 3.12
                 return "slice", exact((value.start, value.stop, value.step))
+        if is_counted(value):
+            if self._by_value:
+                return "static", exact(value)
+            self._counted = True
         if _is_array(value):
             self._array(value)
             return "array"
@@ -137,7 +165,7 @@ class Arguments:
             return kind, parts[0], tuple([self._key(each) for each in parts[1]])
         if isinstance(value, type) or is_dtype(value):
             return "type", value
-        self.keyed = False
+        self._keyed = False
         return None
 
     def _array(self, value: Any) -> None:
@@ -160,7 +188,7 @@ class Arguments:
     def _value(self, value: Any, params: Any, trace: Trace) -> Any:
         if value.__class__ in _STATIC:
             return value
-        if _is_array(value):
+        if _is_array(value) and not (self._by_value and is_counted(value)):
             return next(params)
         parts = _parts(value)
         if parts is not None:
@@ -223,17 +251,25 @@ def call(name: str, *args: Any, **kwargs: Any) -> Any:
     from pscdsl.xla.arrays import prepare
 
     prepare()
-    given = Arguments(f"psc.{name}", args, kwargs)
-    key = given.key if given.keyed else None
     try:
-        known = None if key is None else CALLS.get(key)
-    except TypeError:
-        key = known = None  # a dict with keys that cannot be hashed
+        given = Arguments(f"psc.{name}", args, kwargs)
+        known = _known(given)
+        if known is _BY_VALUE:
+            given = given.by_value() or given
+            known = _known(given)
+    except Failure as failure:  # a class that has no meaning
+        raise CheckError(failure.diagnostics) from None
     if known is None:
-        known = _compiled(_program(name, given, _caller()))
-        if key is not None:
-            CALLS.put(key, known)
+        first, (given, program) = given, _program(name, given, _caller())
+        known = _compiled(program)
+        if first.key is not None:
+            CALLS.put(first.key, known if first is given else _BY_VALUE)
+            CALLS.put(given.key, known)
     return known(given.arrays)
+
+
+def _known(given: Arguments) -> Any:
+    return None if given.key is None else CALLS.get(given.key)
 
 
 def _compiled(function: Function) -> Compiled:
@@ -251,26 +287,42 @@ def _compiled(function: Function) -> Compiled:
     return Compiled(executable, program.result)
 
 
-def _program(name: str, given: Arguments, site: CallSite) -> Function:
-    """The program of a call.
+def _program(name: str, given: Arguments, site: CallSite) -> tuple[Arguments, Function]:
+    """The program of a call, and its arguments as they are given to it.
 
-    Outside of kernels a key is an array of words like others.  If only keys will do, then that is
-    what all arrays are that can hold some.
+    Outside of kernels a key is an array of words like others, and the integers that NumPy gives are
+    scalars.  If only keys will do, then as few of the arrays that can hold some are keys as will
+    do; if only integers that are known while checking will, then that is what NumPy's are.
     """
-    try:
-        return _elaborated(name, given, given.types, None)
-    except Failure as failure:
-        first = failure
-    keys = [boundary.keys_in(each) for each in given.types]
-    tried = [given.types]
-    if keys != given.types and any(isinstance(d, NotOneKey) for d in first.diagnostics):
-        tried.insert(0, keys)
-        try:
-            return _elaborated(name, given, keys, None)
-        except Failure as failure:
-            if any(isinstance(d, NotOneKey) for d in failure.diagnostics):
-                tried.pop(0)
-    _refuse(name, given, tried[0], site)
+    by_value = given.by_value()
+    refused: tuple[Arguments, Sequence[ArrayType]] = given, given.types
+    for each in (given,) if by_value is None else (given, by_value):
+        wants_keys = False
+        for types in _with_keys(each.types):
+            try:
+                return each, _elaborated(name, each, types, None)
+            except Failure as failure:
+                still_wants = any(isinstance(d, NotOneKey) for d in failure.diagnostics)
+            if types is each.types:
+                refused, wants_keys = (each, types), still_wants
+            elif wants_keys and not still_wants:
+                refused, wants_keys = (each, types), False
+            if types is each.types and not wants_keys:
+                break
+    _refuse(name, *refused, site)
+
+
+def _with_keys(types: Sequence[ArrayType]) -> Iterator[Sequence[ArrayType]]:
+    """The types, and those with keys in place of words: one array of them, two, and so on."""
+    yield types
+    keys = [boundary.keys_in(each) for each in types]
+    places = [at for at, each in enumerate(types) if keys[at] != each]
+    if len(places) > MOST_KEYS:
+        yield keys
+        return
+    for count in range(1, len(places) + 1):
+        for chosen in combinations(places, count):
+            yield [keys[at] if at in chosen else each for at, each in enumerate(types)]
 
 
 def _refuse(name: str, given: Arguments, types: Sequence[ArrayType], site: CallSite) -> NoReturn:

@@ -72,6 +72,11 @@ class Executables:
             counts.seconds,
         )
 
+    def forget(self) -> None:
+        """Make all anew: the kernel is another one."""
+        with self._lock:
+            self._made, self._started, self._ahead = {}, {}, set()
+
     def started(self, kind: Kind, executable: Executable) -> None:
         """Take over a program that was found on disk for arguments of a kind."""
         with self._lock:

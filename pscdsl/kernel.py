@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from pscdsl.called import Called, Passing, admit
-from pscdsl.direct import called_through
+from pscdsl.direct import call_directly, called_through
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.executables import Executables
+from pscdsl.rereading import STATE, reread, spec_of, successor, tell
 from pscdsl.tracebacks import public
 
 # The language is loaded when a kernel has to be read: one that is found on disk needs none of it.
@@ -61,6 +62,8 @@ class Kernel(Called[P, R]):
         """The kernel that this one has other options than."""
         self.trace: Trace | None = None
         """What was looked up when the kernel was read; None if it was not."""
+        self._spec: object = None
+        """What had loaded the module then in which the kernel stands, if it has its name there."""
         if function is not None:
             functools.update_wrapper(self, function)
 
@@ -72,6 +75,7 @@ class Kernel(Called[P, R]):
     @property
     def definition(self) -> Definition:
         """What the front end knows of this kernel."""
+        reread()
         if self._definition is None:
             function = self._function
             if not isinstance(function, types.FunctionType):
@@ -80,7 +84,8 @@ class Kernel(Called[P, R]):
             from pscdsl.traces import Trace
             from pscdsl.typing.diagnostics import Failure
 
-            self.trace = trace = Trace(self)
+            self._tell()
+            self.trace = trace = Trace(self, asked=True)
             try:
                 found = definition_of(function, trace)
                 self._definition = found.with_options(*self._own_options)
@@ -129,10 +134,11 @@ class Kernel(Called[P, R]):
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
         made._fast_math = self._fast_math if fast_math is None else fast_math
-        made._executables, made._simplified = Executables(), {}
+        made._executables, made._simplified, made._spec = Executables(), {}, None
         try:
             made._definition = self.definition.with_options(donate, budget, fast_math)
             made._made_of, made.trace = self, None  # what it was read from stands there
+            tell(made)
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
         return made
@@ -341,6 +347,74 @@ class Kernel(Called[P, R]):
         from pscdsl.to_jax import to_jax
 
         return to_jax(self)
+
+    # Reading again.
+
+    _OF_READING = (
+        *("dispatcher", "_start", "number_defaults", "_python_signature"),
+        *("_derived", "_transformed"),
+    )
+    """What is kept of what was read."""
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """Finds the compiled program for a call's arguments."""
+        reread()
+        self._tell()
+        return self._made_dispatcher()
+
+    def _tell(self) -> None:
+        if isinstance(self._function, types.FunctionType) and self._spec is None:
+            self._spec = spec_of(self._function, self)
+        tell(self)
+
+    def _entered(self, dispatcher: Any, entry: Any) -> None:
+        super()._entered(dispatcher, self._asking if STATE.asked else entry)
+
+    def ask_first(self) -> None:
+        """Ask before the next call whether the kernel is to be read again: see `rereading`."""
+        if "dispatcher" in self.__dict__:
+            call_directly(self, self._asking)
+
+    def go_on(self) -> None:
+        """Call the kernel as it was read."""
+        if "dispatcher" in self.__dict__:
+            call_directly(self, self.dispatcher.entry)
+
+    @public
+    def _asking(self, *args: Any, **kwargs: Any) -> Any:
+        reread()
+        return self.dispatcher.entry(*args, **kwargs)
+
+    def found_changed(self, changed: Callable[[Any], bool]) -> bool:
+        """Whether it was made of what has changed, or was found by look-ups that find another."""
+        if self._made_of is not None and changed(self._made_of):
+            return True
+        if self._successor() is not self:
+            return True
+        start: Start | None = self.__dict__.get("_start")
+        return self.trace is None and start is not None and start.has_changed(self)
+
+    def _successor(self) -> Kernel[..., Any]:
+        """The kernel that `%autoreload` has put into the place of this one."""
+        if not isinstance(self._function, types.FunctionType):
+            return self
+        found = successor(self._function, self, self._spec)
+        return found if isinstance(found, Kernel) else self  # pyright: ignore[reportUnknownVariableType]
+
+    def forget(self) -> None:
+        """Be read again when it is needed."""
+        other = self._successor() if self._made_of is None else self._made_of
+        if other is not self:
+            self._function = other._function
+        if isinstance(other._function, types.FunctionType) and self._made_of is None:
+            self._spec = spec_of(other._function, other)
+            self._donate, self._budget, self._fast_math = other._own_options
+        object.__setattr__(self, "__class__", called_through(type(self)))
+        for name in self._OF_READING:
+            self.__dict__.pop(name, None)
+        self._definition, self.trace, self._simplified = None, None, {}
+        self._executables.forget()
 
     # Calls.
 

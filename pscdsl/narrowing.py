@@ -48,6 +48,16 @@ def is_scalar(x: object) -> TypeGuard[np.generic[Any]]:
     return isinstance(x, np.generic)
 
 
+def is_counted(x: object) -> TypeGuard[np.generic[Any]]:
+    """Whether this is an integer or a truth value of NumPy, which is no array."""
+    return isinstance(x, np.integer | np.bool_)
+
+
+def is_integer_scalar(x: object) -> TypeGuard[np.integer[Any]]:
+    """Whether this is an integer of NumPy, which is no array."""
+    return isinstance(x, np.integer)
+
+
 def is_dtype(x: object) -> TypeGuard[np.dtype[Any]]:
     """Whether this is a dtype of NumPy."""
     return isinstance(x, np.dtype)

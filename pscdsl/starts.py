@@ -87,7 +87,9 @@ class Start:
         """Under which the kernel is kept as the look-ups find it that are known."""
         self.passing: Passing | None = None
         """How its arguments are passed; None if nothing is kept of it."""
-        texts = Texts()
+        self._texts = texts = Texts()
+        self._followed: list[tuple[tuple[Names, ...], str]] = []
+        """The look-ups that led to these keys."""
         alone = Trace(kernel, texts)
         if alone.problem is not None:
             log.debug("a kernel is read when it is called: it holds %s", alone.problem)
@@ -102,7 +104,21 @@ class Start:
             passing = _passing(store, found)
             if passing is not None:
                 self._keys.append(found)
+                self._followed.append((wanted, found))
                 self.passing = passing
+
+    def has_changed(self, kernel: Any) -> bool:
+        """Whether the look-ups that led to the kernel find something else by now."""
+        try:
+            start = Trace(kernel, self._texts).start
+            return any(
+                [
+                    self._found(start, wanted, follow(kernel, wanted, self._texts)) != found
+                    for wanted, found in self._followed
+                ]
+            )
+        except Opaque:
+            return True
 
     @classmethod
     def of(cls, kernel: Any) -> Start | None:

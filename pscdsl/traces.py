@@ -45,6 +45,8 @@ CAPTURED: Final = "^"
 """What the names begin with that a function captures."""
 DEFAULTS: Final = "()"
 """What stands for the defaults of a function among names."""
+CODE: Final = "{}"
+"""What stands for the code of a function among names."""
 ANNOTATIONS: Final = "->"
 """What stands for the annotations of a function among names."""
 Names: TypeAlias = tuple[tuple[int, str], ...]
@@ -107,16 +109,18 @@ class Texts:
 class Trace:
     """What was looked up while one kernel, function with rules, or class was read."""
 
-    def __init__(self, root: Any, texts: Texts | None = None) -> None:
+    def __init__(self, root: Any, texts: Texts | None = None, *, asked: bool = False) -> None:
         self.problem: str | None = None
         """Why it stands for nothing."""
         self._writer = _Writer(texts or Texts())
         self._names: list[tuple[int, str]] = []
         self._last: dict[tuple[int, str], Any] = {}
         self._seen: dict[tuple[int, str], tuple[Any, Any, bytes | None]] | None = None
-        """Owners, what was found and its content, if the root is a class, which can be changed."""
-        if isinstance(root, type):
+        """Owners, what was found and its content, if it is to be asked what has changed."""
+        if asked or isinstance(root, type):
             self._seen = {}
+        self.met: dict[int, tuple[Any, Trace | None]] = {}
+        """The kernels and classes that were met, with the traces that they had then."""
         self._write(self._writer.root, root)
         self.start = self._writer.digest()
         """The digest of the root alone, before anything was looked up."""
@@ -133,6 +137,9 @@ class Trace:
 
     def led_to(self, function: types.FunctionType) -> None:
         """A function is read now, with its defaults; a look-up must have led to it."""
+        self._see(function, CODE, function.__code__)
+        self._see(function, DEFAULTS, (function.__defaults__, function.__kwdefaults__))
+        self._see(function, ANNOTATIONS, _annotations(function))
         number = self._writer.number(function)
         if number is None or self._writer.codes[number] is not function.__code__:
             self.close("a function to which no look-up led")
@@ -153,8 +160,7 @@ class Trace:
         )
 
     def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
-        if self._seen is not None:
-            self._seen.setdefault((id(owner), event), (owner, found, _content_of(found)))
+        self._see(owner, event, found)
         number = self._writer.number(owner)
         if number is None or not name.isidentifier():
             self.close(f"`{name}`, which is looked up where no look-up led")
@@ -165,6 +171,14 @@ class Trace:
             self._last[number, event] = found
             self._names.append((number, event))
             self._write(self._writer.found, found)
+
+    def _see(self, owner: Any, event: str, found: Any) -> None:
+        if self._seen is not None and (id(owner), event) not in self._seen:
+            self._seen[id(owner), event] = (owner, found, _content_of(found))
+
+    def meet(self, thing: Any, trace: Trace | None) -> None:
+        """A kernel or class that is read by itself."""
+        self.met.setdefault(id(thing), (thing, trace))
 
     def close(self, reason: str) -> None:
         """Make it stand for nothing."""
@@ -216,6 +230,8 @@ class Trace:
 
 def _looked_up(owner: Any, event: str) -> Any:
     """What a look-up finds now."""
+    if event == CODE:
+        return owner.__code__
     if event == DEFAULTS:
         return owner.__defaults__, owner.__kwdefaults__
     if event == ANNOTATIONS:
@@ -233,13 +249,18 @@ def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
 def _is_same(one: Any, other: Any) -> bool:
     if class_of(one) is tuple and class_of(other) is tuple and len(one) == len(other):
         return all(map(operator.is_, one, other))
-    return one is other
+    if one is other:
+        return True
+    write = _PLAIN.get(class_of(one))  # a cell that is run again makes equal numbers
+    return write is not None and class_of(other) is class_of(one) and write(one) == write(other)
 
 
 def _content_of(value: Any) -> bytes | None:
     """The digest of what can change in its place; None if it cannot, or is of an unknown kind."""
     if value is MISSING or isinstance(value, _UNCHANGING):
         return None
+    if hasattr(class_of(value), "__pscdsl_origin__"):
+        return None  # what is read by itself
     try:
         return described([value])
     except Exception:  # `Opaque`, or whatever strange objects do
@@ -635,7 +656,7 @@ _PLAIN: Final[Mapping[type, Any]] = {
 _NOTHING: Final = object()
 _UNCHANGING: Final = (
     *(bool, int, float, complex, str, bytes, range, type(None)),
-    *(types.FunctionType, types.ModuleType, type),
+    *(types.FunctionType, types.ModuleType, types.CodeType, type),
 )
 """Classes of what is the same whenever it is found, or has a trace or a reading of its own."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 from pscdsl.call_sites import CallSite, call_site
 from pscdsl.errors import CheckError
 from pscdsl.kernel import Budget, Kernel, kernel
+from pscdsl.rereading import reread, tell
 from pscdsl.tracebacks import public
 
 if TYPE_CHECKING:
@@ -51,12 +52,17 @@ class DerivedKernel(Kernel[P, R]):
         from pscdsl.frontend.transformations.derived import DerivedDefinition, Made
         from pscdsl.typing.diagnostics import Failure
 
-        self._traced()
+        trace = self._traced()
+        if isinstance(self._made_of, DerivedKernel):
+            return cast(
+                "DerivedDefinition", self._made_of.definition.with_options(*self._own_options)
+            )
         base = as_kernel(self._fun, self._transformation)
         try:
             transformed = self._make(base.definition)
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
+        trace.meet(base, base.trace)
         place = None if self._site is None else self._site.place()
         if place is None:
             return DerivedDefinition(base.definition, transformed)
@@ -66,6 +72,7 @@ class DerivedKernel(Kernel[P, R]):
     @property
     def definition(self) -> Definition:
         """What the front end knows of it."""
+        reread()
         return self._derived
 
     @functools.cached_property
@@ -81,7 +88,8 @@ class DerivedKernel(Kernel[P, R]):
         from pscdsl.traces import Trace
 
         if self.trace is None:
-            self.trace = Trace(self)
+            self.trace = Trace(self, asked=True)
+            tell(self)
         return self.trace
 
     def with_options(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -372,6 +373,19 @@ def test_keys_are_keys_where_only_those_will_do() -> None:
     assert (last.dtype, last.shape) == (np.uint32, (2,))
 
 
+def test_as_few_arrays_are_keys_as_will_do() -> None:
+    words = np.arange(6, dtype=np.uint32).reshape(3, 2)
+    key, sums = psc.scan(lambda key, x: (psc.random.split(key)[0], x.sum() + x.ndim), KEY, words)
+    assert sums.tolist() == [2, 6, 10]
+    assert (key.dtype, key.shape) == (np.uint32, (2,))
+    found = psc.random.permutation(KEY, words, axis=1, independent=True)
+    assert np.sort(found, axis=1).tolist() == words.tolist()
+    many = tuple(psc.random.key(seed) for seed in range(eager.MOST_KEYS + 1))
+    for keys in (many, many[:2]):
+        split = psc.fori_loop(0, 1, lambda _, c: tuple([psc.random.split(k)[0] for k in c]), keys)
+        same(split, tuple([psc.random.split(each)[0] for each in keys]))
+
+
 def test_a_key_is_used_once() -> None:
     def twice(key: Any) -> Any:
         return psc.random.normal(key, ()) + psc.random.uniform(key, ())
@@ -388,6 +402,47 @@ def test_numbers_are_literals_and_scalars_of_numpy_are_arguments() -> None:
     for at in range(5):
         same(psc.update(X, np.int32(at), 0.0), np.where(np.arange(6) == at, np.float32(0), X))
     assert len(eager.CALLS) == before + 1
+
+
+SIZE: Any = np.int64(3)
+
+
+@psc.kernel
+def sized(key: Key, x: f32["4"]):  # type: ignore[no-untyped-def]
+    first, second, third, fourth = psc.random.split(key, 4)
+    return (
+        psc.random.normal(first, SIZE),
+        psc.random.permutation(second, SIZE),
+        psc.random.choice(third, SIZE, (SIZE, 2)),
+        psc.random.randint(fourth, (SIZE,), SIZE, SIZE + 9),
+        psc.top_k(x, SIZE),
+        psc.scan(lambda c, _: (c + 1, c), 0, None, SIZE),
+    )
+
+
+def test_integers_of_numpy_are_sizes_as_in_kernels() -> None:
+    x, (first, second, third, fourth) = X[:4], psc.random.split(KEY, SIZE + 1)
+    found = (
+        psc.random.normal(first, SIZE),
+        psc.random.permutation(second, SIZE),
+        psc.random.choice(third, SIZE, (SIZE, 2)),
+        psc.random.randint(fourth, (SIZE,), SIZE, SIZE + 9),
+        psc.top_k(x, SIZE),
+        psc.scan(lambda c, _: (c + 1, c), 0, None, SIZE),
+    )
+    same(found, sized(KEY, x))
+    for size in (SIZE, SIZE + 1, SIZE):  # each has a program of its own
+        assert psc.random.normal(KEY, (size, 1)).shape == (size, 1)
+    true: Any = np.bool_(True)
+    same(psc.associative_scan(add, Y, reverse=true, axis=SIZE - 2), associative_scan(Y))
+    with pytest.raises(psc.CheckError, match="0 <= -3"):
+        psc.random.normal(KEY, -SIZE)
+
+
+@pytest.mark.parametrize("number", [-1, (2, -1), 1.5, None, True, "a"])
+def test_only_sizes_say_how_many_keys(number: Any) -> None:
+    with pytest.raises(TypeError, match="a number of keys or a shape"):
+        psc.random.split(KEY, number)
 
 
 # What is known between calls.
@@ -488,6 +543,18 @@ def test_impure_functions_are_refused() -> None:
 
     with pytest.raises(psc.CheckError, match="PSC201"):
         psc.map(printing, X)
+
+
+@dataclass
+class Mutable:
+    """What has no meaning in a kernel."""
+
+    x: f32
+
+
+def test_classes_without_a_meaning_are_refused() -> None:
+    with pytest.raises(psc.CheckError, match="mutable dataclass"):
+        psc.fori_loop(0, 2, lambda _, c: c, Mutable(ONE))
 
 
 @pytest.mark.parametrize(

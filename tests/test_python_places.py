@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import pscdsl as psc
 from pscdsl import code_texts
 from tests.python_places import (
     CELLS,
@@ -98,24 +101,24 @@ def test_at_the_prompt(expected: str) -> None:
         assert "pscdsl/" not in found.partition("Traceback")[2]
 
 
-def test_where_no_text_is_kept(tmp_path: Path) -> None:
+def test_where_no_text_is_kept() -> None:
     found = python(stdin=HEAD + KERNEL + CALL)
     assert WITHOUT in found
     assert "keeps no text of what it reads from standard input: put the program into" in found
+    namespace: dict[str, Any] = {}
+    exec(HEAD + KERNEL, namespace)
+    with pytest.raises(psc.CheckError, match=r"no text of what `exec` or `eval` runs: define it"):
+        namespace["twice"](np.ones(2, np.float32))
+
+
+def test_a_command_and_its_options() -> None:
     # Code by `exec` has the same name as the text of `-c`, and is not taken for it.
     others = "exec(compile('''" + KERNEL.replace("x * 2", "x * 3") + "''', '<string>', 'exec'))\n"
-    for found in (
-        in_command(HEAD + others + CALL, tmp_path),
-        in_command(HEAD + KERNEL.replace("twice", "once") + others + CALL, tmp_path),
-        in_file(HEAD + others + CALL, tmp_path),
-    ):
-        assert WITHOUT in found
-        assert "keeps no text of what `exec` or `eval` runs: define it in a file" in found
-
-
-def test_options_before_a_command() -> None:
-    text = HEAD + KERNEL + f"print({CALL.strip()})"
-    assert "[2. 2.]" in python("-X", "dev", "-W", "ignore", "-Buc", text, "-c", "more")
+    text = HEAD + KERNEL + f"print({CALL.strip()})\n" + others + CALL
+    found = python("-X", "dev", "-W", "ignore", "-Buc", text, "-c", "more")
+    assert "[2. 2.]" in found
+    assert WITHOUT in found
+    assert "keeps no text of what `exec` or `eval` runs: define it in a file" in found
 
 
 @pytest.mark.parametrize(
@@ -168,30 +171,28 @@ def test_in_doctests_and_under_pytest(tmp_path: Path) -> None:
     assert "assert np.float32(2.0) == 3" in found
 
 
-def test_classes_are_read_as_they_are(tmp_path: Path) -> None:
-    text = HEAD + (
-        "import sys\n"
-        "if len(sys.argv) > 1:\n"
-        "    class P(psc.Record):\n"
-        "        w: f32['n']\n"
-        "        def of(self): return self.w * 2\n"
-        "else:\n"
-        "    class P(psc.Record):\n"
-        "        w: f32['n']\n"
-        "        def of(self): return self.w * 3\n"
-        "def made(k):\n"
-        "    class Q(psc.Record):\n"
-        "        w: f32['n']\n"
-        "        def of(self): return self.w * k\n"
-        "    @psc.kernel\n"
-        "    def f(q: Q) -> f32['n']: return q.of()\n"
-        "    return f, Q\n"
-        "@psc.kernel\n"
-        "def g(p: P) -> f32['n']: return p.of()\n"
-        "x = np.ones(1, np.float32)\n"
-        "print('RESULT', g(P(x)), *[f(Q(x)) for f, Q in map(made, (4.0, 5.0))])\n"
-    )
-    assert results(in_file(text, tmp_path)) == ["RESULT [3.] [4.] [5.]"]
+CLASSES = (
+    "import sys\n"
+    "if len(sys.argv) > 1:\n"
+    "    class P(psc.Record):\n"
+    "        w: f32['n']\n"
+    "        def of(self): return self.w * 2\n"
+    "else:\n"
+    "    class P(psc.Record):\n"
+    "        w: f32['n']\n"
+    "        def of(self): return self.w * 3\n"
+    "def made(k):\n"
+    "    class Q(psc.Record):\n"
+    "        w: f32['n']\n"
+    "        def of(self): return self.w * k\n"
+    "    @psc.kernel\n"
+    "    def f(q: Q) -> f32['n']: return q.of()\n"
+    "    return f, Q\n"
+    "@psc.kernel\n"
+    "def g(p: P) -> f32['n']: return p.of()\n"
+    "x = np.ones(1, np.float32)\n"
+    "print('RESULT', g(P(x)), *[f(Q(x)) for f, Q in map(made, (4.0, 5.0))])\n"
+)
 
 
 ANNOTATED = """
@@ -243,9 +244,12 @@ for kernel, wrong in ((g, Q), (of_old, P)):
 """
 
 
-def test_annotations_mean_what_they_did_where_they_stood(tmp_path: Path) -> None:
-    found = in_file(HEAD + ANNOTATED, tmp_path)
-    assert results(found) == ["RESULT [9.] [100.] [1.]", "RESULT True", "RESULT True"]
+def test_classes_and_annotations_mean_what_they_did_where_they_stood(tmp_path: Path) -> None:
+    (tmp_path / "classes.py").write_text(HEAD + CLASSES, encoding="utf-8")
+    found = in_file(HEAD + ANNOTATED + "import classes\n", tmp_path)
+    assert results(found) == [
+        *("RESULT [9.] [100.] [1.]", "RESULT True", "RESULT True", "RESULT [3.] [4.] [5.]")
+    ]
     assert (
         "f(q: Q, more: tuple[Q, ...], r: f32[n], s: f32[n], o: Q | None, p: Q | None, "
         "m: f32[n], z: Q, how: Static[Literal['a', 'b']]) -> f32[n]"

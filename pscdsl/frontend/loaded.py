@@ -25,7 +25,7 @@ from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.known import KNOWN_MODULES, LOADING, builtin, known_module
 from pscdsl.frontend.loaded_annotations import PartOfModule, named_by_annotations
 from pscdsl.frontend.loaded_classes import class_of_object, is_record
-from pscdsl.frontend.loaded_code import current_source, function_in_text
+from pscdsl.frontend.loaded_code import current_source, function_in_text, unchecked
 from pscdsl.frontend.loaded_texts import (
     captures_beside,
     is_pythons,
@@ -188,6 +188,7 @@ def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
 
     What is looked up when it is elaborated is written down in the trace.
     """
+    function = unchecked(function)
     trace.led_to(function)
     source, node = function_in_text(function)
     cells = captured_by(function)
@@ -241,7 +242,9 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         return known if known is not None else LoadedModuleValue(value, trace)
     definition = getattr(value, "__pscdsl_definition__", None)
     if definition is not None:
-        return definition()
+        found = definition()
+        trace.meet(value, trace_of(value))
+        return found
     if isinstance(value, types.FunctionType):
         return _function(value, trace)
     if hasattr(value, "cache_parameters"):  # by functools: a cache changes no result
@@ -254,7 +257,7 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         kwargs = {key: abstract(each, key, trace) for key, each in value.keywords.items()}
         return Partial(abstract(value.func, name, trace), args, kwargs)
     if isinstance(value, type):
-        return _class(value)
+        return _met_class(value, trace)
     if isinstance(value, TypeVar):
         return type_variable(value, trace)
     if is_constant(value):
@@ -280,9 +283,7 @@ def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
 
 
 def _function(function: types.FunctionType, trace: Trace) -> Any:
-    inner = getattr(function, "__wrapped__", None)
-    if isinstance(inner, types.FunctionType) and function.__module__.startswith("typeguard"):
-        function = inner
+    function = unchecked(function)
     home = str(function.__globals__.get("__name__"))
     if home.partition(".")[0] in sys.stdlib_module_names:
         return External(f"{home}.{function.__qualname__}")
@@ -299,11 +300,12 @@ def _instance(value: Any, name: str, trace: Trace) -> Any:
         return MapValue({str(key): abstract(each, str(key), trace) for key, each in value.items()})
     if is_pvector(value):
         return VectorValue(tuple(abstract(each, name, trace) for each in value))
-    cls = record_class(_class_of(value))
+    read = _met_class(_class_of(value), trace)
+    cls = read if isinstance(read, RecordClass) else None
     if cls is not None and cls.kind != "namespace":
-        read = value.__getitem__ if is_precord(value) else functools.partial(getattr, value)
+        get = value.__getitem__ if is_precord(value) else functools.partial(getattr, value)
         try:
-            fields = {each: read(each) for each in cls.field_names()}
+            fields = {each: get(each) for each in cls.field_names()}
         except (KeyError, AttributeError) as missing:  # pyrsistent's need not have all
             return External(f"{cls.title} object `{name}` without {missing}")
         return RecordValue(
@@ -436,12 +438,27 @@ def trace_of(value: Any) -> Trace | None:
     return found
 
 
+def is_as_read(cls: type[Any]) -> bool:
+    """Whether a class that was read would be read as the same now."""
+    known = _CLASSES.get(id(cls))
+    return known is not None and _is_current(known, _held(cls))
+
+
+def _is_current(known: _ReadClass, held: Sequence[Any]) -> bool:
+    same = len(known.held) == len(held) and all(map(operator.is_, known.held, held))
+    return same and (isinstance(known.value, External) or not known.trace.changed())
+
+
+def _met_class(cls: type[Any], trace: Trace) -> Any:
+    found = _class(cls)
+    trace.meet(cls, trace_of(cls))
+    return found
+
+
 def _class(cls: type[Any]) -> Any:
     known, held = _CLASSES.get(id(cls)), _held(cls)
-    if known is not None and len(known.held) == len(held):
-        unread = isinstance(known.value, External)
-        if all(map(operator.is_, known.held, held)) and (unread or not known.trace.changed()):
-            return known.value
+    if known is not None and _is_current(known, held):
+        return known.value
     trace = Trace(cls)
     if known is not None:  # what was read with it before is not what the new look-ups find
         trace.close(f"the class {cls.__qualname__}, which was changed after it had been read")

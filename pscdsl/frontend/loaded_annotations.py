@@ -24,7 +24,7 @@ from pscdsl.typing.diagnostics import Failure
 
 def agrees(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
     """Whether the annotations that a function has may be what its text says."""
-    if isinstance(node, ast.Lambda):
+    if isinstance(node, ast.Lambda) or are_copied(function):
         return True
     written, names = _written(node), _Names(function, source)
     found: dict[str, Any] = function.__annotations__
@@ -33,10 +33,18 @@ def agrees(node: FunctionNode, function: types.FunctionType, source: Source) -> 
     )
 
 
+def are_copied(function: types.FunctionType) -> bool:
+    """Whether `functools.wraps` gave a function the annotations of the one that it wraps."""
+    wrapped = getattr(function, "__wrapped__", None)
+    return wrapped is not None and annotations_of(wrapped) == annotations_of(function)
+
+
 def named_by_annotations(
     node: FunctionNode, function: types.FunctionType, source: Source
 ) -> Mapping[str, Any]:
     """What names in a function's annotations stand for that it finds nowhere, or not any more."""
+    if are_copied(function):
+        return {}
     written, names = _written(node), _Names(function, source)
     found: dict[str, Any] = {}
     for name, real in annotations_of(function).items():

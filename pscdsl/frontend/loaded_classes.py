@@ -23,6 +23,7 @@ import pyrsistent
 from pscdsl import code_texts
 from pscdsl.frontend.classes import REBUILDING, admitted
 from pscdsl.frontend.frames import Frame, Scope, Session
+from pscdsl.frontend.loaded_code import unchecked
 from pscdsl.frontend.loaded_types import Abstract, Written
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.records import Field, Member, RecordClass
@@ -459,6 +460,7 @@ def _function(member: Any) -> Any:
 
 def _is_generated(function: types.FunctionType) -> bool:
     """Whether `dataclass` wrote a method."""
+    function = unchecked(function)
     home = function.__globals__.get("__name__")
     made = function.__code__.co_qualname.startswith("__create_fn__.")
     return made or home in ("dataclasses", "reprlib", "collections")

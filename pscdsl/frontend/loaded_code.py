@@ -14,6 +14,7 @@ import ast
 import copy
 import linecache
 import sys
+import textwrap
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from typing import Any, Final
 
 from pscdsl import code_texts
 from pscdsl.code_content import has_columns, same
-from pscdsl.frontend.loaded_annotations import agrees
+from pscdsl.frontend.loaded_annotations import agrees, are_copied
 from pscdsl.frontend.source import FunctionNode, Source, shown_path
 from pscdsl.processes import forget_at_end
 from pscdsl.typing.codes.limits import NoSource
@@ -67,6 +68,8 @@ def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source
     current = current_source(filename, namespace, code)
     if current is not None:
         yield current
+    elif filename == code_texts.COMMAND:
+        return  # a name of several programs, and this code is not that of `-c`
     yield from [each for each in _TEXTS.get(filename, ()) if each is not current]
     # A file that was written again with the same size and time is not noticed by `linecache`.
     if code_texts.is_file(filename) and linecache.cache.pop(filename, None) is not None:
@@ -81,7 +84,7 @@ def function_in_text(function: types.FunctionType) -> tuple[Source, FunctionNode
     found: Source | None = None
     for source in _sources(code, function.__globals__):
         found = source
-        node = _node(source, function)
+        node = _node(source, function) or _patched_node(source, function)
         if node is not None and _declares(node, function, source):
             return source, node
     if found is None:
@@ -103,6 +106,48 @@ def _node(source: Source, function: types.FunctionType) -> FunctionNode | None:
         if any([same(each, code) for each in alike]):
             return _standing_at(source, code, alike)
     return None
+
+
+_PATCHES: Final = "IPython.extensions.deduperreload.deduperreload"
+"""The part of `%autoreload` that gives functions of loaded modules new code, one by one."""
+
+
+def _patched_node(source: Source, function: types.FunctionType) -> FunctionNode | None:
+    """The same for code that `%autoreload` compiled alone: its lines are not those of the file."""
+    if _PATCHES not in sys.modules:
+        return None
+    path, code = function.__qualname__.split("."), function.__code__
+    for node in _at_path(source.tree.body, path):
+        key = ("patched", id(node))
+        if key not in source.compiled:
+            make = partial(_alone, node, source.path, is_method=len(path) > 1)
+            source.compiled[key] = [
+                each for text in (True, False) for each in _functions(partial(make, text))
+            ]
+        if any([same(each, code) for each in source.compiled[key]]):
+            return node
+    return None
+
+
+def _at_path(body: Sequence[ast.stmt], path: Sequence[str]) -> Iterator[ast.FunctionDef]:
+    """The functions of a name, within classes if there are several parts of it."""
+    for each in body:
+        if isinstance(each, ast.FunctionDef) and path == [each.name]:
+            yield each
+        elif isinstance(each, ast.ClassDef) and len(path) > 1 and each.name == path[0]:
+            yield from _at_path(each.body, path[1:])
+
+
+def _alone(node: ast.FunctionDef, path: str, decorated: bool, *, is_method: bool) -> Any:
+    """A function as `%autoreload` compiles it, written anew, with its decorators or without."""
+    text = ast.unparse(node)
+    if is_method:
+        text = "class __autoreload_class__:\n" + textwrap.indent(text, "    ")
+    tree = ast.parse(text)
+    if not decorated:
+        body: Any = tree.body[0]
+        (body.body[0] if is_method else body).decorator_list = []
+    return compile(tree, path, "exec", dont_inherit=True)
 
 
 def _standing_at(
@@ -139,6 +184,24 @@ def _has(node: FunctionNode, start: Any, end: Any) -> bool:
     body = _body(node)
     last = (body.end_lineno, body.end_col_offset)
     return bool(_start(node) <= start and end <= last)
+
+
+_CHECKERS: Final = ("beartype", "jaxtyping", "typeguard")
+"""Packages that wrap functions in checks of types, which change no result."""
+
+
+def unchecked(function: types.FunctionType) -> types.FunctionType:
+    """The function that was written, without the checks of types that it is called through."""
+    inner = getattr(function, "__wrapped__", None)
+    while isinstance(inner, types.FunctionType) and _wraps_in_checks(function):
+        function, inner = inner, getattr(inner, "__wrapped__", None)
+    return function
+
+
+def _wraps_in_checks(function: types.FunctionType) -> bool:
+    home = str(function.__globals__.get("__name__"))
+    made_by_beartype = hasattr(function, "__beartype_wrapper")
+    return made_by_beartype or home.partition(".")[0] in _CHECKERS
 
 
 # What a text compiles to.
@@ -251,7 +314,7 @@ def _type_checked(source: Source, code: types.CodeType) -> Any:
 def _declares(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
     """Whether the annotations that a function has may be what its text says."""
     annotate = getattr(function, "__annotate__", None)  # from Python 3.14 on
-    if isinstance(annotate, types.FunctionType):
+    if not are_copied(function) and isinstance(annotate, types.FunctionType):
         own = annotate.__code__
         ways = _compiled(source, function)
         return any([same(each, own) for way in ways for each in way if each.co_name == own.co_name])

@@ -12,7 +12,7 @@ from pscdsl.frontend.frames import inner_block
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.tracing import applicable, bool_scalar, of_values, strong
 from pscdsl.frontend.values import Applicable, Poison, Poisoned, describe
-from pscdsl.narrowing import is_tuple
+from pscdsl.narrowing import is_integer_scalar, is_tuple
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.control import Scan, While
 from pscdsl.typing.arrays import ArrayType
@@ -85,6 +85,8 @@ def _scan(
 
 def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length: Any) -> Size:
     """The common length of the leading axes."""
+    if is_integer_scalar(length):
+        length = int(length)
     if length is not None and not isinstance(length, int | Dim):
         raise Failure(NotStatic(what=f"the length of `{name}`"))
     for each in columns:

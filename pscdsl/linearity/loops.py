@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pscdsl.ir import Atom, Block, Literal, Var
-from pscdsl.linearity.numbers import POSITION, Number, Unknown, unknown_number
+from pscdsl.linearity.numbers import Number, Unknown, unknown_number
 from pscdsl.linearity.places import Fork, Place, When
 from pscdsl.primitives.elementwise import Elementwise
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -81,8 +81,7 @@ class Loop:
             agent = self._rows.setdefault(var, object())
             self.walk.new(var, sources=[(place, ())], agent=agent)
         elif var.type.dtype.is_integer:
-            number = self.walk.numbers.of(array)
-            known = number.replaced({POSITION: self._counted(var, 1, turn, 0)})
+            known = self.walk.numbers.row(array, self._counted(var, 1, turn, 0))
             self.walk.numbers.known[var] = known
 
     def _counted(self, var: Var, step: int, turn: int, first: int | None) -> Number:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from pscdsl.ir import Atom, Equation, Literal, Var
 from pscdsl.primitives.creation import Iota
 from pscdsl.primitives.elementwise import Convert, Elementwise, Select
-from pscdsl.primitives.shaping import Broadcast, Reshape, at_most
+from pscdsl.primitives.shaping import Broadcast, Reshape, Slice, at_most
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL
@@ -117,17 +117,36 @@ class Numbers:
     def __init__(self, facts: Assumptions) -> None:
         self.facts = facts
         self.known: dict[Var, Number] = {}
+        self.given: set[Unknown] = set()
+        """Those that the function is given: they are the same wherever they are met."""
+        self.arrays: set[Unknown] = set()
+        """Those that stand for all elements of an array, which differ."""
+        self._elements: dict[tuple[Hashable, tuple[Size, ...]], Number] = {}
+        """The elements of arrays of those, by the number of the array and their place."""
         self._signs: dict[Var, Atom] = {}
         """Truth values that say whether a number is negative."""
 
     def of(self, atom: Atom) -> Number:
         """The integer that an atom is."""
         if isinstance(atom, Literal):
-            return Number(int(atom.value)) if isinstance(atom.value, int) else unknown_number()
+            value = atom.value
+            return Number(int(value)) if isinstance(value, int) else self._new(atom)
         found = self.known.get(atom)
         if found is None:
-            found = self.known[atom] = unknown_number()
+            found = self.known[atom] = self._new(atom)
         return found
+
+    def _new(self, atom: Atom) -> Number:
+        """A number of which nothing is known."""
+        found = unknown_number()
+        if atom.type.shape:
+            self.arrays |= found.terms.keys()
+        return found
+
+    def forget(self, variables: Sequence[Var]) -> None:
+        """What is computed again, in another turn of a loop, may be another number."""
+        for var in variables:
+            self.known.pop(var, None)
 
     def follow(self, equation: Equation) -> None:
         """Note what an equation says of its output, if that is an integer."""
@@ -145,10 +164,36 @@ class Numbers:
         elif isinstance(primitive, Convert):
             if primitive.dtype.is_integer and primitive.dtype.bits >= 32:
                 found = self.of(equation.inputs[0])
-        elif isinstance(primitive, Broadcast | Reshape) and not equation.inputs[0].type.shape:
+        elif isinstance(primitive, Slice):
+            found = self._element(primitive, equation)
+        elif isinstance(primitive, Broadcast | Reshape) and _is_one(equation.inputs[0]):
             found = self.of(equation.inputs[0])
         if found is not None and len(found.terms) <= MOST_TERMS:
             self.known[equation.outputs[0]] = found
+
+    def give(self, var: Var) -> None:
+        """Note a parameter of the function."""
+        self.given |= self.of(var).terms.keys()
+
+    def row(self, array: Atom, counter: Number) -> Number:
+        """What a loop over an array of integers is given in a turn."""
+        number = self.of(array)
+        if number.terms.keys() & self.arrays:
+            return unknown_number()
+        return number.replaced({POSITION: counter})
+
+    def _element(self, primitive: Slice, equation: Equation) -> Number | None:
+        """One element of an array that the function is given."""
+        array = self.of(equation.inputs[0])
+        if not array.terms or not array.terms.keys() <= self.given:
+            return None
+        if not _is_one(equation.outputs[0]):
+            return None
+        at = (array.constant, frozenset(array.terms.items())), primitive.start
+        if at not in self._elements:
+            self._elements[at] = unknown_number()
+            self.given |= self._elements[at].terms.keys()
+        return self._elements[at]
 
     def _from_front(self, equation: Equation) -> Number | None:
         """`i + n if i < 0 else i`, where `i` is known not to be negative."""
@@ -173,6 +218,11 @@ class Numbers:
             return None
         factor, other = (right.constant, left) if left.terms else (left.constant, right)
         return other.times(factor) if 0 < abs(factor) <= LARGEST_FACTOR else None
+
+
+def _is_one(atom: Atom) -> bool:
+    """Whether there is one element."""
+    return all(size == 1 for size in atom.type.shape)
 
 
 def _may_count(equation: Equation) -> bool:

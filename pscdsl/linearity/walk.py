@@ -16,7 +16,7 @@ from pscdsl.ir import Atom, Block, Equation, Function, Literal, Origin, Var, wal
 from pscdsl.linearity import combinations
 from pscdsl.linearity.calls import Seen, Summary
 from pscdsl.linearity.loops import Loop, Often
-from pscdsl.linearity.numbers import Number, Numbers, Unknown
+from pscdsl.linearity.numbers import Number, Numbers
 from pscdsl.linearity.places import Fork, Place, Root, When
 from pscdsl.linearity.uses import Ledger, Use
 from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
@@ -78,8 +78,6 @@ class Walk:
         self.origins = origins
         self.places: dict[Var, Place] = {}
         self.numbers = Numbers(ledger.facts)
-        self.given: frozenset[Unknown] = frozenset()
-        """The integers that the function is given: they are the same wherever they are met."""
         self.seeded: list[tuple[Number, Place]] = []
         """The keys that were made of seeds, by these."""
         self.when: When = ()
@@ -91,8 +89,8 @@ class Walk:
         for var in function.body.params:
             if var.type.dtype is KEY:
                 self.new(var, var.hint)
-            elif var.type.dtype.is_integer and not var.type.shape:
-                self.given |= self.numbers.of(var).terms.keys()
+            elif var.type.dtype.is_integer:
+                self.numbers.give(var)
         return self.block(function.body)
 
     def block(self, block: Block) -> tuple[Place | None, ...]:
@@ -138,6 +136,7 @@ class Walk:
     def equation(self, equation: Equation) -> None:
         """One equation."""
         primitive = equation.primitive
+        self.numbers.forget(equation.outputs)
         if isinstance(primitive, Scan):
             self._scan(primitive, equation)
         elif isinstance(primitive, While):
@@ -190,7 +189,7 @@ class Walk:
     def _seeded(self, equation: Equation) -> None:
         """A key from a seed: the one that was made of the same seed before, if there is one."""
         (var,), seed = equation.outputs, self.numbers.of(equation.inputs[0])
-        known = seed.terms.keys() <= self.given
+        known = seed.terms.keys() <= self.numbers.given
         for other, place in self.seeded if known else ():
             if other == seed:
                 self.bind(var, place)

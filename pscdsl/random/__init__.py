@@ -15,6 +15,7 @@ it is up to the caller to hand no key to two calls.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -57,9 +58,20 @@ def key(seed: Any) -> Key:
 
 def split(key: Key, num: Shape = 2) -> Key:
     """`num` keys, all different, in place of one: `key, sub = psc.random.split(key)`."""
-    shape = (num,) if isinstance(num, int) else tuple(num)
-    found: Key = _outside("split", SplitKey(shape), key)
+    found: Key = _outside("split", SplitKey(_shape(num)), key)
     return found
+
+
+def _shape(num: Shape) -> tuple[int, ...]:
+    """The shape of keys that are split off outside of kernels, checked as there."""
+    sizes: Any = num if isinstance(num, list | tuple) else (num,)
+    try:
+        shape = tuple(index(each) for each in sizes if not isinstance(each, bool))
+    except TypeError:
+        shape = ()
+    if len(shape) < len(sizes) or any(each < 0 for each in shape):
+        raise TypeError(f"psc.random.split takes a number of keys or a shape, not {num!r}")
+    return shape
 
 
 def fold_in(key: Key, data: Any) -> Key:

@@ -11,11 +11,12 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl.meanings import Meaning, function
-from pscdsl.narrowing import is_sequence
+from pscdsl.narrowing import is_constant, is_sequence
 from pscdsl.numpy.conversion import asarray
 from pscdsl.numpy.openness import as_dtype, as_operand, is_array
 from pscdsl.numpy.shorthand import at
 from pscdsl.numpy.sizes import as_shape
+from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.random import SplitKey
 from pscdsl.typing.arrays import ArrayType, Shape
@@ -62,9 +63,18 @@ def float_dtype(name: str, dtype: Any, operands: Sequence[Any] = ()) -> DType:
     """The floating-point dtype that is asked for, or that of the operands, or f32."""
     found = as_dtype(dtype)
     if found is None:
-        strong = [each.dtype for each in operands if isinstance(each, Value)]
-        found = strong[0] if strong else F32
+        found = dtype_of(operands) or F32
     return required(name, found, "floating")
+
+
+def dtype_of(operands: Sequence[Any]) -> DType | None:
+    """The dtype of the first array among parameters, captured ones included; None for numbers."""
+    for each in operands:
+        if isinstance(each, Value):
+            return each.dtype
+        if is_constant(each):
+            return from_numpy(each.dtype)
+    return None
 
 
 def required(name: str, dtype: DType, accepts: str) -> DType:

@@ -9,7 +9,7 @@ from pscdsl.numpy.openness import as_dtype
 from pscdsl.numpy.shorthand import cast, where
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.random import RandomBits
-from pscdsl.random.drawing import fitted, of_key, operand, required, shape_of, subkeys
+from pscdsl.random.drawing import dtype_of, fitted, of_key, operand, required, shape_of, subkeys
 from pscdsl.random.intervals import UNSIGNED
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
@@ -25,8 +25,7 @@ def randint(
     here: Builder, key: Value, shape: Any, minval: Any, maxval: Any, dtype: Any = None
 ) -> Value:
     """Integers from `minval` up to, not including, `maxval`."""
-    strong = [each.dtype for each in (minval, maxval) if isinstance(each, Value)]
-    kind = required("randint", as_dtype(dtype) or (strong[0] if strong else I32), "integer")
+    kind = required("randint", as_dtype(dtype) or dtype_of((minval, maxval)) or I32, "integer")
     sizes = shape_of("randint", here.facts, shape)
     return integers(here, key, sizes, minval, maxval, kind)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak, broadcast_to
+from pscdsl.narrowing import is_integer_scalar
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.cumulative import cumsum
 from pscdsl.numpy.searching import places
@@ -47,7 +48,8 @@ def order(key: Value, size: Size) -> Value:
 
 def _counted(here: Builder, name: str, x: Any) -> Size | None:
     """The size that is to be counted up to; None for an array."""
-    return as_count(x, f"psc.random.{name}", here.facts) if isinstance(x, int | Dim) else None
+    counted = isinstance(x, int | Dim) or is_integer_scalar(x)
+    return as_count(x, f"psc.random.{name}", here.facts) if counted else None
 
 
 def _array(here: Builder, x: Any) -> Value:

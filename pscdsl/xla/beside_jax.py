@@ -86,14 +86,15 @@ class SharedProperty(Shared):
         return self._of_jax(array, owner)
 
     def __set__(self, array: Any, value: Any) -> None:
-        self._changer(array, "__set__", "setter")(self.theirs, array, value)
+        self._changer(array, "__set__", "setter")(array, value)
 
     def __delete__(self, array: Any) -> None:
-        self._changer(array, "__delete__", "deleter")(self.theirs, array)
+        self._changer(array, "__delete__", "deleter")(array)
 
     def _changer(self, array: Any, method: str, what: str) -> Callable[..., None]:
-        """What sets or deletes an attribute of jax's arrays, if it can be."""
-        found: Any = None if is_ours(array) else getattr(type(self.theirs), method, None)
+        """What sets or deletes an attribute of this array, or says that it cannot be."""
+        attribute = property(self.ours) if is_ours(array) else self.theirs
+        found: Any = getattr(attribute, method, None)
         if found is None:
             raise AttributeError(f"property of {type(array).__name__!r} object has no {what}")
         changer: Callable[..., None] = found

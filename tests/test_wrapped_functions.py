@@ -1,0 +1,122 @@
+"""Kernels under decorators and import hooks that wrap or rewrite what was written."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jaxtyping
+import numpy as np
+import pytest
+import typeguard
+
+import pscdsl as psc
+from pscdsl import f32
+
+X = np.arange(3, dtype=np.float32)
+MODULE = """
+from dataclasses import dataclass
+from typing import NamedTuple
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+class P(psc.Record):
+    w: f32["n"]
+    def of(self, by: float = 3.0):
+        return self.w * by
+
+@dataclass(frozen=True)
+class Q:
+    w: f32["n"]
+    @property
+    def twice(self):
+        return self.w * 2
+    @staticmethod
+    def add(x, y):
+        return x + y
+
+class R(NamedTuple):
+    w: f32["n"]
+
+def helper(x: f32["n"]) -> f32["n"]:
+    return x * 2
+
+@psc.kernel
+def k(p: P, q: Q, r: R) -> f32["n"]:
+    return helper(p.of()) + q.twice + Q.add(r.w, 1)
+
+def loss(x: f32["n"]) -> f32:
+    return (helper(x) ** 2).sum()
+
+@psc.kernel
+def slope(x: f32["n"]) -> f32["n"]:
+    return psc.grad(loss)(x)
+"""
+
+
+HOOKS: dict[str, Callable[[str], Any]] = {
+    "jaxtyping": lambda name: jaxtyping.install_import_hook(name, None),
+    "both": lambda name: jaxtyping.install_import_hook(name, "typeguard.typechecked"),
+    "typeguard": lambda name: typeguard.install_import_hook([name]),
+}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.filterwarnings("ignore::typeguard.InstrumentationWarning")
+def test_import_hooks(hook: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hooked_module.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with HOOKS[hook]("hooked_module"):
+        module: Any = importlib.import_module("hooked_module")
+    try:
+        found = module.k(module.P(X), module.Q(X), module.R(X))
+        assert np.array_equal(found, 9 * X + 1)
+        assert np.array_equal(module.slope(X), 8 * X)
+    finally:
+        del sys.modules["hooked_module"]
+
+
+def through(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def thrice(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(x: Any) -> Any:
+        return 3 * function(x)
+
+    return wrapper
+
+
+@through
+def wrapped(x: f32["n"]) -> f32["n"]:
+    return x + 1
+
+
+@thrice
+@through
+def wrapped_twice(x: f32["n"]) -> f32["n"]:
+    return x + 1
+
+
+def test_what_decorators_wrap_is_called() -> None:
+    @psc.kernel
+    def both(x: f32["n"]) -> f32["n"]:
+        return wrapped(x) + wrapped_twice(x)
+
+    assert np.array_equal(both(X), 4 * (X + 1))
+
+
+def test_a_wrapper_is_no_kernel_by_its_own_parameters() -> None:
+    kernel: Any = psc.kernel(wrapped)
+    with pytest.raises(psc.CheckError, match=r"takes `\*args`, which has no fixed types"):
+        kernel(X)
