@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import warnings
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 import ml_dtypes
@@ -52,6 +53,8 @@ FOUND = [
 ]
 """For each rule the seed and number of a program that is wrong without it; with other operations to
 draw from, `python -m tests.differential --without RULE` finds another one."""
+RECORDED = "0.10.2"
+"""Of the jaxlib with which they are wrong; another one may be wrong elsewhere."""
 
 
 @pytest.mark.parametrize(("rule", "seed", "number"), FOUND, ids=[each[0] for each in FOUND])
@@ -61,6 +64,8 @@ def test_a_rule_that_is_switched_off_is_missed(rule: str, seed: int, number: int
     with compiled_as(kernel.mode), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert not run(alone).differences
+        if version("jaxlib") != RECORDED:
+            return
         with without(rule):
             assert run(alone).differences
 
@@ -70,23 +75,24 @@ def test_each_rule_has_a_program_that_misses_it() -> None:
     assert {*RULES} == {*[rule for rule, _, _ in FOUND], "integer divisors"}
     options = ("--without", "integer divisors")
     assert worker(50_000_151, 1, program=20) == (50_000_151, 0)
-    assert worker(50_000_151, 1, options, program=20) == (50_000_151, -signal.SIGFPE)
+    if version("jaxlib") == RECORDED:
+        assert worker(50_000_151, 1, options, program=20) == (50_000_151, -signal.SIGFPE)
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_a_cancelled_constant_is_seen(fast: bool) -> None:
-    """`(x + c) - c` is not `x`: with fast math it is, and the bounds say so."""
-    x = np.linspace(0.1, 1, 64, dtype=np.float32)
+def test_regrouped_quotients_are_seen(fast: bool) -> None:
+    """`x / y / y` is not `x / (y * y)`: with fast math it is, and the bounds say so."""
+    x, y = np.linspace(1e30, 2e30, 64, dtype=np.float32), np.full(64, 1e20, np.float32)
     decorator = "kernel(fast_math=True)" if fast else "kernel"
     text = (
         f"{HEAD}@psc.{decorator}\n"
-        'def main(x: f32["64"]) -> tuple[f32["64"]]:\n    return ((x + 1e4) - 1e4,)\n'
+        'def main(x: f32["64"], y: f32["64"]) -> tuple[f32["64"]]:\n    return (x / y / y,)\n'
     )
-    value, constant = real(FORMATS["f32"], x), a.constant("f32", 1e4)
-    bounds = a.subtract(a.add(value, constant), constant)
-    (result,) = compiled(text, [x])
+    divisor = real(FORMATS["f32"], y)
+    bounds = a.divide(a.divide(real(FORMATS["f32"], x), divisor), divisor)
+    (result,) = compiled(text, [x, y])
     assert bool(escaped(result, bounds).any()) == fast
-    assert not escaped((x + np.float32(1e4)) - np.float32(1e4), bounds).any()
+    assert not escaped(x / y / y, bounds).any()
 
 
 @psc.kernel
