@@ -15,9 +15,10 @@ import types
 import weakref
 from collections.abc import Callable
 from threading import RLock
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pscdsl.traces import Trace
+if TYPE_CHECKING:
+    from pscdsl.traces import Trace
 
 
 class Read(Protocol):
@@ -164,7 +165,7 @@ def _met_changed(trace: Trace | None, changed: Callable[[Any], bool]) -> bool:
         return False
     if trace.changed():
         return True
-    return any([_trace_of(each) is not then or changed(each) for each, then in trace.met])
+    return any([_trace_of(each) is not then or changed(each) for each, then in trace.met.values()])
 
 
 def _trace_of(thing: Any) -> Trace | None:

@@ -119,7 +119,7 @@ class Trace:
         """Owners, what was found and its content, if it is to be asked what has changed."""
         if asked or isinstance(root, type):
             self._seen = {}
-        self.met: list[tuple[Any, Trace | None]] = []
+        self.met: dict[int, tuple[Any, Trace | None]] = {}
         """The kernels and classes that were met, with the traces that they had then."""
         self._write(self._writer.root, root)
         self.start = self._writer.digest()
@@ -178,7 +178,7 @@ class Trace:
 
     def meet(self, thing: Any, trace: Trace | None) -> None:
         """A kernel or class that is read by itself."""
-        self.met.append((thing, trace))
+        self.met.setdefault(id(thing), (thing, trace))
 
     def close(self, reason: str) -> None:
         """Make it stand for nothing."""

@@ -67,7 +67,7 @@ ALLOWED: dict[str, set[str]] = {
     "forms": set(),
     "code_texts": set(),
     "pickling": set(),
-    "rereading": {"frontend", "traces"},
+    "rereading": {"frontend"},
     "report": FOUNDATION | {"code_texts"},
     "findings": FOUNDATION | {"report"},
     "configuration": FOUNDATION | {"findings", "report"},

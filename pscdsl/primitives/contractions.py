@@ -308,9 +308,10 @@ def accumulator(dtype: DType) -> DType:
 
 
 def widened(hlo: Hlo, operands: Sequence[H], inputs: Types, wide: DType) -> Sequence[H]:
-    """Operands in the dtype of the sum; XLA takes 16-bit floats as they are."""
-    if wide is F32:
-        return operands
+    """Operands in the dtype of the sum, in which products are exact.
+
+    XLA takes 16-bit floats as they are, but bf16 not in all layouts, and is no faster for it.
+    """
     return [hlo.convert(x, each.with_dtype(wide)) for x, each in zip(operands, inputs, strict=True)]
 
 

@@ -150,17 +150,18 @@ def worker(
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
     )
-    last = [time.monotonic()]
-    watch = threading.Thread(target=_kill_if_it_hangs, args=(process, last), daemon=True)
-    watch.start()
     begun = None
-    assert process.stdout is not None
-    for line in process.stdout:
-        last[0] = time.monotonic()
-        said = json.loads(line)
-        begun = said.get("begun", begun)
-        if "programs" in said and figures is not None:
-            figures.add(said)
+    with process:
+        last = [time.monotonic()]
+        watch = threading.Thread(target=_kill_if_it_hangs, args=(process, last), daemon=True)
+        watch.start()
+        assert process.stdout is not None
+        for line in process.stdout:
+            last[0] = time.monotonic()
+            said = json.loads(line)
+            begun = said.get("begun", begun)
+            if "programs" in said and figures is not None:
+                figures.add(said)
     return begun, process.wait()
 
 

@@ -103,7 +103,7 @@ def run(kernel: Kernel, decorator: str = "kernel") -> Outcome:
             outcome.refused.append(f"together: {together}\n{kernel.text()}")
     for program, each in pairs:
         judge(outcome, kernel, program, each)
-    outcome.covered = covered(kernel, [program for program, _ in pairs])
+    outcome.covered = dict(covered(kernel, [program for program, _ in pairs]))
     numpy(outcome, kernel, [program for program, _ in pairs])
     return outcome
 
