@@ -275,7 +275,7 @@ class Value(Operators):
 class Weak(Operators):
     """An array whose dtype is decided by what it meets; `at` builds it in a dtype, once each."""
 
-    __slots__ = ("_at", "_built", "_scalar", "builder", "kind", "shape")
+    __slots__ = ("_at", "_built", "_scalar", "_whole", "builder", "kind", "shape")
 
     def __init__(
         self,
@@ -284,12 +284,14 @@ class Weak(Operators):
         shape: Shape,
         at: Callable[[DType], Value],
         scalar: bool = False,
+        whole: DType = I64,
     ) -> None:
         self.builder = builder
         self.kind = kind
         self.shape = shape
         self._at = at
         self._scalar = scalar  # a Python scalar or a size: exact in every dtype
+        self._whole = whole  # what integers are computed in on their way to another kind
         self._built: dict[DType, Value] = {}
 
     @property
@@ -314,13 +316,21 @@ class Weak(Operators):
         if found is None or not _reachable(found, self.builder.program.current):
             if not accepts_weak(dtype, self.kind):
                 raise Failure(ScalarDoesNotFit(scalar=f"a weak {self.dtype}", dtype=dtype))
-            natural = dtype if self._scalar else _natural(self.kind, dtype)
+            natural = dtype if self._scalar else self._natural(dtype)
             if natural is dtype:
                 found = self._at(dtype)
             else:
                 found = e.Convert(dtype)(self.at(natural))
             self._built[dtype] = found
         return found
+
+    def _natural(self, dtype: DType) -> DType:
+        """In what it is computed on its way to a dtype of a higher kind: as NumPy counts."""
+        if self.kind is dtype.kind:
+            return dtype
+        if self.kind is Kind.INT:
+            return self._whole
+        return dtype.real if self.kind is Kind.FLOAT else DEFAULT[self.kind]
 
     def remember(self, built: Value) -> None:
         """Keep what `at` gave already."""
@@ -336,15 +346,6 @@ class Weak(Operators):
 
 Operand: TypeAlias = "Value | Weak | Scalar | Dim | np.generic | NDArray"
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-
-
-def _natural(kind: Kind, dtype: DType) -> DType:
-    """In what a weak array is computed on its way to a dtype of a higher kind."""
-    if kind is dtype.kind:
-        return dtype
-    if kind is Kind.INT:
-        return I64  # as NumPy counts
-    return dtype.real if kind is Kind.FLOAT else DEFAULT[kind]
 
 
 def _reachable(value: Value, here: Builder) -> bool:

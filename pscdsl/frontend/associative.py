@@ -23,7 +23,7 @@ from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import LoopLengthsDiffer
 from pscdsl.typing.codes.shapes_library import EmptyReduction
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dtypes import I32, DType
 from pscdsl.typing.trees import Type
 
 
@@ -72,7 +72,11 @@ def _stand_in(array: Value | Weak, shape: Shape) -> Value | Weak:
     here = array.builder
     if isinstance(array, Value):
         return here.parameter(ArrayType(array.dtype, shape))
-    return Weak(here, array.kind, shape, lambda dtype: here.parameter(ArrayType(dtype, shape)))
+
+    def at(dtype: DType) -> Value:
+        return here.parameter(ArrayType(dtype, shape))
+
+    return Weak(here, array.kind, shape, at, whole=I32)
 
 
 def _from_front(x: Value, axis: int) -> Value:

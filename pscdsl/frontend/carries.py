@@ -17,7 +17,7 @@ from pscdsl.typing.arrays import ArrayType, show_shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import COMBINING, CarryMismatch
 from pscdsl.typing.diagnostics import Failure, Label
-from pscdsl.typing.dtypes import DType, accepts_weak
+from pscdsl.typing.dtypes import I32, DType, accepts_weak
 from pscdsl.typing.tree_differences import (
     Difference,
     array_difference,
@@ -240,7 +240,7 @@ def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: i
             wanted[index] = dtype
         return inner.parameter(ArrayType(dtype, shape))
 
-    return Weak(inner, leaf.kind, shape, at)
+    return Weak(inner, leaf.kind, shape, at, whole=I32)
 
 
 def trace_counter(here: Builder, function: Applicable, carry: Carry, counter: DType) -> TracedBody:

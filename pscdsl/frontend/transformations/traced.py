@@ -17,7 +17,7 @@ from pscdsl.transforms.simplify import tidied
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.control import BadBody
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dtypes import I32, DType
 from pscdsl.typing.signatures import Signature
 from pscdsl.typing.spans import NOWHERE, Span
 from pscdsl.typing.trees import Type
@@ -214,4 +214,4 @@ def _open(
         wanted.setdefault(key, dtype)
         return inner.parameter(ArrayType(dtype, leaf.shape))
 
-    return Weak(inner, leaf.kind, leaf.shape, at)
+    return Weak(inner, leaf.kind, leaf.shape, at, whole=I32)
