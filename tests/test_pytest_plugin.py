@@ -21,6 +21,10 @@ HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"
 GOOD = HEAD + '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return x\n'
 IMPURE = HEAD + '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    print(x)\n    return x\n'
 UNUSED = HEAD + '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return x  # psc: ignore\n'
+MADE = HEAD + (
+    'def make(scale):\n    @psc.kernel\n    def f(x: f32["n"]) -> f32["n"]:\n'
+    "        return scale * x\n\n    return f\n"
+)
 
 
 assert pytest_plugin  # loaded once, not again in each session
@@ -73,6 +77,15 @@ def test_the_settings_count(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--pscdsl")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["warning[[]PSC920]*"])
+
+
+def test_in_strict_mode_every_kernel_has_to_be_checked(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(made=MADE)
+    run(pytester, "--pscdsl").assert_outcomes(passed=1)
+    pytester.makepyprojecttoml("[tool.pscdsl]\nstrict = true\nselect = ['PSC3']\n")
+    result = run(pytester, "--pscdsl")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["note[[]PSC903]*"])
 
 
 def test_the_baseline_counts(pytester: pytest.Pytester) -> None:

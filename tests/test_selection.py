@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pscdsl.cli import main
 from pscdsl.findings.selection import Layer, Selection
 from pscdsl.typing.codes.limits_suppressions import UnusedSuppression
 from pscdsl.typing.spans import Span
@@ -87,3 +89,39 @@ def test_a_suppression_of_what_is_not_reported_is_not_unused(
     finding = UnusedSuppression(codes=("PSC201", "PSC3"), span=Span("a.py", 1, 1, 1, 2))
     found = Selection((layer,)).narrowed(finding)
     assert (None if found is None else getattr(found, "codes", None)) == left
+
+
+UNCHECKED = """
+import pscdsl as psc
+from pscdsl import f32
+
+
+def make(scale):
+    @psc.kernel
+    def scaled(x: f32["n"]) -> f32["n"]:
+        return scale * x
+
+    return scaled
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ([], 0),
+        (["--strict"], 1),
+        (["--strict", "--select", "PSC903"], 1),
+        (["--strict", "--select", "PSC3"], 1),
+        (["--select", "PSC3"], 0),
+        (["--strict", "--ignore", "PSC903"], 0),
+    ],
+)
+def test_strict_is_not_content_with_what_was_not_checked(
+    options: list[str], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "made.py"
+    path.write_text(UNCHECKED, encoding="utf-8")
+    assert main(["check", "--no-cache", *options, str(path)]) == code
+    out = capsys.readouterr().out
+    assert "0 kernels checked in 1 file, 1 not checked" in out
+    assert ("PSC903" in out) == (code == 1 or not options)

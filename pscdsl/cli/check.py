@@ -1,7 +1,8 @@
 """Prove kernels pure and well-shaped for every size, from their source alone.
 
 Without a path, what `[tool.pscdsl]` in pyproject.toml names is checked, or the current folder.
-Exit code 0: no errors (with --strict: no warnings either); 1: findings; 2: could not run.
+Exit code 0: no errors (with --strict: no warnings either, and every kernel was checked);
+1: findings; 2: could not run.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(name, action="append", default=[], metavar="CODES", help=text)
     parser.add_argument(
-        "--strict", action=argparse.BooleanOptionalAction, help="fail on warnings too"
+        "--strict",
+        action=argparse.BooleanOptionalAction,
+        help="fail on warnings too, and on kernels that were not checked",
     )
     add_checking(parser)
     parser.add_argument("--fix", action="store_true", help="make the fixes that keep the meaning")

@@ -42,7 +42,7 @@ class Settings:
     def selection(self, *more: Layer) -> Selection:
         """Which findings are reported, with what the command line says on top."""
         own = Layer(self.select, self.extend_select, self.ignore)
-        return Selection((own, *more), self.per_file_ignores, self.root)
+        return Selection((own, *more), self.per_file_ignores, self.root, self.strict)
 
 
 class Wrong(Exception):

@@ -9,6 +9,7 @@ from pscdsl.findings.globs import matches
 from pscdsl.paths import resolved
 from pscdsl.report.cells import split_cell
 from pscdsl.report.kinds import all_codes
+from pscdsl.typing.codes.limits import KernelNotChecked
 from pscdsl.typing.codes.limits_suppressions import UnusedSuppression
 from pscdsl.typing.diagnostics import Diagnostic
 
@@ -40,12 +41,15 @@ class Selection:
     """Patterns of paths, and the codes that are not reported there."""
     root: str = "."
     """The folder from which the patterns are meant."""
+    strict: bool = False
+    """Whether kernels that were not checked are reported unless they are left out by name."""
 
     def includes(self, code: str, path: str) -> bool:
         """Whether findings with this code are reported in this file."""
         chosen = True
+        proof = self.strict and code == KernelNotChecked.code
         for layer in self.layers:
-            if layer.select is not None:
+            if layer.select is not None and not proof:
                 chosen = False
             decided = layer.decides(code)
             chosen = chosen if decided is None else decided

@@ -10,6 +10,7 @@ from pscdsl.findings.baseline import Baseline, Entry
 from pscdsl.findings.fingerprints import Fingerprints
 from pscdsl.findings.selection import Selection
 from pscdsl.report.summary import Hidden, ordered
+from pscdsl.typing.codes.limits import KernelNotChecked
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
@@ -26,9 +27,12 @@ class Triage:
     """What the baseline knows, and what is found no more."""
 
     def fails(self, *, strict: bool) -> bool:
-        """Whether the check fails: by an error, or in strict mode by a warning."""
+        """Whether the check fails: by an error; in strict mode by a warning or a missing proof."""
         failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
-        return any(type(finding).severity in failing for finding in self.reported)
+        return any(
+            type(finding).severity in failing or (strict and isinstance(finding, KernelNotChecked))
+            for finding in self.reported
+        )
 
     def hidden(self) -> Hidden:
         """How many findings are not reported."""
