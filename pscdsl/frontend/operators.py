@@ -293,6 +293,8 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
         here = frame.here(node)
         return table.UNARY[name].apply(here, (here.constant(operand),), {})
     if is_closed(operand) or is_constant(operand):
+        if name == "Invert" and operand.__class__ is bool:
+            operand = int(operand)  # which is what it means, without a warning
         try:
             return UNARY[name](operand)
         except TypeError:
