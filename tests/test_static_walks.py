@@ -97,6 +97,7 @@ KINDS = (
     *("R(1)", "R(n)", "T(2)", "T(n)", "D(1)", "R", "C", "T", "Mode", "Mode.A", "Level.B", "twice"),
     *("len", "np.sin", "np.float32", "x.dtype", "math", "functools.partial(twice, 1)", "R(1).g"),
     *("x", "zip((1, 2), (3, 4))", "Q(u=1)", "pm(a=1)", "pv(1, 2)", "lambda k: k", "'%d'"),
+    *("{'a': 1}.keys()", "{1: n}.items()", "pm(a=1).values()"),
 )
 """Expressions of every kind of value."""
 BINARY = """

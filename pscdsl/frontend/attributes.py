@@ -31,6 +31,7 @@ from pscdsl.frontend.values import (
     RecordValue,
     StaticFunction,
     VectorValue,
+    View,
     describe,
     is_traced,
 )
@@ -163,12 +164,16 @@ def _item(value: MapValue, key: Any, default: Any = None, /) -> Any:
     return value.items.get(_text_key(key), default)
 
 
-def _keys(value: MapValue, /) -> list[Any]:
-    return [key for key, _ in _sorted_items(value)]
+def _keys(value: MapValue, /) -> View:
+    return View("the keys of a PMap", [key for key, _ in _sorted_items(value)])
 
 
-def _values(value: MapValue, /) -> list[Any]:
-    return [item for _, item in _sorted_items(value)]
+def _values(value: MapValue, /) -> View:
+    return View("the values of a PMap", [item for _, item in _sorted_items(value)])
+
+
+def _pairs(value: MapValue, /) -> View:
+    return View("the items of a PMap", _sorted_items(value))
 
 
 def _longer(value: VectorValue, item: Any, /) -> VectorValue:
@@ -200,7 +205,7 @@ MAP: dict[str, Callable[..., Any]] = {
     "get": _item,
     "keys": _keys,
     "values": _values,
-    "items": _sorted_items,
+    "items": _pairs,
 }
 VECTOR: dict[str, Callable[..., Any]] = {
     "append": _longer,
@@ -233,8 +238,8 @@ def _get(value: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
 
 
 def _view(name: str) -> Callable[..., Any]:
-    def view(value: dict[Any, Any], /) -> list[Any]:
-        return list(getattr(value, name)())
+    def view(value: dict[Any, Any], /) -> View:
+        return View(f"the {name} of a dict", [*getattr(value, name)()])
 
     return view
 

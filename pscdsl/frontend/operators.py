@@ -252,8 +252,9 @@ def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
 def _require_divisor(frame: Frame, name: str, left: Any, right: Any) -> None:
     """A Failure where Python's own numbers are divided by what may be zero, or shifted back."""
     facts = known_facts(frame)
-    if name == "RShift" and not facts.proves(Fact("<=", 0, right)):
-        raise _bad(name, left, right, "the shift may be negative")
+    if name == "RShift" and not is_traced(right):
+        if not isinstance(right, Dim | int) or not facts.proves(Fact("<=", 0, right)):
+            raise _bad(name, left, right, "the shift may be negative, or no integer")
     if name not in ("Div", "FloorDiv", "Mod"):
         return
     if isinstance(right, Dim):

@@ -241,6 +241,14 @@ class Once(Open):
         return items
 
 
+class View(Once):
+    """The keys, values or items of a dict: gone through as often as one likes, and no list."""
+
+    def take(self) -> Sequence[Any]:
+        """The items."""
+        return self._items or ()
+
+
 def is_traced(value: object) -> bool:
     """Whether this is an array of the program."""
     return isinstance(value, (Value, Weak))
