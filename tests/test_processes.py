@@ -104,7 +104,8 @@ INTERRUPTED = """
 long(np.float32(1), 3)
 print("ready", flush=True)
 try:
-    long(np.float32(1), 20_000_000)
+    while True:
+        long(np.float32(1), 20_000_000)
 except KeyboardInterrupt:
     print("answered", flush=True)
 long(np.float32(1), 2_000_000_000)
@@ -133,6 +134,8 @@ def test_one_interrupt_is_answered_when_the_call_returns_the_second_ends_a_long_
         said, _ = process.communicate(timeout=60)
     finally:
         process.kill()
+        process.wait()
+        process.stdout.close()
     assert "interrupted twice" in said
     assert (process.returncode, time.monotonic() - started < 3) == (130, True)
 
