@@ -125,6 +125,7 @@ class Convolution(Bilinear, name="convolution"):
             return (summed_once(hlo, found, output),)
         wide = accumulator(output.dtype)
         operands = widened(hlo, operands, inputs, wide)
+        given = tuple([each.with_dtype(wide) for each in inputs])
         attributes = {
             "window_strides": hlo.i64_array(self.strides),
             "padding": emit_padding(hlo, self.padding),
@@ -136,7 +137,7 @@ class Convolution(Bilinear, name="convolution"):
         }
         last = channels_are_last(hlo, here, *types[1:])
         result = emit_convolution(
-            hlo, operands, inputs, output.with_dtype(wide), attributes, last=last
+            hlo, operands, given, output.with_dtype(wide), attributes, last=last
         )
         return (hlo.convert(result, output),)
 
