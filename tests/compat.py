@@ -57,7 +57,8 @@ def main() -> int:
     for missing in sorted(wanted - python.keys()):
         print(f"There is no Python {_text(missing)} here.")
     pairs = {name: pair for name, pair in chosen(python).items() if given.only in (None, name)}
-    results = {name: pair.tried(given.folder, given.jobs) for name, pair in pairs.items()}
+    folder = given.folder.resolve()  # what runs an interpreter runs it in other folders
+    results = {name: pair.tried(folder, given.jobs) for name, pair in pairs.items()}
     for name, passed in results.items():
         print(f"{name}: {pairs[name]}: {'passed' if passed else 'FAILED'}")
     if "oldest" not in results and given.only != "newest":

@@ -61,3 +61,17 @@ def test_what_is_tried_depends_on_what_is_there() -> None:
 @pytest.mark.parametrize("pattern", COMPILED)
 def test_every_pattern_names_tests(pattern: str) -> None:
     assert list((ROOT / "tests").glob(f"{pattern}.py"))
+
+
+def test_interpreters_run_in_any_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    folders: list[Path] = []
+
+    def tried(pair: compat.Pair, folder: Path, jobs: str) -> bool:
+        folders.append(folder)
+        return True
+
+    monkeypatch.setattr(compat.Pair, "tried", tried)
+    monkeypatch.setattr(compat, "interpreters", lambda: {(3, 11): Path("python3")})
+    monkeypatch.setattr("sys.argv", ["compat", "--folder", "environments"])
+    assert compat.main() == 0
+    assert folders == [Path("environments").resolve()] * 2

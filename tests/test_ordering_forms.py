@@ -244,7 +244,7 @@ def test_the_largest_few_of_many(code: str) -> None:
             given += [
                 among(x, NAN, INF, -NAN),
                 np.full_like(x, -INF),
-                among(-abs(x) - 1, 0.0, -0.0),
+                among((-abs(x) - 1).astype(kind), 0.0, -0.0),  # older NumPy makes f32 of bf16
             ]
         else:
             given.append(

@@ -54,15 +54,14 @@ def test_an_unknown_word_is_refused(nothing_said: pytest.MonkeyPatch) -> None:
 def test_another_malloc_is_left_alone() -> None:
     process = ctypes.CDLL(None)
     others = ctypes.CDLL("libm.so.6")
-    library = SimpleNamespace(
-        malloc=process.malloc,
-        mallopt=process.mallopt,
-        gnu_get_libc_version=process.gnu_get_libc_version,
-        dladdr=process.dladdr,
-    )
+    names = "malloc", "free", "mallinfo", "mallopt", "gnu_get_libc_version", "dladdr"
+    library = SimpleNamespace(**{name: getattr(process, name) for name in names})
     assert memory.malloc_is_glibcs(library)
-    library.malloc = others.cos  # as if it were preloaded
+    memory_of_another = ctypes.create_string_buffer(1 << 20)
+    library.malloc = lambda size: ctypes.addressof(memory_of_another)  # as if it were preloaded
+    library.free = lambda block: None
     assert not memory.malloc_is_glibcs(library)
+    library.malloc, library.free = process.malloc, process.free
     library.mallopt = others.cos
     assert not memory.malloc_is_glibcs(library)
     del library.mallopt

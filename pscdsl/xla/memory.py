@@ -87,6 +87,22 @@ class _Place(ctypes.Structure):
     )
 
 
+class _Counts(ctypes.Structure):
+    """What mallinfo(3) tells, modulo 2^32; older C libraries have no mallinfo2."""
+
+    _fields_ = (
+        ("others", ctypes.c_int * 4),
+        ("mapped", ctypes.c_uint),
+        ("more", ctypes.c_int * 2),
+        ("allocated", ctypes.c_uint),
+        ("free", ctypes.c_int * 2),
+    )
+
+
+_BLOCK: Final = 100_000
+"""A size that no list of small blocks holds, in bytes."""
+
+
 @boot.once
 def keep_freed_memory() -> bool:
     """Have freed memory kept for the next results, once a process; whether that was done."""
@@ -118,15 +134,32 @@ def glibc() -> bool:
 
 
 def malloc_is_glibcs(process: Any) -> bool:
-    """Whether malloc comes from the library that mallopt comes from, and that is the C library.
+    """Whether the C library gives the memory that malloc gives, and mallopt sets the C library.
 
-    A replacement (jemalloc, tcmalloc) is found in front of it, preloaded or linked in.
+    A replacement (jemalloc, tcmalloc) is preloaded or linked in.  Where malloc lies does not say
+    so: in a program at fixed addresses, such as Debian's Python, it is a stub of the program.
     """
     try:
-        places = {_file_of(process, getattr(process, name)) for name in ("malloc", "mallopt")}
-        return places == {_file_of(process, process.gnu_get_libc_version)} and None not in places
+        places = {_file_of(process, getattr(process, name)) for name in ("mallopt", "mallinfo")}
+        return (
+            places == {_file_of(process, process.gnu_get_libc_version)}
+            and None not in places
+            and any(_is_counted(process) for _ in range(3))  # other threads may come between
+        )
     except AttributeError:  # a symbol that is not there
         return False
+
+
+def _is_counted(process: Any) -> bool:
+    """Whether the C library counts a block that malloc gives."""
+    process.malloc.restype = ctypes.c_void_p
+    process.mallinfo.restype = _Counts
+    before = process.mallinfo()
+    block = ctypes.c_void_p(process.malloc(_BLOCK))
+    after = process.mallinfo()
+    process.free(block)
+    new = after.allocated - before.allocated + after.mapped - before.mapped
+    return block.value is not None and _BLOCK <= new % (1 << 32) < 2 * _BLOCK
 
 
 def _file_of(process: Any, function: Any) -> bytes | None:
