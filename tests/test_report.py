@@ -52,6 +52,7 @@ class Kernel:
     column: int = 1
     status: str = "ok"
     signature: str = '(x: f32["n"]) -> f32'
+    examples: tuple[str, ...] = ()
 
 
 SOURCE = """\
@@ -255,6 +256,7 @@ def test_json_holds_the_facts() -> None:
                 "column": 1,
                 "status": status,
                 "signature": '(x: f32["n"]) -> f32',
+                "examples": [],
             }
             for status in ("ok", "error")
         ],
@@ -286,6 +288,17 @@ def test_the_summary_counts() -> None:
         "1 kernel checked in 1 file: no errors "
         "(1 suppressed, 2 in the baseline, 3 of the baseline are found no more)"
     )
+
+
+def test_the_summary_says_what_was_tried_by_examples() -> None:
+    over = "k over 0, 1, 2, 3, 4"
+    kernels = [Kernel(examples=(over, "*b of rank 0 to 3")), Kernel("g", examples=(over,))]
+    assert sentence([], kernels, 1) == (
+        "2 kernels checked in 1 file: no errors\n"
+        "tried by examples: k over 0, 1, 2, 3, 4 (2 kernels); *b of rank 0 to 3 (`f`)"
+    )
+    many = [Kernel(examples=tuple(f"k{i} over 0" for i in range(9)))]
+    assert sentence([], many, 1).endswith("k5 over 0 (`f`); 3 more (`--show-types`)")
 
 
 def test_paths_are_resolved_and_relative_where_they_can_be(

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dims import Dim, Size, name, names, substitute
+from pscdsl.typing.dims import Dim, Size, name, names, substitute, variable
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.notation import Anonymous, Variadic
 from pscdsl.typing.spans import NOWHERE, Span
@@ -38,6 +38,7 @@ from pscdsl.typing.specs import group_dims as group_dims
 from pscdsl.typing.specs import group_name as group_name
 from pscdsl.typing.specs import trees_of as trees_of
 from pscdsl.typing.specs import walk_paths as walk_paths
+from pscdsl.typing.static_forms import Instance, OneOf
 from pscdsl.typing.trees import (
     NONE,
     MapType,
@@ -196,6 +197,31 @@ class Signature:
             types.type_of(parameter.spec, parameter.name)
         return types.type_of(self.result if self.result is not None else NoneSpec(), "return", like)
 
+    def with_sizes(self) -> Signature | None:
+        """Static integers that are tried by examples as sizes; None if there are none.
+
+        One that is no axis of a parameter or of the result is tried as 0, too.
+        """
+        axes = {
+            name
+            for _, spec in self.specs()
+            for _, part in walk_paths(spec, "")
+            for dim in declared_dims(part)
+            if isinstance(dim, Dim)
+            for name in names(dim)
+        }
+        changed = [
+            replace(each, spec=replace(each.spec, samples=_as_sizes(each.name, each.name in axes)))
+            if isinstance(each.spec, StaticSpec)
+            and each.spec.form == Instance(int)
+            and each.name.isidentifier()
+            else each
+            for each in self.parameters
+        ]
+        if changed == [*self.parameters]:
+            return None
+        return replace(self, parameters=tuple(changed))
+
     def open_parts(self) -> dict[str, str]:
         """What parameters leave open besides sizes: its name, and which kind of thing it is."""
         found: dict[str, str] = {}
@@ -218,28 +244,40 @@ class Signature:
         return found
 
     def enumerated(self) -> tuple[str, ...]:
-        """What was tried by examples, in words."""
-        found: dict[str, None] = {}
+        """What was tried one by one, in words."""
+        return tuple(dict.fromkeys(text for text, _ in self._enumerated()))
+
+    def examples(self) -> tuple[str, ...]:
+        """What was tried by examples alone, in words: there are more that could be given."""
+        return tuple(dict.fromkeys(text for text, complete in self._enumerated() if not complete))
+
+    def _enumerated(self) -> Iterator[tuple[str, bool]]:
+        """What was tried, and whether that is all there is."""
         for parameter in self.parameters:
             for where, part in walk_paths(parameter.spec, parameter.name):
+                if isinstance(part, ArraySpec | TreeSpec) and isinstance(part.dtype, DTypeClass):
+                    yield f"{part.dtype.name} over its dtypes", True
                 if isinstance(part, ArraySpec):
-                    if isinstance(part.dtype, DTypeClass):
-                        found[f"{part.dtype.name} over its dtypes"] = None
                     for dim in part.dims:
                         if isinstance(dim, Variadic):
-                            found[f"{dim} of rank 0 to {MAX_RANK}"] = None
+                            yield f"{dim} of rank 0 to {MAX_RANK}", False
                 elif isinstance(part, TreeSpec):
-                    if isinstance(part.dtype, DTypeClass):
-                        found[f"{part.dtype.name} over its dtypes"] = None
-                    found[f"{part.name} over an array and a tuple of two"] = None
+                    yield f"{part.name} over an array and a tuple of two", False
                 elif isinstance(part, RepeatedSpec):
-                    found[f"{part} of length 0 to {MAX_LENGTH}"] = None
+                    yield f"{part} of length 0 to {MAX_LENGTH}", False
                 elif isinstance(part, OptionalSpec):
-                    found[f"{where} given or None"] = None
+                    yield f"{where} given or None", True
                 elif isinstance(part, StaticSpec) and part.samples is not None:
                     samples = ", ".join(map(repr, part.samples))
-                    found[f"{where} over {samples}"] = None
-        return tuple(found)
+                    if isinstance(part.samples[0], Dim):
+                        yield f"every {where} >= {2 - len(part.samples)}", True
+                    else:
+                        complete = isinstance(part.form, OneOf) or part.form == Instance(bool)
+                        yield f"{where} over {samples}", complete
+
+
+def _as_sizes(name: str, axis: bool) -> tuple[object, ...]:
+    return (variable(name),) if axis else (variable(name), 0)
 
 
 Column: TypeAlias = tuple[str, str, tuple[Any, ...]]

@@ -76,7 +76,13 @@ def _sarif(outcome: Outcome, hide_suppressed: bool) -> str:
         for finding, print_ in outcome.fingerprints.numbered(everything)
         if not (hide_suppressed and id(finding) in suppressed)
     ]
-    return sarif.render(results, outcome.sources, version=version(), exit_code=outcome.exit_code)
+    return sarif.render(
+        results,
+        outcome.sources,
+        version=version(),
+        exit_code=outcome.exit_code,
+        kernels=outcome.result.kernels,
+    )
 
 
 def _types(result: CheckResult) -> str:

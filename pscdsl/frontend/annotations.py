@@ -190,7 +190,7 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> S
             text = f"Tree[{inside.name}]"
             return TreeSpec("", inside, shown=text, bounded=True, span=frame.span(node))
     if name == "pscdsl.Static":
-        return _static(frame, items[0])
+        return static_spec(frame, items[0])
     if name == "typing.Annotated":
         return _spec(frame, items[0])
     if name == "typing.Optional":
@@ -250,7 +250,8 @@ def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
     raise _bad(node, frame, "a union has no single type", "declare one kernel for each case")
 
 
-def _static(frame: Frame, node: ast.expr) -> StaticSpec:
+def static_spec(frame: Frame, node: ast.expr) -> StaticSpec:
+    """What `psc.Static[…]` says of a value."""
     form = _static_form(frame, node)
     samples: tuple[object, ...] | None = None
     if isinstance(form, OneOf):

@@ -16,9 +16,15 @@ from pscdsl.budgets.checking import over_budget, stray_comments
 from pscdsl.findings.silencing import Examined, silence, together
 from pscdsl.findings.suppressions import Suppression, suppressions
 from pscdsl.frontend.definitions import Definition, Excluded
+from pscdsl.frontend.factories import NotKnown, made_kernel
 from pscdsl.frontend.files import Files
 from pscdsl.frontend.folders import files_below
-from pscdsl.frontend.kernels import find_kernels, misused_decorators, unchecked_kernels
+from pscdsl.frontend.kernels import (
+    Unchecked,
+    find_kernels,
+    misused_decorators,
+    unchecked_kernels,
+)
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.scope import StaticModule
 from pscdsl.frontend.source import Source, shown_path
@@ -49,6 +55,8 @@ class KernelReport:
     column: int
     status: Status
     signature: str
+    examples: tuple[str, ...] = ()
+    """For what it was checked by examples alone, in words."""
 
 
 @dataclass(frozen=True)
@@ -150,19 +158,30 @@ def check_module(module: StaticModule) -> CheckResult:
             examined.update((each.path, each.line) for each in definition.entered)
         place = definition.name_place
         kernels.append(
-            KernelReport(name, place.path, place.line, place.column, status, shown(definition))
-        )
-    diagnostics.extend(misused_decorators(module))
-    for each in unchecked_kernels(module, checked):
-        place = each.place
-        places.append(place)
-        diagnostics.append(
-            KernelNotChecked(
-                kernel_name=each.name, reason=each.reason, span=place, kernel=each.name
+            KernelReport(
+                *(name, place.path, place.line, place.column, status, shown(definition)),
+                examples=_examples(definition),
             )
         )
+    diagnostics.extend(misused_decorators(module))
+    unchecked = [*unchecked_kernels(module, checked)]
+    checked.update(each.node for each in unchecked if each.node is not None)
+    for each in unchecked:
+        places.append(each.place)
+        made, found, status = _check_made(module, each, checked)
+        diagnostics.extend(finding.replaced(kernel=each.name) for finding in found)
+        place, signature = each.place, "(…)"
+        examples: tuple[str, ...] = ()
+        if made is not None:
+            place, signature, examples = made.name_place, shown(made), _examples(made)
+            revealed.extend(made.revealed)
+            if status == "ok":
+                examined.update((entered.path, entered.line) for entered in made.entered)
         kernels.append(
-            KernelReport(each.name, place.path, place.line, place.column, "unchecked", "(…)")
+            KernelReport(
+                *(each.name, place.path, place.line, place.column, status, signature),
+                examples=examples,
+            )
         )
     diagnostics.extend(stray_comments(module.source, places))
     if diagnostics:
@@ -181,6 +200,34 @@ def check_module(module: StaticModule) -> CheckResult:
             frozenset(examined), frozenset(unfinished), frozenset({module.source.path})
         ),
     )
+
+
+def _check_made(
+    module: StaticModule, kernel: Unchecked, kernels: set[ast.AST]
+) -> tuple[Definition | None, list[Diagnostic], Status]:
+    """A kernel that a function makes, checked for whatever that is given; else, why not."""
+    reason = kernel.reason
+    if kernel.node is not None and kernel.around is not None:
+        try:
+            function = module.own(kernel.around.name)
+            made = made_kernel(function, kernel.node, kernels)
+            found, status = check_definition(made)
+            ours = any(isinstance(each, InternalError) for each in found)
+            if status == "error" and not ours and (one := made.sampled()) is not None:
+                found, status = check_definition(one)
+                if status == "ok":
+                    names = " and ".join(f"`{name}`" for name in sorted(made.around.numbers))
+                    raise NotKnown(f"it depends on the value of {names}")
+                made = one
+            return made, found, status
+        except NotKnown as unknown:
+            reason = unknown.reason
+        except Failure:
+            pass
+    note = KernelNotChecked(
+        kernel_name=kernel.name, reason=reason, span=kernel.place, kernel=kernel.name
+    )
+    return None, [note], "unchecked"
 
 
 def comments_near(
@@ -207,8 +254,15 @@ def shown(definition: Definition) -> str:
         signature = definition.shown()
     except Failure:
         return "(…)"
-    tried = signature.enumerated()
+    tried = definition.tried().enumerated()
     return signature.types() + (f"  ({'; '.join(tried)})" if tried else "")
+
+
+def _examples(definition: Definition) -> tuple[str, ...]:
+    try:
+        return definition.tried().examples()
+    except Failure:
+        return ()
 
 
 def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
@@ -223,6 +277,13 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
                 kernel_name=definition.name, reason=reason, rewrite=rewrite, span=span
             )
             return [note], "unchecked"
+        general = definition.signature.with_sizes()
+        if general is not None and (tried := general.choices()) is not None:
+            if len(tried) == general.combinations():
+                found, status = _check_choices(definition, tried)
+                if status == "ok" and not found:
+                    definition.proven = general
+                    return found, status
         found, status = _check_choices(definition, choices)
         if status == "error" and not found:
             return [_internal(definition, "it has no program, and nothing was found")], status
@@ -239,6 +300,8 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
         return found or [_internal(definition, "its signature cannot be read")], "error"
     except Poisoned:
         return [_internal(definition, "its signature cannot be read")], "error"
+    except NotKnown:
+        raise
     except RecursionError:
         head = definition.head
         return [NestedTooDeeply(what=f"kernel `{definition.name}`", span=head)], "error"

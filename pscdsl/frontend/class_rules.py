@@ -35,8 +35,10 @@ DESCRIPTORS = {
     "builtins.classmethod": "class",
     "functools.cached_property": "property",
 }
+KERNEL = ("pscdsl.kernel", "psc.kernel")
 KNOWN_DECORATORS = (
-    *("pscdsl.kernel", "psc.kernel", "functools.cache", "functools.lru_cache"),
+    *KERNEL,
+    *("functools.cache", "functools.lru_cache"),
     *("abc.abstractmethod", "typing.override", "typing.no_type_check"),
 )
 """Decorators that change nothing of the class; what they make of a method is not read."""
@@ -87,6 +89,8 @@ class ClassText:
         default_factory=dict[str, tuple[str, ast.FunctionDef]]
     )
     """Each with its kind: method, property, static, class, or unread."""
+    kernels: set[str] = field(default_factory=set[str])
+    """The methods that are kernels."""
 
 
 def refuse(frame: Frame, node: ast.AST, what: str, rewrite: str = "leave it out") -> Failure:
@@ -307,16 +311,14 @@ class _Reader:
         for _, default in with_defaults(args):
             self._expression(default)
         kind = "method"
-        for decorator in decorator_list:
-            self._expression(decorator)
-            known = self.named(decorator.func if isinstance(decorator, ast.Call) else decorator)
-            if known in DESCRIPTORS and len(decorator_list) == 1:
-                kind = DESCRIPTORS[known]
-            elif known in KNOWN_DECORATORS or known in DESCRIPTORS:
-                kind = "unread"
-            else:
-                shown = self.frame.source.text_of(decorator)
-                raise refuse(self.frame, decorator, f"the decorator `{shown}` of a method")
+        *outer, inner = [self._decorator(each) for each in decorator_list] or [""]
+        if inner in KERNEL and outer in ([], ["builtins.staticmethod"]):
+            self.text.kernels.add(name)
+            kind = "static" if outer else "method"
+        elif inner in DESCRIPTORS and not outer:
+            kind = DESCRIPTORS[inner]
+        elif inner:
+            kind = "unread"
         if self.text.kind == "enumeration" and kind == "property":
             raise refuse(self.frame, node, "a property of an enumeration", "a function of a member")
         if self.text.kind == "enumeration" and name in ("name", "value"):
@@ -325,6 +327,15 @@ class _Reader:
             raise refuse(self.frame, each, "a name with two underscores", "one underscore, or none")
         self._bind(name, node)
         self.text.methods[name] = (kind, node)
+
+    def _decorator(self, decorator: ast.expr) -> str:
+        """The name of a method's decorator that is known; a Failure if it is not."""
+        self._expression(decorator)
+        known = self.named(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if known not in KNOWN_DECORATORS and known not in DESCRIPTORS:
+            shown = self.frame.source.text_of(decorator)
+            raise refuse(self.frame, decorator, f"the decorator `{shown}` of a method")
+        return known
 
 
 def _private(node: ast.AST) -> Iterator[ast.AST]:

@@ -11,6 +11,7 @@ from typing import Any
 from pscdsl.builder import Builder
 from pscdsl.frontend.class_rules import ClassText, class_text
 from pscdsl.frontend.closed import is_closed
+from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.expressions import closure, evaluate, known_or_why
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.purity import external_use, external_value
@@ -25,7 +26,7 @@ from pscdsl.typing.diagnostics import Failure
 def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
     """What a class statement binds."""
     text = class_text(frame, node)
-    own = {name: _method(frame, kind, each) for name, (kind, each) in text.methods.items()}
+    own = {name: _method(frame, text, name) for name in text.methods}
     title = f"{module}.{node.name}"
     for name, each in text.values.items():
         own[name] = Member("value", _value(frame, each, f"{title}.{name}"))
@@ -255,8 +256,17 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
     )
 
 
-def _method(frame: Frame, kind: str, node: ast.FunctionDef) -> Member:
-    return Member(kind, closure(frame, node, node.name))
+def _method(frame: Frame, text: ClassText, name: str) -> Member:
+    kind, node = text.methods[name]
+    made: Any = closure(frame, node, name)
+    if name not in text.kernels:
+        return Member(kind, made)
+    from pscdsl.frontend.scope import decorated
+
+    made = decorated(frame, node.decorator_list[-1], made)
+    if isinstance(made, Definition) and kind == "method":
+        made.method_of = text.node.name
+    return Member(kind, made)
 
 
 def named_tuple(here: Any, typename: Any, fields: Any = (), /) -> Any:

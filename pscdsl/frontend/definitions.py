@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pscdsl.builder import Builder, Program, Value, Weak
 from pscdsl.donation import donated, in_vain, named
-from pscdsl.frontend.annotations import named_trees, spec_of
+from pscdsl.frontend.annotations import named_trees, record_spec, spec_of
 from pscdsl.frontend.arguments import as_asked, settle, static_type
 from pscdsl.frontend.calls import with_origins
 from pscdsl.frontend.defaults import default_problems
@@ -18,6 +18,7 @@ from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import MAX_STEPS, Frame, Session, require_program, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
+from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.results import result_problems
 from pscdsl.frontend.source import Source, with_defaults
 from pscdsl.frontend.tracing import of_values, strong
@@ -37,9 +38,9 @@ from pscdsl.typing.codes.shapes_signatures import (
     SizeNotDetermined,
 )
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
-from pscdsl.typing.dims import Dim, variable
+from pscdsl.typing.dims import Dim, names, variable
 from pscdsl.typing.dtypes import accepts_weak
-from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, StaticSpec
+from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, Spec, StaticSpec
 from pscdsl.typing.spans import Span
 from pscdsl.typing.trees import Type, leaves, paths, same_structure, substitute_tree
 from pscdsl.typing.unify import Match, match, undetermined
@@ -81,6 +82,10 @@ class Definition:
         """The parameters whose memory may be reused for results."""
         self.budget: tuple[object, ...] = ()
         """Bounds on what it costs, those in comments left out."""
+        self.method_of = ""
+        """The class that its first parameter is of, where that has no type of its own."""
+        self.proven: Signature | None = None
+        """The signature with the static integers for all of which it was checked as sizes."""
         self.fast_math = False
         """Whether it may be computed by the laws of real numbers."""
 
@@ -133,6 +138,10 @@ class Definition:
         """The signature for people: also with a result that is not declared, where it is known."""
         return self.signature
 
+    def tried(self) -> Signature:
+        """The signature with what its open parts were tried with."""
+        return self.proven or self.signature
+
     def frame(self) -> Frame:
         """A frame in which annotations and defaults are evaluated."""
         return self.closure.annotation_frame()
@@ -161,8 +170,13 @@ class Definition:
                 problems.append(
                     MissingAnnotation(function=self.name, name="*" + each.arg, span=span)
                 )
-        for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+        positional = [*spec.posonlyargs, *spec.args]
+        for each in (*positional, *spec.kwonlyargs):
             if each.annotation is None:
+                own = self._own_class(frame) if each in positional[:1] else None
+                if own is not None:
+                    parameters.append(Parameter(each.arg, own, span=source.span(each)))
+                    continue
                 span = source.span(each)
                 problems.append(MissingAnnotation(function=self.name, name=each.arg, span=span))
                 continue
@@ -207,6 +221,18 @@ class Definition:
         if unknown:
             raise Failure(SizeNotDetermined(function=self.name, names=unknown).at(self.head))
         return signature
+
+    def _own_class(self, frame: Frame) -> Spec | None:
+        """The type of a method's first parameter: its class, with the sizes that it names."""
+        if not self.method_of:
+            return None
+        try:
+            cls = frame.scope.lookup_annotation(self.method_of)
+        except KeyError:
+            return None
+        if not isinstance(cls, RecordClass) or cls.kind == "namespace" or cls.variables:
+            return None
+        return record_spec(cls, cls.dims)
 
     def instance(self, choice: Choice) -> Function:
         """The typed program for a choice; a Failure with all findings if there is none."""
@@ -287,6 +313,13 @@ class Definition:
             arguments[parameter.name] = unflatten(tree, iter(own))
         none: frozenset[str] = frozenset()
         known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
+        known = known.union(
+            *(
+                names(value)
+                for each in types.statics.values()
+                if isinstance(value := each.value, Dim)
+            )
+        )
         program.span = self.span
         try:
             result = self._run(session, arguments)

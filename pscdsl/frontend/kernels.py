@@ -9,6 +9,7 @@ from typing import Any
 
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.expressions import evaluate
+from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.scope import StaticModule
 from pscdsl.frontend.source import FunctionStatement
 from pscdsl.frontend.transformations.derived import DerivedDefinition, Made, derived
@@ -56,6 +57,17 @@ def find_kernels(
         if isinstance(last, Assignment) and not isinstance(value, Definition | Transformed):
             diagnostics.extend(_failed_kernel(module, _made_by(name, last)))
         yield from _kernel(module, name, last, value)
+        if isinstance(last, ast.ClassDef) and isinstance(value, RecordClass):
+            yield from _methods(value, last)
+
+
+def _methods(cls: RecordClass, statement: ast.ClassDef) -> Iterator[tuple[str, Definition]]:
+    """The kernels among the methods that a class statement defines."""
+    for node in statement.body:
+        member = cls.members.get(getattr(node, "name", ""))
+        kernel = None if member is None else member.value
+        if isinstance(kernel, Definition) and kernel.closure.node is node:
+            yield f"{cls.title}.{kernel.name}", kernel
 
 
 def _kernel(
@@ -121,6 +133,8 @@ def _failed_kernel(module: StaticModule, made_by: ast.expr | None) -> Sequence[D
 def _may_be_kernel(name: str, statement: ast.stmt) -> bool:
     if isinstance(statement, FunctionStatement):
         return bool(statement.decorator_list)
+    if isinstance(statement, ast.ClassDef):
+        return any(getattr(each, "decorator_list", ()) for each in statement.body)
     return isinstance(_made_by(name, statement), ast.Call)
 
 
@@ -169,6 +183,9 @@ class Unchecked:
     reason: str
     place: Span
     """Where it begins."""
+    node: FunctionStatement | None = None
+    around: ast.FunctionDef | None = None
+    """The function of the module in whose body it stands, if it does."""
 
 
 def unchecked_kernels(module: StaticModule, checked: set[ast.AST]) -> Iterator[Unchecked]:
@@ -183,8 +200,8 @@ def unchecked_kernels(module: StaticModule, checked: set[ast.AST]) -> Iterator[U
             if inner is not None:
                 reason = f"nothing is known of `{inner.name}`, of which it is made"
                 yield Unchecked(name, reason, _made(module, name, statement).span)
-    for node, name, reason in _unchecked_functions(module, checked):
-        yield Unchecked(name, reason, module.source.span(node).head(3))
+    for node, name, reason, around in _unchecked_functions(module, checked):
+        yield Unchecked(name, reason, module.source.span(node).head(3), node, around)
 
 
 def _unknown_inside(module: StaticModule, name: str) -> External | None:
@@ -202,7 +219,7 @@ def _unknown_inside(module: StaticModule, name: str) -> External | None:
 
 def _unchecked_functions(
     module: StaticModule, checked: set[ast.AST]
-) -> Iterator[tuple[FunctionStatement, str, str]]:
+) -> Iterator[tuple[FunctionStatement, str, str, ast.FunctionDef | None]]:
     frame = module.frame()
     bound = {each for bindings in module.bindings().values() for _, each in bindings}
 
@@ -214,14 +231,15 @@ def _unchecked_functions(
         return False
 
     def visit(
-        body: Sequence[ast.stmt], prefix: str, inside: bool
-    ) -> Iterator[tuple[FunctionStatement, str, str]]:
+        body: Sequence[ast.stmt], prefix: str, inside: bool, around: ast.FunctionDef | None = None
+    ) -> Iterator[tuple[FunctionStatement, str, str, ast.FunctionDef | None]]:
         for node in body:
             if isinstance(node, FunctionStatement):
                 if node not in checked and node.decorator_list and is_kernel(node):
                     reason = DECORATED if node in bound else NOT_RUN
-                    yield node, prefix + node.name, INSIDE if inside else reason
-                yield from visit(node.body, f"{prefix}{node.name}.", True)
+                    yield node, prefix + node.name, INSIDE if inside else reason, around
+                own = node if isinstance(node, ast.FunctionDef) and node in bound else None
+                yield from visit(node.body, f"{prefix}{node.name}.", True, own)
             elif isinstance(node, ast.ClassDef):
                 yield from visit(node.body, f"{prefix}{node.name}.", True)
             else:

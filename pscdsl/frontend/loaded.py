@@ -181,7 +181,11 @@ class LoadedModuleValue:
 
 def definition_of(function: types.FunctionType, trace: Trace) -> Definition:
     """A kernel from a loaded function."""
-    return Definition(closure_of(function, trace))
+    made = Definition(closure_of(function, trace))
+    *_, owner, _ = ("", *function.__qualname__.split("."))
+    if owner != "<locals>":
+        made.method_of = owner
+    return made
 
 
 def closure_of(function: types.FunctionType, trace: Trace) -> Closure:

@@ -285,6 +285,10 @@ def _variables(cls: type[Any]) -> set[str]:
 
 def _member(loaded: LoadedClass, name: str, member: Any) -> Member:
     function = function_of(member)
+    kernel = member.__func__ if isinstance(member, staticmethod) else member
+    if hasattr(kernel, "__pscdsl_definition__"):
+        kind = "method" if kernel is member else "static"
+        return Member(kind, loaded.abstract(kernel, name))
     if function is None:
         shown = f"{loaded.cls.__module__}.{loaded.cls.__qualname__}.{name}"
         return Member("value", loaded.abstract(member, shown))

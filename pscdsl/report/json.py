@@ -88,4 +88,5 @@ def _kernel(kernel: CheckedKernel) -> dict[str, object]:
         "column": kernel.column,
         "status": kernel.status,
         "signature": kernel.signature,
+        "examples": [*kernel.examples],
     }

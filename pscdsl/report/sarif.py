@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from pscdsl.report.cells import split_cell
 from pscdsl.report.sources import Sources, printable_json, shown_path
+from pscdsl.report.summary import CheckedKernel
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.diagnostics import Diagnostic, Severity
@@ -60,9 +61,10 @@ def render(
     *,
     version: str = "",
     exit_code: int = 0,
+    kernels: Sequence[CheckedKernel] = (),
 ) -> str:
     """The log, with one run."""
-    log = document(results, sources, version=version, exit_code=exit_code)
+    log = document(results, sources, version=version, exit_code=exit_code, kernels=kernels)
     return printable_json(json.dumps(log)) + "\n"
 
 
@@ -72,6 +74,7 @@ def document(
     *,
     version: str = "",
     exit_code: int = 0,
+    kernels: Sequence[CheckedKernel] = (),
 ) -> Object:
     """The log as an object."""
     by_code = {each.finding.code: type(each.finding) for each in results}
@@ -90,6 +93,13 @@ def document(
             for each in results
             if each.finding.code in _NOT_LOOKED_AT
         ],
+        "properties": {
+            "kernelsTriedByExamples": {
+                f"{shown_path(each.path)}:{each.name}": [*each.examples]
+                for each in kernels
+                if each.examples
+            }
+        },
     }
     run: Object = {
         "tool": {"driver": driver},

@@ -45,6 +45,11 @@ class CheckedKernel(Protocol):
         """Its type as text."""
         ...
 
+    @property
+    def examples(self) -> Sequence[str]:
+        """For what it was checked by examples alone, in words."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
@@ -78,13 +83,33 @@ def sentence(
     files: int,
     hidden: Hidden | None = None,
 ) -> str:
-    """The last line of a check for people."""
+    """How a check ends for people: what was found, and what was tried by examples alone."""
     counts = count(diagnostics)
     findings = ", ".join(_many(n, s.value) for s, n in counts.items() if n) or "no errors"
     unchecked = sum(kernel.status == "unchecked" for kernel in kernels)
     checked = f"{_many(len(kernels) - unchecked, 'kernel')} checked in {_many(files, 'file')}"
     aside = _aside(hidden or Hidden(), len(vouched(diagnostics)))
-    return f"{checked}{f', {unchecked} not checked' if unchecked else ''}: {findings}{aside}"
+    missing = f", {unchecked} not checked" if unchecked else ""
+    return "\n".join([f"{checked}{missing}: {findings}{aside}", *_tried(kernels)])
+
+
+_MOST_EXAMPLES = 6
+"""So many kinds of examples are named one by one."""
+
+
+def _tried(kernels: Sequence[CheckedKernel]) -> list[str]:
+    """What kernels were tried with that could be given more; no line if there is nothing."""
+    tried: dict[str, list[str]] = {}
+    for kernel in kernels:
+        for each in kernel.examples:
+            tried.setdefault(each, []).append(kernel.name)
+    parts = [
+        f"{text} ({f'`{names[0]}`' if len(names) == 1 else f'{len(names)} kernels'})"
+        for text, names in tried.items()
+    ]
+    if len(parts) > _MOST_EXAMPLES:
+        parts[_MOST_EXAMPLES:] = [f"{len(parts) - _MOST_EXAMPLES} more (`--show-types`)"]
+    return [f"tried by examples: {'; '.join(parts)}"] if parts else []
 
 
 def vouched(diagnostics: Iterable[Diagnostic]) -> list[str]:
