@@ -135,8 +135,9 @@ class IllTypedEquation(Diagnostic, code="PSC902"):
 class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
     """A kernel cannot be checked from its source alone.
 
-    It is defined inside a function or class, so what its free names stand for is decided when
-    that function runs.  It is checked when it is first called, or by `kernel.check()`.
+    It is defined inside a function or class, and what its free names stand for is decided when
+    that function runs: a parameter without a declared type, or a name that is bound twice.  It is
+    checked when it is first called, or by `kernel.check()`.
 
     ## Example
 
@@ -169,7 +170,7 @@ class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
     kernel_name: str
     reason: str
     rewrite: str = (
-        "define it at module level and pass what it needs, or call `.check()` on it in a test"
+        "declare the types of what it reads, or define it at module level and pass what it needs"
     )
 
     def message(self) -> str:
