@@ -60,6 +60,11 @@ def same(wanted: Any, got: Any) -> None:
     np.testing.assert_array_equal(got, wanted)
 
 
+ENDS = [
+    np.dtype(code).type(end)
+    for code in ("i1", "i4", "i8", "u1", "u4")
+    for end in (np.iinfo(code).min, np.iinfo(code).max)
+]
 CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("reshape", (M, (4, 3)), {}),
     ("reshape", (M, -1), {}),
@@ -160,6 +165,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("roll", (EMPTY, 2), {"axis": 0}),
     ("roll", (V, np.int32(2)), {}),
     ("roll", (M, np.int64(-7)), {"axis": 1}),
+    *(("roll", (V, end), {}) for end in ENDS),
     ("diff", (V * V,), {}),
     ("diff", (M * M, 2), {}),
     ("diff", (M * M,), {"axis": 0, "prepend": SCALAR, "append": M[:2]}),

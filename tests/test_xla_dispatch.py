@@ -433,11 +433,15 @@ def test_stale_entries_fall_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_dispatchers_are_collected() -> None:
-    f = Doubler()
-    f(put(np.ones(2)))
-    gone = weakref.ref(f.dispatch)
-    del f
-    gc.collect()
+    gc.freeze()  # what other tests left takes long to walk through
+    try:
+        f = Doubler()
+        f(put(np.ones(2)))
+        gone = weakref.ref(f.dispatch)
+        del f
+        gc.collect()
+    finally:
+        gc.unfreeze()
     assert gone() is None
 
 

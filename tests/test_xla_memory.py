@@ -58,8 +58,15 @@ def test_another_malloc_is_left_alone() -> None:
     library = SimpleNamespace(**{name: getattr(process, name) for name in names})
     assert memory.malloc_is_glibcs(library)
     memory_of_another = ctypes.create_string_buffer(1 << 20)
-    library.malloc = lambda size: ctypes.addressof(memory_of_another)  # as if it were preloaded
-    library.free = lambda block: None
+
+    def malloc(size: int) -> int:
+        del size
+        return ctypes.addressof(memory_of_another)
+
+    def free(block: ctypes.c_void_p) -> None:
+        del block
+
+    library.malloc, library.free = malloc, free  # as if they were preloaded
     assert not memory.malloc_is_glibcs(library)
     library.malloc, library.free = process.malloc, process.free
     library.mallopt = others.cos

@@ -137,6 +137,17 @@ class Signature:
                         found.update(dict.fromkeys(sorted(names(dim))))
         return tuple(found)
 
+    def axis_names(self) -> frozenset[str]:
+        """The names of sizes in the parameters and in the result."""
+        return frozenset(
+            name
+            for _, spec in self.specs()
+            for _, part in walk_paths(spec, "")
+            for dim in declared_dims(part)
+            if isinstance(dim, Dim)
+            for name in names(dim)
+        )
+
     def unbound(self) -> tuple[str, ...]:
         """The type variables that the result has, and no parameter."""
         given = {each.name for p in self.parameters for each in trees_of(p.spec)}
@@ -202,14 +213,7 @@ class Signature:
 
         One that is no axis of a parameter or of the result is tried as 0, too.
         """
-        axes = {
-            name
-            for _, spec in self.specs()
-            for _, part in walk_paths(spec, "")
-            for dim in declared_dims(part)
-            if isinstance(dim, Dim)
-            for name in names(dim)
-        }
+        axes = self.axis_names()
         changed = [
             replace(each, spec=replace(each.spec, samples=_as_sizes(each.name, each.name in axes)))
             if isinstance(each.spec, StaticSpec)

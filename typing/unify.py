@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -71,10 +73,51 @@ class _Demand:
 
 def match(signature: Signature, arguments: Mapping[str, Type], facts: Assumptions) -> Match:
     """Fit a signature to the types of its arguments; a Failure says which one does not fit."""
-    matching = _Matching(signature.name, facts)
+    matching = _Matching(signature, facts)
     for parameter in signature.parameters:
         matching.visit(parameter.spec, arguments[parameter.name], parameter.name)
     return matching.finish()
+
+
+class _OwnSizes:
+    """Static values that consist of sizes, in the names of sizes that the function has itself.
+
+    A size of the caller is what it is called here, or gets a name that nothing else has.
+    """
+
+    def __init__(self, signature: Signature, sizes: dict[str, Size]) -> None:
+        self.sizes = sizes
+        self.axes = signature.axis_names()
+        self.taken = {*self.axes, *sizes, *(each.name for each in signature.parameters)}
+        self.names: dict[str, Dim] = {}
+        for name, size in sizes.items():
+            if name in self.axes and isinstance(size, Dim) and size == variable(str(size)):
+                self.names.setdefault(str(size), variable(name))
+
+    def static(self, where: str, given: StaticType) -> StaticType:
+        if isinstance(given.value, Dim) and where in self.axes:
+            return StaticType(variable(where))
+        value = self._value(where, given.value)
+        return given if value is given.value else StaticType(value)
+
+    def _value(self, where: str, value: object) -> object:
+        if isinstance(value, Dim):
+            return substitute(value, {name: self._name(where, name) for name in names(value)})
+        if isinstance(value, tuple):
+            items: tuple[object, ...] = value
+            made = tuple([self._value(where, each) for each in items])
+            return value if all(map(operator.is_, made, items)) else made
+        return value
+
+    def _name(self, where: str, name: str) -> Dim:
+        if name not in self.names:
+            own = f"{re.sub(r'[^A-Za-z0-9_]', '_', where)}_{name}"
+            while own in self.taken:
+                own += "_"
+            self.taken.add(own)
+            self.sizes[own] = variable(name)
+            self.names[name] = variable(own)
+        return self.names[name]
 
 
 def undetermined(signature: Signature) -> tuple[str, ...]:
@@ -99,8 +142,9 @@ def undetermined(signature: Signature) -> tuple[str, ...]:
 
 
 class _Matching:
-    def __init__(self, function: str, facts: Assumptions) -> None:
-        self.function = function
+    def __init__(self, signature: Signature, facts: Assumptions) -> None:
+        self.function = signature.name
+        self.signature = signature
         self.facts = facts
         self.dtypes: dict[str, DType] = {}
         self.ranks: dict[str, int] = {}
@@ -257,6 +301,11 @@ class _Matching:
     def finish(self) -> Match:
         """Solve for the sizes: names first, then what is linear in one unknown name."""
         self.sizes.update(static_sizes(self.statics))
+        self.sizes.update(
+            (where, each.value)
+            for where, each in self.statics.items()
+            if isinstance(each.value, Dim)
+        )
         pending = self.demands
         while pending:
             waiting: list[_Demand] = []
@@ -269,6 +318,8 @@ class _Matching:
                 )
                 raise Failure(SizeNotDetermined(function=self.function, names=tuple(unknown)))
             pending = waiting
+        own = _OwnSizes(self.signature, self.sizes)
+        self.statics = {where: own.static(where, each) for where, each in self.statics.items()}
         choice = Choice(
             tuple(self.dtypes.items()),
             tuple(self.ranks.items()),

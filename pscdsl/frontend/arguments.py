@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.closed import is_closed
+from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.pytrees import flatten
 from pscdsl.frontend.tracing import of_values
+from pscdsl.frontend.values import (
+    EnumMember,
+    External,
+    KnownModule,
+    Partial,
+    RecordValue,
+    StaticFunction,
+    Undecided,
+    describe,
+    is_type,
+)
+from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl.narrowing import is_tuple
+from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import DType, accepts_weak
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -57,11 +78,43 @@ def static_type(here: Builder, value: Any) -> Type:
     """A static argument's type; arrays keep theirs, so that matching refuses them."""
     if isinstance(value, Value | Weak):
         return value.type
+    if not _is_in_sizes(value) and holds_sizes(value):
+        what = f"{describe(value)}, which holds sizes of the kernel around, in another kernel"
+        raise Failure(NotStatic(what=what))
     try:
         hash(value)
     except TypeError:
         return flatten(here, value, "a static argument")[1]
     return StaticType(value)
+
+
+_WITHOUT_SIZES = (Closure, KnownModule, External, EnumMember, Enum, Meaning)
+
+
+def _is_in_sizes(value: Any) -> bool:
+    """Whether a value consists of sizes and of what is closed, as far as tuples have it."""
+    if is_tuple(value):
+        return all(map(_is_in_sizes, value))
+    return isinstance(value, Dim) or is_closed(value)
+
+
+def holds_sizes(value: Any) -> bool:
+    """Whether a static value may hold a size; what a function captures is seen where it is read."""
+    if isinstance(value, Dim | Undecided):
+        return True
+    if isinstance(value, StaticFunction):
+        return MEANINGS.get(value.name) is not value  # a method of something, else
+    if is_closed(value) or is_type(value) or isinstance(value, _WITHOUT_SIZES):
+        return False
+    if is_tuple(value):
+        return any(map(holds_sizes, value))
+    if isinstance(value, RecordValue):
+        return any(map(holds_sizes, value.fields.values()))
+    if isinstance(value, Partial):
+        return any(map(holds_sizes, (value.function, *value.args, *value.kwargs.values())))
+    if isinstance(value, BoundMethod):
+        return holds_sizes(value.self_value)
+    return not hasattr(value, "__pscdsl_definition__") and not isinstance(value, np.dtype | type)
 
 
 def dtypes_of(

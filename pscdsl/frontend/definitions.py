@@ -26,6 +26,7 @@ from pscdsl.frontend.values import Poisoned
 from pscdsl.interpreters.replay import zeros
 from pscdsl.ir import Function, Var
 from pscdsl.linearity import reused_keys
+from pscdsl.narrowing import is_tuple
 from pscdsl.primitives.control import Call
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
@@ -313,13 +314,7 @@ class Definition:
             arguments[parameter.name] = unflatten(tree, iter(own))
         none: frozenset[str] = frozenset()
         known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
-        known = known.union(
-            *(
-                names(value)
-                for each in types.statics.values()
-                if isinstance(value := each.value, Dim)
-            )
-        )
+        known = known.union(*(sizes_in(each.value) for each in types.statics.values()))
         program.span = self.span
         try:
             result = self._run(session, arguments)
@@ -494,6 +489,14 @@ class Definition:
         findings = with_origins(Failure(*problems), operands)
         session_of(here).report(findings.at(here.program.span))
         here.program.facts = assumed
+
+
+def sizes_in(value: object) -> frozenset[str]:
+    """The names of the sizes that a static value consists of."""
+    if isinstance(value, Dim):
+        return names(value)
+    none: frozenset[str] = frozenset()
+    return none.union(*map(sizes_in, value)) if is_tuple(value) else none
 
 
 def without_large_loops(findings: Sequence[Diagnostic]) -> Sequence[Diagnostic]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pscdsl.builder import Builder, Program
 from pscdsl.frontend.ledger import Ledger
 from pscdsl.frontend.source import FunctionNode, Source
-from pscdsl.frontend.values import POISON, Poisoned
+from pscdsl.frontend.values import POISON, Poisoned, is_traced
 from pscdsl.frontend.weights import require_small
 from pscdsl.typing.codes.language import NotStatic, UnknownName
 from pscdsl.typing.codes.language_evaluation import (
@@ -229,6 +229,7 @@ class Frame:
                 if frame.session is not self.session and frame.closure is not None:
                     node = frame.closure.node
                     self.scope.guard.of_function(frame.source, node, name, value)
+                    self._refuse_sizes(name, value)
                 return value
             if name in frame.assigned:
                 raise Failure(UnknownName(name=name, unassigned=True))
@@ -239,6 +240,14 @@ class Frame:
             return self.scope.lookup(name)
         except KeyError:
             raise Failure(UnknownName(name=name, unassigned=False)) from None
+
+    def _refuse_sizes(self, name: str, value: Any) -> None:
+        """Refuse what a function captured that holds sizes of another kernel than this one."""
+        from pscdsl.frontend.arguments import holds_sizes
+
+        if holds_sizes(value):
+            what = "an array" if is_traced(value) else "which holds sizes"
+            raise Failure(NotStatic(what=f"`{name}`, {what} of another kernel,"))
 
     def bind_outside(self, name: str, value: Any) -> None:
         """Bind a name where `:=` does: not in a comprehension, but in the function around it."""

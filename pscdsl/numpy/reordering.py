@@ -26,7 +26,7 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import I32, I64
+from pscdsl.typing.dtypes import I32, I64, U64
 
 
 @of_arrays("numpy.flip", together=("m",))
@@ -136,9 +136,11 @@ def _rolled_by_computed(a: Value, shift: Value, axis: int) -> Value:
     if shift.ndim or not shift.dtype.is_integer:
         problem = f"takes shifts that are integer scalars, not {shift.type}"
         raise Failure(BadArguments(function="numpy.roll", problem=problem))
-    wide = cast(shift, I32 if shift.dtype.bits <= 32 and shift.dtype.signed else I64)
+    narrow = shift.dtype.bits < 32 or shift.dtype is I32
+    wide = cast(shift, I32 if narrow else shift.dtype if shift.dtype is U64 else I64)
     size = largest(a.builder.facts, a.shape[axis], 1)
-    start = e.remainder(e.negative(wide), size)
-    zero = a.builder.literal(0, wide.dtype)
+    beyond = e.remainder(wide, size)  # the least integer has no opposite
+    start = cast(e.remainder(e.subtract(size, beyond), size), I32 if narrow else I64)
+    zero = a.builder.literal(0, start.dtype)
     starts = [start if place == axis else zero for place in range(a.ndim)]
     return DynamicSlice(a.shape)(joined([a, a], axis), *starts)
