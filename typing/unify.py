@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, cast
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -104,7 +104,7 @@ class _OwnSizes:
         if isinstance(value, Dim):
             return substitute(value, {name: self._name(where, name) for name in names(value)})
         if isinstance(value, tuple):
-            items: tuple[object, ...] = value
+            items = cast("tuple[object, ...]", value)
             made = tuple([self._value(where, each) for each in items])
             return value if all(map(operator.is_, made, items)) else made
         return value
