@@ -106,7 +106,7 @@ class _OwnSizes:
         if isinstance(value, tuple):
             items = cast("tuple[object, ...]", value)
             made = tuple([self._value(where, each) for each in items])
-            return value if all(map(operator.is_, made, items)) else made
+            return items if all(map(operator.is_, made, items)) else made
         return value
 
     def _name(self, where: str, name: str) -> Dim:
