@@ -324,6 +324,8 @@ class Writer:
         step, order = self.fresh("step"), names[:]
         self.choose.shuffle(order)
         body = [f"def {step}(i, s):", f"    {', '.join(names)}, t = s"]
+        if count > 1 and self.choose.random() < 0.3:
+            body += self.inner(*self.choose.sample(names, 2))
         for name in self.choose.sample(names, self.choose.randint(0, min(2, count))):
             kind = self.choose.randrange(1, 4)
             if self.risky():
@@ -344,6 +346,19 @@ class Writer:
         carried = f"psc.fori_loop(0, {turns}, {step}, ({', '.join(given)}, t))"
         self.lines.append(f"{', '.join(found)}, t = {carried}")
         self.free += found
+
+    def inner(self, one: str, other: str) -> list[str]:
+        """A loop in the body of a loop, over two of its keys."""
+        step, order = self.fresh("inner"), self.choose.choice(("u, v", "v, u"))
+        body = [f"    def {step}(j, r):", "        u, v, t = r"]
+        if self.risky():
+            body.append("        t = t + drawn(v)")
+        elif self.choose.random() < 0.7:
+            body += ["        u, sub = psc.random.split(u)", "        t = t + drawn(sub)"]
+        body.append(f"        return {order}, t")
+        turns = self.choose.choice((1, 2, 3))
+        carried = f"psc.fori_loop(0, {turns}, {step}, ({one}, {other}, t))"
+        return [*body, f"    {one}, {other}, t = {carried}"]
 
     def delay(self) -> None:
         """A scan over keys that keeps some for later."""
