@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -130,11 +130,17 @@ class Ledger:
             )
             self._record(before, shown)
 
-    def returned(self, place: Place, span: Span) -> None:
-        """Refuse a key that leaves the program after it was consumed."""
-        use = spent(place, self.facts)
-        if use is not None:
-            self._report(Use(place, "returned", span), use, RETURNED)
+    def returned(self, places: Sequence[Place], span: Span) -> None:
+        """Refuse keys that leave the program after they were consumed, or twice."""
+        for index, place in enumerate(places):
+            now = Use(place, "returned", span)
+            use = spent(place, self.facts)
+            if use is not None:
+                self._report(now, use, RETURNED)
+            elif any(each.place.root.repeated and not each.place.single() for each in trail(place)):
+                self._report(now, None)
+            elif any(share(place, other, self.facts) for other in places[:index]):
+                self._report(now, now, RETURNED)
 
     def _report(self, now: Use, old: Use | None, rewrite: str | None = None) -> None:
         place, first = (now.span, None) if old is None else told_apart(now.span, old.span)

@@ -56,9 +56,9 @@ def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused,
         return ()
     ledger = Ledger(function.facts)
     here = Walk(ledger, names, function)
-    for atom, place in zip(function.body.results, here.function(), strict=True):
-        if place is not None and atom.type.dtype is KEY:
-            ledger.returned(place, end)
+    results = zip(function.body.results, here.function(), strict=True)
+    keys = [place for atom, place in results if place is not None and atom.type.dtype is KEY]
+    ledger.returned(keys, end)
     return tuple(ledger.findings.values())
 
 
