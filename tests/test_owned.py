@@ -141,7 +141,10 @@ def test_what_is_accepted_is_what_numpy_does(update: str, at_the_end: bool) -> N
 def test_the_comparison_sees_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     from pscdsl.frontend import assignment
 
-    monkeypatch.setattr(assignment, "held_elsewhere", lambda *_: "")
+    def nobody(*_: object) -> str:
+        return ""
+
+    monkeypatch.setattr(assignment, "held_elsewhere", nobody)
     with pytest.raises(AssertionError, match="seen = a"):
         accepted(program("x + 1", "seen = a", "a += 1"))
     with pytest.raises(AssertionError, match="a = x"):

@@ -98,6 +98,11 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
         assign(frame, each, item)
 
 
+def _has_memory(value: Any) -> bool:
+    """Whether NumPy changes a value in place; a scalar is no array that could change."""
+    return (is_traced(value) and value.ndim > 0) or is_known_array(value)
+
+
 def augment(
     frame: Frame, node: ast.AugAssign, target: ast.expr, operator: str, value: ast.expr
 ) -> None:
@@ -113,10 +118,9 @@ def augment(
         frame.names[name] = POISON
         return
     sign = operators.SIGNS[operator]
-    if (is_traced(left) and left.ndim) or is_known_array(left):
-        why = held_elsewhere(frame, name, left)
-        if why:
-            frame.report(node, AliasedUpdate(name=name, sign=sign, why=why))
+    why = held_elsewhere(frame, name, left) if _has_memory(left) else ""
+    if why:
+        frame.report(node, AliasedUpdate(name=name, sign=sign, why=why))
     if isinstance(left, list | dict | set):
         kind = type(left).__name__  # pyright: ignore[reportUnknownArgumentType]
         rewrite = f"{name} = {name} {sign} …"

@@ -199,7 +199,9 @@ class Loop:
         """
         moves = self._moves(gives, positions)
         found: list[list[_Arrived]] = [[] for _ in positions]
-        now = [(index, _Arrived(each, index)) for index, each in _keys(came, len(positions))]
+        now: list[tuple[int, _Arrived]] = []
+        for index, place in _keys(came, len(positions)):
+            now.append((index, _Arrived(place, index)))
         for index, place in _keys(begun or (), len(positions)):
             given = _Arrived(place, ("given", index))
             now += [(to, _moved(given, part)) for to, part in moves[index]]
