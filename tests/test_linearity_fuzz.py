@@ -1,28 +1,28 @@
 """Generated programs over keys: accepted if they use each key once, refused if they do not.
 
 What is accepted is run, and every key that is consumed on the way is noted: none comes twice.
+`make fuzz` tries more of them: KEY_PROGRAMS=4000.
 """
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pytest
 
-from pscdsl.evaluate import Evaluator
+from pscdsl.frontend import definitions
 from pscdsl.frontend.check import check_source
-from pscdsl.frontend.definitions import Definition
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
-from pscdsl.ir import Atom, Block, Function
-from pscdsl.primitive import NDArray
-from pscdsl.primitives.random import FoldIn, RandomBits, SplitKey
-from pscdsl.typing.dims import Size
-from pscdsl.typing.signatures import Choice
+from pscdsl.ir import Function, Var
+from pscdsl.linearity import reused_keys
+from pscdsl.typing.codes.keys import KeyReused
+from pscdsl.typing.spans import Span
+from tests import linear_programs
+from tests.linear_programs import elaborated, used_once
 
-PROGRAMS = 60
+PROGRAMS = 40
+MORE = int(os.environ.get("KEY_PROGRAMS", "120"))
+GROUPS = 8
 
 HEAD = """\
 import numpy as np
@@ -141,11 +141,9 @@ class Writer:
         """A function of a key and a number that returns another key and a number."""
         self.lines.append(f"{indent}def {name}(key, t):")
         inner = indent + "    "
+        self.lines.append(f"{inner}key, last = psc.random.split(key)")
         free, _ = self.body(inner, ["key"], self.choose.randint(1, 4), depth + 1)
-        if not free:
-            # All are consumed: the last word is a key of a seed of which nothing is known.
-            free = [f"psc.random.key((t * {self.choose.randrange(1000)}).astype(np.int32))"]
-        self.lines.append(f"{inner}return {self.choose.choice(free)}, t")
+        self.lines.append(f"{inner}return {self.choose.choice([*free, 'last'])}, t")
 
     def loop(self, indent: str, key: str, free: list[str], depth: int) -> bool:
         """A loop that carries a key."""
@@ -167,65 +165,12 @@ class Writer:
         return False
 
 
-class Watch(Evaluator):
-    """Runs a program and notes the keys that are consumed, and with what they are folded."""
-
-    def __init__(self, sizes: Mapping[str, int], seen: list[tuple[int, ...]]) -> None:
-        super().__init__(sizes)
-        self.seen = seen
-
-    def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
-        """The results of a block."""
-        values: dict[Atom, NDArray] = dict(zip(block.params, operands, strict=True))
-        for equation in block.equations:
-            inputs = [self._value(atom, values) for atom in equation.inputs]
-            primitive = equation.primitive
-            if isinstance(primitive, RandomBits | SplitKey):
-                self.seen += [tuple(key) for key in inputs[0].reshape(-1, 2).tolist()]
-            if isinstance(primitive, FoldIn):
-                self.seen.append((*inputs[0].tolist(), int(inputs[1])))
-            results = primitive.evaluate(self, *inputs)
-            values.update(zip(equation.outputs, results, strict=True))
-        return tuple([self._value(atom, values) for atom in block.results])
-
-    def call(
-        self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
-    ) -> tuple[NDArray, ...]:
-        """The results of another function."""
-        inner = {name: self.size(size) for name, size in sizes.items()}
-        return Watch(inner, self.seen).block(function.body, operands)
-
-
-def _consumed(text: str) -> list[list[tuple[int, ...]]]:
-    """What is consumed on a few runs."""
-    module = Project().add(Source("program.py", text), None)
-    definition = module.own("f")
-    assert isinstance(definition, Definition)
-    program = definition.instance(Choice())
-    runs: list[list[tuple[int, ...]]] = []
-    for t in (-50.0, 0.5, 50.0):
-        seen: list[tuple[int, ...]] = []
-        key = np.array([12345, 678], np.uint32)
-        Watch({}, seen).block(program.body, [key, np.asarray(t, np.float32)])
-        runs.append(seen)
-    return runs
-
-
-def _once(text: str) -> bool:
-    for seen in _consumed(text):
-        keys = {each[:2] for each in seen if len(each) == 3}
-        if len(set(seen)) < len(seen) or keys & {each for each in seen if len(each) == 2}:
-            return False
-    return True
-
-
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_each_key_once_is_accepted(seed: int) -> None:
     text = Writer(seed, wrong=False).program()
     found = check_source(text, "program.py").diagnostics
     assert not found, text + "\n".join(f"{d.span} {d.message()}" for d in found)
-    if "random.key(" not in text:  # which is the same in every run of a loop
-        assert _once(text), text
+    assert used_once(elaborated(text)), text
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
@@ -235,9 +180,22 @@ def test_a_key_once_more_is_refused(seed: int) -> None:
     assert codes == {"PSC601"}, text
 
 
-def test_the_watch_sees_a_second_use() -> None:
-    body = "@psc.kernel\ndef f(key: Key, t: f32) -> f32:\n    return t + noise(key)\n"
-    assert _once(HEAD + body)
-    again = "noise(psc.random.key(t.astype(np.int32)))"  # which the checker cannot see
-    made = body.replace("noise(key)", f"{again} + {again}")
-    assert not _once(HEAD + made)
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_what_is_accepted_uses_no_key_twice(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    findings: list[KeyReused] = []
+
+    def noted(function: Function, names: dict[Var, str], end: Span) -> tuple[KeyReused, ...]:
+        findings.extend(reused_keys(function, names, end))
+        return ()
+
+    monkeypatch.setattr(definitions, "reused_keys", noted)
+    counts: dict[tuple[bool, bool], int] = {}
+    for seed in range(group, MORE, GROUPS):
+        findings.clear()
+        text = linear_programs.Writer(seed).program()
+        right, accepted = used_once(elaborated(text)), not findings
+        assert right or not accepted, text
+        counts[right, accepted] = counts.get((right, accepted), 0) + 1
+    assert counts[False, False] > 0
+    # Refusing everything is no success.
+    assert counts[True, True] >= counts.get((True, False), 0), counts

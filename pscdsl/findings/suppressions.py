@@ -1,4 +1,4 @@
-"""Comments that silence findings: `# psc: ignore[PSC701]`, `# psc: ignore-file[PSC8]`."""
+"""Comments that silence findings: `# psc: ignore[PSC702]`, `# psc: ignore-file[PSC8]`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pscdsl.frontend import operators, purity
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
-from pscdsl.frontend.memory import base
+from pscdsl.frontend.owned import held_elsewhere, updated
 from pscdsl.frontend.values import (
     POISON,
     Poison,
@@ -19,6 +19,7 @@ from pscdsl.frontend.values import (
     is_poisoned,
     is_traced,
 )
+from pscdsl.narrowing import is_known_array
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.numerics import AliasedUpdate
@@ -97,16 +98,9 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
         assign(frame, each, item)
 
 
-def _other_name(frame: Frame, name: str, value: object) -> str | None:
-    """Another name in sight of the array that a name stands for."""
-    scope: Frame | None = frame
-    memory = base(frame.session, value)
-    while scope is not None:
-        for other, each in scope.names.items():
-            if base(frame.session, each) is memory and (other != name or scope is not frame):
-                return other
-        scope = scope.outer
-    return None
+def _has_memory(value: Any) -> bool:
+    """Whether NumPy changes a value in place; a scalar is no array that could change."""
+    return (is_traced(value) and value.ndim > 0) or is_known_array(value)
 
 
 def augment(
@@ -124,10 +118,9 @@ def augment(
         frame.names[name] = POISON
         return
     sign = operators.SIGNS[operator]
-    if is_traced(left) and left.ndim:
-        other = _other_name(frame, name, left)
-        if other is not None:
-            frame.report(node, AliasedUpdate(name=name, other=other, sign=sign))
+    why = held_elsewhere(frame, name, left) if _has_memory(left) else ""
+    if why:
+        frame.report(node, AliasedUpdate(name=name, sign=sign, why=why))
     if isinstance(left, list | dict | set):
         kind = type(left).__name__  # pyright: ignore[reportUnknownArgumentType]
         rewrite = f"{name} = {name} {sign} …"
@@ -136,6 +129,7 @@ def augment(
     result = operators.binary(frame, node, operator, left, right)
     if is_traced(left) and left.ndim and is_traced(result):
         _require_place(frame, name, sign, left, result)
+    updated(frame.session, node, result)
     frame.names[name] = result
 
 

@@ -18,7 +18,6 @@ from pscdsl.frontend.equality import MISSING, found_key, place, times
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import items_of
 from pscdsl.frontend.known import known_attribute
-from pscdsl.frontend.memory import viewed
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.values import (
     Builtin,
@@ -101,7 +100,7 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         known = tuple(each for each in dir(np.ndarray) if not each.startswith("_"))
         owner = f"an array ({value.type})"
         raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known))
-    return viewed(frame.session, value, found)
+    return found
 
 
 def _of_constant(value: Any, name: str) -> Any:

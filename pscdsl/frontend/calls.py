@@ -12,7 +12,7 @@ from pscdsl.builder import Value
 from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
-from pscdsl.frontend.memory import applied, fresh
+from pscdsl.frontend.owned import noted_call
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.values import (
     POISON,
@@ -83,7 +83,7 @@ def call(
         return POISON
     here = frame.here(node)
     try:
-        return invoke(frame, here, function, values, named)
+        result = invoke(frame, here, function, values, named)
     except Failure as failure:
         found = with_initial(with_operands(failure, frame, nodes), frame, node)
         raise with_origins(found, values).at(frame.span(node)) from None
@@ -92,6 +92,7 @@ def call(
             raise  # only the library's own Python refuses arguments in this way
         problem = f"does not take these arguments ({error})"
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
+    return noted_call(frame, node, function, result)
 
 
 def _unpacked(value: Any) -> dict[str, Any]:
@@ -131,16 +132,14 @@ def invoke(
         folded = fold(function, args, kwargs)
         if folded is not None:
             return folded
-        result = function.apply(here, args, kwargs)
-        return applied(frame.session, function.name, args, result)
+        return function.apply(here, args, kwargs)
     if isinstance(function, DType):
-        return fresh(_cast(frame, here, function, args, kwargs), args)
+        return _cast(frame, here, function, args, kwargs)
     if isinstance(function, Marker):
         raise Failure(NotCallable(found=describe(function)))
     if isinstance(function, ArrayMethod):
         args, kwargs = _plain_all(here, args, kwargs)
-        result = function.apply(here, args, kwargs)
-        return applied(frame.session, function.name, (function.value, *args), result)
+        return function.apply(here, args, kwargs)
     if isinstance(function, Applicable):
         return function.apply(here, args, kwargs)
     if isinstance(function, RecordValue) and "__call__" in function.cls.members:

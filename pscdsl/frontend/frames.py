@@ -109,8 +109,8 @@ class Session:
         self.data = 0
         self.ledger = Ledger()
         """Which expressions were evaluated."""
-        self.bases: dict[int, tuple[Any, Any]] = {}
-        """Views, and the arrays they show; see `memory`."""
+        self.owned: dict[int, tuple[Any, ast.AST]] = {}
+        """Arrays that were made by an expression or an update, and by which; see `owned`."""
 
     def report(self, failure: Failure) -> None:
         """Keep findings, each place and kind once; only so many."""

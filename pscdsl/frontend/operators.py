@@ -35,7 +35,6 @@ from pscdsl.frontend.equality import (
 )
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod, Closure
-from pscdsl.frontend.memory import fresh
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.quotients import quotient
 from pscdsl.frontend.values import (
@@ -142,7 +141,7 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
             raise _bad(name, left, right, "division by zero")
     if not is_traced(left) and not is_traced(right):
         left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left
-    return fresh(meaning.apply(here, (left, right), {}), (left, right))
+    return meaning.apply(here, (left, right), {})
 
 
 def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
@@ -289,7 +288,7 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
         return negated(frame, node, operand)
     operand = _asked(operand)
     if is_traced(operand):
-        return fresh(table.UNARY[name].apply(frame.here(node), (operand,), {}), (operand,))
+        return table.UNARY[name].apply(frame.here(node), (operand,), {})
     if is_constant(operand) and frame.program is not None:
         here = frame.here(node)
         return table.UNARY[name].apply(here, (here.constant(operand),), {})

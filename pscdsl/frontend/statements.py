@@ -15,6 +15,7 @@ from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.iteration import elements, unrolling
 from pscdsl.frontend.ledger import fields
 from pscdsl.frontend.loaded_texts import is_pythons
+from pscdsl.frontend.owned import OPERATIONS, noted
 from pscdsl.frontend.preconditions import check_assert, check_guard, is_guard
 from pscdsl.frontend.source import FunctionNode, targets
 from pscdsl.frontend.values import (
@@ -136,7 +137,7 @@ def _head(frame: Frame, statement: ast.stmt) -> Span:
 
 def _assign(frame: Frame, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> Outcome:
     del node
-    found = evaluate(frame, value)
+    found = _made(frame, value)
     for target in targets:
         assign(frame, target, found)
     return None
@@ -155,8 +156,14 @@ def _annotated(
         what = f"the annotation of `{text}`, which is no name,"
         raise Failure(Unsupported(what=what, rewrite="", span=frame.span(target)))
     if value is not None:
-        assign(frame, target, evaluate(frame, value))
+        assign(frame, target, _made(frame, value))
     return None
+
+
+def _made(frame: Frame, value: ast.expr) -> Any:
+    """What is bound to names; operators make new arrays."""
+    found = evaluate(frame, value)
+    return noted(frame, value, found) if isinstance(value, OPERATIONS) else found
 
 
 def _augmented(

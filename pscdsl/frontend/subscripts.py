@@ -10,7 +10,6 @@ from pscdsl.builder import Weak
 from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.equality import MISSING, found_key
 from pscdsl.frontend.frames import Frame
-from pscdsl.frontend.memory import indexed
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.records import RecordClass
@@ -48,7 +47,7 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         )
     if is_traced(value):
         frame.here(node)
-        return indexed(frame.session, value, index, indexing.getitem(value, index))
+        return indexing.getitem(value, index)
     if isinstance(value, MapValue):
         if isinstance(index, str) and index in value.items:
             return value.items[index]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pscdsl.linearity.numbers import Number, Unknown
-from pscdsl.linearity.places import Place, Root, When
+from pscdsl.linearity.places import Place, Root, Seeds, When
 from pscdsl.linearity.uses import Use
 from pscdsl.primitives.control import Call
 from pscdsl.typing.dims import Size
@@ -18,10 +18,12 @@ class Summary:
     """A function that was walked through, by itself."""
 
     params: tuple[Place | None, ...]
-    """Its parameters; None for what is no key."""
+    """Its parameters; None for what is no key, nor a seed."""
     numbers: tuple[Number, ...]
     """What stands for its parameters in the integers that keys are folded with."""
     results: tuple[Place | None, ...]
+    seeds: Seeds
+    """What it makes of seeds that are no parameters."""
 
 
 class Seen:
@@ -33,6 +35,7 @@ class Seen:
         call: Call,
         given: Sequence[Place | None],
         numbers: Sequence[Number],
+        seeds: Seeds,
         span: Span,
     ) -> None:
         self._summary = summary
@@ -44,6 +47,7 @@ class Seen:
             for param, operand in zip(summary.params, given, strict=True)
             if param is not None and operand is not None
         }
+        self._given[summary.seeds] = Place.whole(seeds)
         self._known: dict[Unknown, Number] = {}
         for param, operand in zip(summary.numbers, numbers, strict=True):
             self._known.update(dict.fromkeys(param.terms, operand))
@@ -54,22 +58,25 @@ class Seen:
         """What the call does with its operands."""
         for root in self._given:
             for use in root.uses:
-                yield self._use(use, when)
+                if self._summary.seeds.arguments not in use.agents:
+                    yield self._use(use, when)
 
     def results(self) -> Iterator[Place | None]:
-        """Where the results are from."""
+        """Where the results are from; None for what is no key, nor a seed."""
         for place in self._summary.results:
             yield None if place is None else self._place(place)
 
     def _use(self, use: Use, when: When = ()) -> Use:
         deed = "folded" if use.data is not None else "consumed"
+        # Uses of one parameter were compared within the function; two may be given the same key.
+        account = self._call, use.place.root
         return Use(
             self._place(use.place),
             f"{deed} by `{self._name}`",
             self._span,
             None if use.data is None else self._number(use.data),
             None if use.at is None else self._number(use.at),
-            frozenset({self._call, *map(self._agent, use.agents)}),
+            frozenset({account, *map(self._agent, use.agents)}),
             (*when, *self._when(use.when)),
         )
 
@@ -87,6 +94,7 @@ class Seen:
             agent = None if root.agent is root else self._agent(root.agent)
             shape = root.substituted(self._sizes)
             found = self._roots[root] = Root(shape, "", sources, root.repeated, agent)
+            found.is_row = root.is_row
             if root.element is not None:
                 found.element = self._number(root.element)
             for use in root.uses:

@@ -6,20 +6,16 @@ side of the combination, one key may be consumed twice.  So may what others were
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pscdsl.ir import Atom, Block, Equation, Var
-from pscdsl.linearity.loops import Loop, Often
-from pscdsl.linearity.numbers import unknown_number
-from pscdsl.linearity.places import Place
+from pscdsl.linearity.loops import Loop, Often, Places
 from pscdsl.primitives.control import AssociativeScan, MapReduce
 from pscdsl.typing.dtypes import KEY
 
 if TYPE_CHECKING:
     from pscdsl.linearity.walk import Walk
-
-Places = Sequence[Place | None]
 
 
 def prefixes(walk: Walk, primitive: AssociativeScan, equation: Equation) -> None:
@@ -27,21 +23,20 @@ def prefixes(walk: Walk, primitive: AssociativeScan, equation: Equation) -> None
     captured, arrays = primitive.roles(equation.inputs)
     held, pair = primitive.roles(primitive.combine.params)
     firsts, seconds = pair[: len(arrays)], pair[len(arrays) :]
-    loop = Loop(walk, (), Often.of(primitive.length, walk.ledger.facts))
-    agents = {var: object() for var in firsts}
+    _enter_rows(walk, firsts, arrays)
+    begun = _bound(walk, firsts)
+    often = Often.of(primitive.length, walk.ledger.facts)
+    loop = Loop(walk, firsts, begun, often, equation.outputs)
     grouped = _Grouped(walk, primitive.combine, firsts, seconds)
     for turn in loop.turns():
         walk.enter(held, captured)
-        if turn:
-            _bind(walk, firsts, loop.results[-1])
-        else:
-            _enter_rows(walk, firsts, arrays, agents)
+        _enter_carry(walk, loop, firsts)
         for var, array in zip(seconds, arrays, strict=True):
             loop.enter_row(var, array, turn)
-        loop.results.append(walk.block(primitive.combine))
+        loop.gave(primitive.combine, walk.block(primitive.combine))
         if loop.often.several:
             grouped.again()
-    loop.leave(equation.outputs, ())
+    loop.stack(equation.outputs, loop.results[-1], begun)
 
 
 def total(walk: Walk, primitive: MapReduce, equation: Equation) -> None:
@@ -52,7 +47,12 @@ def total(walk: Walk, primitive: MapReduce, equation: Equation) -> None:
     own, pair = combine[: len(by_combine)], combine[len(by_combine) :]
     count = len(primitive.body.results)
     state, values = pair[:count], pair[count:]
-    loop = Loop(walk, state, Often.of(primitive.length, walk.ledger.facts))
+    if initial:
+        walk.enter(state, initial)
+    else:
+        _enter_new(walk, state)
+    often = Often.of(primitive.length, walk.ledger.facts)
+    loop = Loop(walk, state, _bound(walk, state), often)
     grouped = _Grouped(walk, primitive.combine, state, values)
     for turn in loop.turns():
         walk.enter(held, by_body)
@@ -60,17 +60,12 @@ def total(walk: Walk, primitive: MapReduce, equation: Equation) -> None:
             loop.enter_row(var, array, turn)
         found = walk.block(primitive.body)
         walk.enter(own, by_combine)
-        if turn:
-            _bind(walk, state, loop.results[-1])
-        elif initial:
-            walk.enter(state, initial)
-        else:
-            _enter_new(walk, state)
+        _enter_carry(walk, loop, state)
         _bind(walk, values, found)
-        loop.results.append(walk.block(primitive.combine))
+        loop.gave(primitive.combine, walk.block(primitive.combine))
         if loop.often.several:
             grouped.again()
-    loop.leave(equation.outputs, initial or list(equation.outputs))
+    loop.leave(equation.outputs)
 
 
 class _Grouped:
@@ -99,31 +94,40 @@ class _Grouped:
         self._found = self._walk.block(self._combine)
 
 
+def _bound(walk: Walk, params: Sequence[Var]) -> Places:
+    """The keys that parameters are bound to."""
+    return [walk.place(var) if var.type.dtype is KEY else None for var in params]
+
+
+def _enter_carry(walk: Walk, loop: Loop, params: Sequence[Var]) -> None:
+    """Bind what was combined so far; of its integers nothing is known."""
+    loop.enter_keys(params)
+    for var in params:
+        if var.type.dtype is not KEY:
+            walk.unknown(var)
+
+
 def _enter_new(walk: Walk, params: Sequence[Var]) -> None:
     """Bind parameters to keys of their own, and to numbers of which nothing is known."""
     for var in params:
         if var.type.dtype is KEY:
             walk.new(var)
-        elif var.type.dtype.is_integer:
-            walk.numbers.known[var] = unknown_number()
+        else:
+            walk.unknown(var)
 
 
 def _bind(walk: Walk, params: Sequence[Var], places: Places) -> None:
     """Bind parameters to what was computed."""
     for var, place in zip(params, places, strict=True):
+        walk.unknown(var)
         if place is not None:
             walk.bind(var, place)
-        elif var.type.dtype.is_integer:
-            walk.numbers.known[var] = unknown_number()
 
 
-def _enter_rows(
-    walk: Walk, params: Sequence[Var], arrays: Sequence[Atom], agents: Mapping[Var, object]
-) -> None:
+def _enter_rows(walk: Walk, params: Sequence[Var], arrays: Sequence[Atom]) -> None:
     """Bind parameters to rows, any of them."""
     for var, array in zip(params, arrays, strict=True):
         place = walk.place(array)
+        walk.unknown(var)
         if place is not None:
-            walk.new(var, sources=[(place, ())], agent=agents[var])
-        elif var.type.dtype.is_integer:
-            walk.numbers.known[var] = unknown_number()
+            walk.new(var, sources=[(place, ())], agent=object())

@@ -52,12 +52,14 @@ class Root:
     ) -> None:
         self.shape: Final = shape
         self.name: Final = name
-        self.sources: Final = sources
+        self.sources = sources
         self.repeated: Final = repeated
         self.agent: Final = self if agent is None else agent
         """Who uses the sources: one agent's uses are of different keys, or seen to elsewhere."""
         self.element: Number | None = None
         """Which place of its one source it is, along the first axis, if that can be told."""
+        self.is_row = False
+        """Whether it is an element of its one source, along the first axis."""
         self.uses: list[Use] = []
         self.cells: dict[object, dict[object, list[Use]]] = {}
         """The uses by element, and by the number that it is folded with, where both are known."""
@@ -72,6 +74,15 @@ class Root:
     def substituted(self, env: Mapping[str, Size]) -> Shape:
         """The shape with sizes in place of names."""
         return substitute_shape(self.shape, env)
+
+
+class Seeds(Root):
+    """All keys that can be made of seeds: the key of a seed is the element of that number."""
+
+    def __init__(self) -> None:
+        super().__init__((), "psc.random.key(…)")
+        self.arguments: Final = object()
+        """On whose account arguments are seeds: that they differ is for the caller to see."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +189,18 @@ class Place:
             )
         axes = tuple(None if axis is None else part.axes[axis] for axis in self.axes)
         return replace(part, axes=axes)
+
+    def across(self, array: Place) -> Place:
+        """The same part, of a row, of all rows of an array."""
+        ranges = list(array.ranges)
+        for axis, part in zip(array.axes[1:], self.ranges, strict=True):
+            if axis is not None:
+                ranges[axis] = ranges[axis].inside(part.start, part.stop, part.step)
+        return replace(array, ranges=tuple(ranges), name="")
+
+    def before(self, source: Place) -> Place:
+        """Where in a source of its root it was taken from."""
+        return self.across(source) if self.root.is_row else source
 
     def single(self) -> bool:
         """Whether it is one key."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pscdsl.linearity.numbers import Number
-from pscdsl.linearity.places import Place, Root, When, exclusive
+from pscdsl.linearity.places import Place, Root, Seeds, When, exclusive
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.keys import KeyReused
 from pscdsl.typing.diagnostics import Label
-from pscdsl.typing.spans import Span
+from pscdsl.typing.spans import NOWHERE, Span
 
 SPLIT = "`key, sub = psc.random.split(key)` gives two keys in the place of one"
 LOOP = (
@@ -20,6 +21,7 @@ LOOP = (
 FOLD = "fold in integers that differ for sure, such as the counter of a loop, or fold twice"
 EITHER = "derive all keys from it by `fold_in`, or all by `split`"
 REPEATED = "`psc.random.split(key, n)` gives n keys that all differ"
+SEEDED = "seeds that may be equal may give one key: make one key, and split it"
 RETURNED = "return one of the keys that `psc.random.split` gives"
 
 
@@ -42,11 +44,11 @@ class Use:
     @property
     def cell(self) -> tuple[object, object]:
         """The one element that is used, and the number that it is folded with; None if unknown."""
+        if isinstance(self.place.root, Seeds):
+            return _residue(self.at), _residue(self.data)
         places = tuple(each.only for each in self.place.ranges)
         known = all(isinstance(each, int) for each in places)
-        number = self.data
-        constant = number.constant if number is not None and not number.terms else None
-        return places if known else None, constant
+        return places if known else None, _residue(self.data)
 
     def conflicts(self, other: Use, facts: Assumptions) -> bool:
         """Whether both may be of one key, and are not two foldings with different numbers."""
@@ -58,6 +60,42 @@ class Use:
             if self.at.differs(other.at):
                 return False
         return not exclusive(self.when, other.when) and not self.place.apart(other.place, facts)
+
+
+def _residue(number: Number | None) -> int | None:
+    """What numbers that are equal have in common, if it is known."""
+    if number is None or number.terms or number.bits < _WORD:
+        return None
+    return number.constant % (1 << _WORD)
+
+
+_WORD: Final = 32
+
+
+def trail(whole: Place) -> Iterator[Use]:
+    """A place, and all from where its keys may have been taken."""
+    todo, seen = [Use(whole, "", NOWHERE)], set[object]()
+    while todo:
+        use = todo.pop()
+        if (known := (use.place, use.agents)) in seen:
+            continue
+        seen.add(known)
+        yield use
+        root = use.place.root
+        account = frozenset({object() if root.repeated else root.agent})
+        for source, when in root.sources:
+            place, either = use.place.before(source), (*use.when, *when)
+            todo.append(Use(place, "", NOWHERE, None, root.element, account, either))
+
+
+def share(one: Place, other: Place, facts: Assumptions) -> bool:
+    """Whether one key may be in two places."""
+    others = list(trail(other))
+    return any(
+        use.place.root is each.place.root and use.conflicts(each, facts)
+        for use in trail(one)
+        for each in others
+    )
 
 
 class Ledger:
@@ -78,21 +116,31 @@ class Ledger:
             self._report(shown, None)
         for old in _met(root, use.cell):
             if use.conflicts(old, self.facts):
-                self._report(shown, old)
+                self._report(shown, old, SEEDED if isinstance(root, Seeds) else None)
                 break
         root.add(use)
         account: frozenset[object] = frozenset({object() if root.repeated else root.agent})
         for place, when in root.sources:
             before = replace(
-                use, place=place, at=root.element, agents=account, when=(*use.when, *when)
+                use,
+                place=use.place.before(place),
+                at=root.element,
+                agents=account,
+                when=(*use.when, *when),
             )
             self._record(before, shown)
 
-    def returned(self, place: Place, span: Span) -> None:
-        """Refuse a key that leaves the program after it was consumed."""
-        use = spent(place, self.facts)
-        if use is not None:
-            self._report(Use(place, "returned", span), use, RETURNED)
+    def returned(self, places: Sequence[Place], span: Span) -> None:
+        """Refuse keys that leave the program after they were consumed, or twice."""
+        for index, place in enumerate(places):
+            now = Use(place, "returned", span)
+            use = spent(place, self.facts)
+            if use is not None:
+                self._report(now, use, RETURNED)
+            elif any(each.place.root.repeated and not each.place.single() for each in trail(place)):
+                self._report(now, None)
+            elif any(share(place, other, self.facts) for other in places[:index]):
+                self._report(now, now, RETURNED)
 
     def _report(self, now: Use, old: Use | None, rewrite: str | None = None) -> None:
         place, first = (now.span, None) if old is None else told_apart(now.span, old.span)
@@ -153,7 +201,8 @@ def spent(place: Place, facts: Assumptions, when: When = (), besides: object = N
             if not place.apart(use.place, facts):
                 return use
     for source, condition in place.root.sources:
-        found = spent(source, facts, (*when, *condition), place.root.agent)
+        before = place.before(source)
+        found = spent(before, facts, (*when, *condition), place.root.agent)
         if found is not None:
             return found
     return None

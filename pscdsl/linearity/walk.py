@@ -1,39 +1,51 @@
 """A block from its first equation to its last: what each variable is, what each equation uses.
 
 Nested blocks are walked in place, with their parameters bound to what they are given.  A loop's
-body is walked at least twice: a key that is from outside, or is carried on after it was consumed,
-is then met again.  Branches are walked side by side.  In place of a derivative or a batch, what it
+body is walked twice: a key that is from outside, or is carried on after it was consumed, is then
+met again.  Branches are walked side by side.  In place of a derivative or a batch, what it
 was made of is walked: it may draw the same numbers again, or such that no row uses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import combinations as combined
 from typing import Final
 
-from pscdsl.ir import Atom, Block, Equation, Function, Literal, Origin, Var, walk
+from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var, walk
 from pscdsl.linearity import combinations
 from pscdsl.linearity.calls import Seen, Summary
 from pscdsl.linearity.loops import Loop, Often
-from pscdsl.linearity.numbers import Number, Numbers
-from pscdsl.linearity.places import Fork, Place, Root, When
-from pscdsl.linearity.uses import Ledger, Use
+from pscdsl.linearity.numbers import Number, Numbers, unknown_number
+from pscdsl.linearity.places import Fork, Place, Root, Seeds, When
+from pscdsl.linearity.uses import Ledger, Use, share
 from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl.primitives.control.custom_derivatives import Ruled
 from pscdsl.primitives.control.implicit import Implicit
 from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
-from pscdsl.primitives.elementwise import Elementwise, Select
+from pscdsl.primitives.elementwise import Convert, Elementwise, Select
 from pscdsl.primitives.indexing import Gather, Scatter
 from pscdsl.primitives.random import FoldIn, SeedKey
-from pscdsl.primitives.shaping import Broadcast, Concatenate, Reshape, Shaping, Slice, Transpose
+from pscdsl.primitives.shaping import (
+    Broadcast,
+    Concatenate,
+    Reshape,
+    Reverse,
+    Shaping,
+    Slice,
+    Transpose,
+)
 from pscdsl.typing.codes.keys import KeyReused
-from pscdsl.typing.dtypes import KEY
+from pscdsl.typing.dtypes import KEY, DType
 from pscdsl.typing.spans import Span
 
 _MOVE: Final = (Shaping, Select, Gather, DynamicSlice, DynamicUpdate, Scatter)
 """What only says where keys go."""
+_PARTS: Final = (Slice, Transpose, Reshape, Reverse, Broadcast, Gather, DynamicSlice)
+"""What takes parts of its first operand."""
 
 Names = Mapping[Var, str]
 
@@ -43,74 +55,101 @@ def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused,
     if not concerns_keys(function.body):
         return ()
     ledger = Ledger(function.facts)
-    here = Walk(ledger, names, function.origins)
-    for place in here.function(function):
-        if place is not None:
-            ledger.returned(place, end)
+    here = Walk(ledger, names, function)
+    results = zip(function.body.results, here.function(), strict=True)
+    keys = [place for atom, place in results if place is not None and atom.type.dtype is KEY]
+    ledger.returned(keys, end)
     return tuple(ledger.findings.values())
 
 
 @lru_cache(maxsize=1024)
 def summary(function: Function) -> Summary:
     """What a function does with its keys."""
-    ledger = Ledger(function.facts)
-    here = Walk(ledger, {}, function.origins)
-    results = here.function(function)
+    here = Walk(Ledger(function.facts), {}, function)
+    results = here.function()
     params = tuple(here.places.get(var) for var in function.body.params)
     numbers = tuple(here.numbers.of(var) for var in function.body.params)
-    return Summary(params, numbers, results)
+    return Summary(params, numbers, results, here.seeds)
 
 
 @lru_cache(maxsize=4096)
 def concerns_keys(block: Block) -> bool:
     """Whether a block has to do with keys."""
     return any(var.type.dtype is KEY for var in block.params) or any(
-        var.type.dtype is KEY for equation in walk(block) for var in equation.outputs
+        any(var.type.dtype is KEY for var in equation.outputs)
+        or (isinstance(called := equation.primitive, Call) and concerns_keys(called.function.body))
+        for equation in walk(block)
+    )
+
+
+@lru_cache(maxsize=4096)
+def makes_keys(block: Block) -> bool:
+    """Whether keys are made of seeds in a block."""
+    return any(
+        isinstance(primitive := equation.primitive, SeedKey)
+        or (isinstance(primitive, Call) and makes_keys(primitive.function.body))
+        for equation in walk(block)
     )
 
 
 class Walk:
     """One run through a function."""
 
-    def __init__(self, ledger: Ledger, names: Names, origins: Mapping[Equation, Origin]) -> None:
+    def __init__(self, ledger: Ledger, names: Names, function: Function) -> None:
         self.ledger = ledger
         self.names = names
-        self.origins = origins
+        self._function = function
         self.places: dict[Var, Place] = {}
+        """Where keys are from, and integers that may become seeds."""
         self.numbers = Numbers(ledger.facts)
-        self.seeded: list[tuple[Number, Place]] = []
-        """The keys that were made of seeds, by these."""
+        self.seeds = Seeds()
         self.when: When = ()
-        self.late = False
-        """Whether a loop is in its third turn or later: counters were compared in the second."""
 
-    def function(self, function: Function) -> tuple[Place | None, ...]:
-        """The whole function: the places of its results, None for what is no key."""
-        for var in function.body.params:
+    def function(self) -> tuple[Place | None, ...]:
+        """The whole function: the places of its results, None for what is no key, nor a seed."""
+        makes = makes_keys(self._function.body)
+        for var in self._function.body.params:
             if var.type.dtype is KEY:
                 self.new(var, var.hint)
-            elif var.type.dtype.is_integer:
-                self.numbers.give(var)
-        return self.block(function.body)
+            elif var.type.dtype.is_integer and makes:
+                seeds = [(Place.whole(self.seeds), ())]
+                self.new(var, var.hint, seeds, agent=self.seeds.arguments)
+                if not var.type.shape:
+                    self.places[var].root.element = self.numbers.of(var)
+        return self.block(self._function.body)
 
     def block(self, block: Block) -> tuple[Place | None, ...]:
         """A block whose parameters are bound."""
         passed = 0
-        for equation in block.equations:
+        for index, equation in enumerate(block.equations):
             if passed:
                 passed -= 1
                 continue
-            origin = self.origins.get(equation)
+            origin = self._function.origins.get(equation)
             if origin is None:
                 self.equation(equation)
                 continue
             passed = origin.count - 1
+            for each in block.equations[index : index + origin.count]:
+                self.forget(each.outputs)
             if origin.block is not None:
                 self._inline(origin.block, origin.inputs, origin.outputs)
         return tuple(self.place(atom) for atom in block.results)
 
+    def forget(self, variables: Sequence[Var]) -> None:
+        """What is computed again, in another turn of a loop, may be something else."""
+        self.numbers.forget(variables)
+        for var in variables:
+            self.places.pop(var, None)
+
+    def unknown(self, var: Var) -> None:
+        """Say that nothing is known of a variable."""
+        self.forget((var,))
+        if var.type.dtype.is_integer:
+            self.numbers.known[var] = unknown_number()
+
     def place(self, atom: Atom) -> Place | None:
-        """Where a key is from; None for what is no key."""
+        """Where a key is from; None for what is no key, nor a seed."""
         return None if isinstance(atom, Literal) else self.places.get(atom)
 
     def name(self, var: Var) -> str:
@@ -136,7 +175,7 @@ class Walk:
     def equation(self, equation: Equation) -> None:
         """One equation."""
         primitive = equation.primitive
-        self.numbers.forget(equation.outputs)
+        self.forget(equation.outputs)
         if isinstance(primitive, Scan):
             self._scan(primitive, equation)
         elif isinstance(primitive, While):
@@ -167,14 +206,19 @@ class Walk:
         primitive = equation.primitive
         if isinstance(primitive, Elementwise):
             return
-        given = [place for each in equation.inputs if (place := self.place(each)) is not None]
+        keys = [self.place(each) for each in equation.inputs if each.type.dtype is KEY]
+        given = [place for place in keys if place is not None]
         if not given and all(var.type.dtype is not KEY for var in equation.outputs):
+            self._integers(equation)
             return
         if isinstance(primitive, _MOVE):
             self._moved(equation, given)
             return
         if isinstance(primitive, SeedKey):
-            self._seeded(equation)
+            (seed,), (var,) = equation.inputs, equation.outputs
+            known, place = self.place(seed), self.seeded(seed)
+            name = self.name(var) or (f"psc.random.key({known})" if known else place.name)
+            self.bind(var, replace(place, name=name))
             return
         for place in given:
             if isinstance(primitive, FoldIn):
@@ -186,28 +230,36 @@ class Walk:
             if var.type.dtype is KEY:
                 self.new(var)
 
-    def _seeded(self, equation: Equation) -> None:
-        """A key from a seed: the one that was made of the same seed before, if there is one."""
-        (var,), seed = equation.outputs, self.numbers.of(equation.inputs[0])
-        known = seed.terms.keys() <= self.numbers.given
-        for other, place in self.seeded if known else ():
-            if other == seed:
-                self.bind(var, place)
-                return
-        text = "…" if seed.terms else str(seed.constant)
-        self.new(var, self.name(var) or f"psc.random.key({text})")
-        if known:
-            self.seeded.append((seed, self.places[var]))
+    def _integers(self, equation: Equation) -> None:
+        """Integers from a place where seeds are may be seeds, too."""
+        primitive, first = equation.primitive, None
+        if equation.inputs:
+            first = self.place(equation.inputs[0])
+        if first is None:
+            return
+        (output,) = equation.outputs
+        if isinstance(primitive, Convert):
+            if _holds(output.type.dtype, equation.inputs[0].type.dtype):
+                self.bind(output, first)
+        elif isinstance(primitive, _PARTS):
+            self._moved(equation, [first])
+
+    def seeded(self, seed: Atom) -> Place:
+        """The keys that are made of seeds: elements of all keys that there are."""
+        place = self.place(seed)
+        if place is not None:
+            return place
+        number, shape = self.numbers.of(seed), seed.type.shape
+        several = bool(shape) and not (len(shape) == 1 and self.numbers.all_differ(number))
+        name = f"psc.random.key({number.shown()})"
+        root = Root(shape, name, ((Place.whole(self.seeds), ()),), several)
+        if not shape:
+            root.element = number
+        return Place.whole(root)
 
     def use(self, place: Place, what: str, span: Span, data: Number | None = None) -> None:
         """Note a use."""
-        self.record(Use(place, what, span, data, when=self.when))
-
-    def record(self, use: Use) -> None:
-        """Note a use, unless its number was compared with all others already."""
-        numbered = use.data is not None or use.place.root.element is not None
-        if not (self.late and numbered):
-            self.ledger.record(use)
+        self.ledger.record(Use(place, what, span, data, when=self.when))
 
     def _moved(self, equation: Equation, given: Sequence[Place]) -> None:
         primitive, (output,) = equation.primitive, equation.outputs
@@ -238,22 +290,27 @@ class Walk:
     def _repeats(self, equation: Equation, given: Sequence[Place]) -> bool:
         """Whether one key may stand at several places of what an equation moves keys to."""
         primitive, output = equation.primitive, equation.outputs[0]
-        if isinstance(primitive, Broadcast):
-            return True
+        if isinstance(primitive, Slice | Transpose | Reshape | Reverse | DynamicSlice):
+            return False
+        if isinstance(primitive, Select):
+            predicate, *either = equation.inputs
+            spread = any(each.type.shape != output.type.shape for each in either)
+            mixed = len(set(given)) > 1 and bool(predicate.type.shape)
+            return spread or (mixed and self._shared(given))
+        if isinstance(primitive, Concatenate):
+            return self._shared(given)
+        if isinstance(primitive, DynamicUpdate):
+            return self._shared(given)
+        if isinstance(primitive, Scatter):
+            x, _, updates = equation.inputs
+            return x.type.rank != updates.type.rank or self._shared(given)
         if isinstance(primitive, Gather):
             return any(size != 1 for size in equation.inputs[1].type.shape[:-1])
-        if isinstance(primitive, Concatenate):
-            return any(
-                one.root is other.root and not one.apart(other, self.ledger.facts)
-                for index, one in enumerate(given)
-                for other in given[:index]
-            )
-        if isinstance(primitive, Select | Scatter | DynamicUpdate):
-            return any(
-                atom.type.dtype is KEY and not atom.type.shape and bool(output.type.shape)
-                for atom in equation.inputs
-            )
-        return False
+        return True
+
+    def _shared(self, given: Sequence[Place]) -> bool:
+        """Whether one key may be in two of some places."""
+        return any(share(*pair, self.ledger.facts) for pair in combined(given, 2))
 
     # Branches, loops, calls.
 
@@ -272,47 +329,55 @@ class Walk:
     def enter(self, params: Sequence[Var], given: Sequence[Atom]) -> None:
         """Bind parameters to what they are given."""
         for var, atom in zip(params, given, strict=True):
-            place = self.place(atom)
+            place, number = self.place(atom), self.numbers.of(atom)
+            self.unknown(var)
             if place is not None:
                 self.bind(var, place)
-            elif var.type.dtype.is_integer:
-                self.numbers.known[var] = self.numbers.of(atom)
+            if var.type.dtype.is_integer:
+                self.numbers.known[var] = number
 
-    def join(self, var: Var, sources: Sequence[tuple[Place, When]]) -> None:
+    def join(self, var: Var, sources: Sequence[tuple[Place, When]], repeated: bool = False) -> None:
         """A variable that is one of several places."""
         if var.type.dtype is not KEY:
             return
         places = {place for place, _ in sources}
-        if len(places) == 1:
+        if len(places) == 1 and not repeated:
             self.bind(var, next(iter(places)))
         else:
-            self.new(var, sources=sources)
+            self.new(var, sources=sources, repeated=repeated)
 
     def _scan(self, primitive: Scan, equation: Equation) -> None:
         captured, carry, arrays = primitive.roles(equation.inputs)
         held, state, rows = primitive.roles(primitive.body.params)
-        loop = Loop(self, state, Often.of(primitive.length, self.ledger.facts))
+        often = Often.of(primitive.length, self.ledger.facts, primitive.counted)
+        stacked = equation.outputs[len(carry) :]
+        loop = Loop(self, state, self._carried(carry), often, stacked)
         for turn in loop.turns():
             self.enter(held, captured)
             loop.enter_carry(carry, primitive.body, turn)
             for var, atom in zip(rows, arrays, strict=True):
                 loop.enter_row(var, atom, turn)
-            loop.results.append(self.block(primitive.body))
-        loop.leave(equation.outputs, carry)
+            loop.gave(primitive.body, self.block(primitive.body))
+        loop.leave(equation.outputs)
 
     def _while(self, primitive: While, equation: Equation) -> None:
         by_cond, by_body, carry = primitive.roles(equation.inputs)
         held, state = _parts(primitive.body.params, primitive.body_captured)
         asked, tested = _parts(primitive.cond.params, primitive.cond_captured)
-        loop = Loop(self, state, Often(never=True, several=True))
+        loop = Loop(self, state, self._carried(carry), Often(never=True, several=True))
         for turn in loop.turns():
             loop.enter_carry(carry, primitive.body, turn)
             self.enter(asked, by_cond)
             self.enter(tested, state)
             self.block(primitive.cond)
+            loop.tested()
             self.enter(held, by_body)
-            loop.results.append(self.block(primitive.body))
-        loop.leave(equation.outputs, carry)
+            loop.gave(primitive.body, self.block(primitive.body))
+        loop.leave(equation.outputs)
+
+    def _carried(self, carry: Sequence[Atom]) -> list[Place | None]:
+        """The keys that a loop is given to carry."""
+        return [self.place(each) if each.type.dtype is KEY else None for each in carry]
 
     def _inline(self, block: Block, given: Sequence[Atom], outputs: Sequence[Atom]) -> None:
         """A block that is run once, where it stands."""
@@ -331,14 +396,26 @@ class Walk:
     def _call(self, primitive: Call, equation: Equation) -> None:
         if not concerns_keys(primitive.function.body):
             return
-        given = [self.place(atom) for atom in equation.inputs]
+        found = summary(primitive.function)
+        given = [
+            None if param is None else self.seeded(atom)
+            for param, atom in zip(found.params, equation.inputs, strict=True)
+        ]
         numbers = [self.numbers.of(atom) for atom in equation.inputs]
-        seen = Seen(summary(primitive.function), primitive, given, numbers, equation.span)
+        seen = Seen(found, primitive, given, numbers, self.seeds, equation.span)
         for use in seen.uses(self.when):
-            self.record(use)
+            self.ledger.record(use)
         for var, place in zip(equation.outputs, seen.results(), strict=True):
             if place is not None:
                 self.bind(var, place)
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether all integers of one type are the same ones in another."""
+    if not wide.is_integer:
+        return False
+    (least, most), (low, high) = wide.range, narrow.range
+    return least <= low and high <= most
 
 
 def _parts(items: Sequence[Var], count: int) -> tuple[Sequence[Var], Sequence[Var]]:

@@ -17,6 +17,10 @@ class KeyReused(Diagnostic, code="PSC601"):
     called again with an integer that is known to be another one (another number, the counter of a
     loop), but the key itself is then for folding alone.
 
+    Keys of seeds that may be equal count as one key.  Arguments, and the elements of an array that
+    is one, are taken for different seeds and different keys; a call that gives one key or seed
+    twice is refused where it is made.
+
     ## Example
 
     ```py

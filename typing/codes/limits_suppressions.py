@@ -105,9 +105,9 @@ class UnknownSuppressedCode(Diagnostic, code="PSC921", severity=Severity.WARNING
 class MalformedSuppression(Diagnostic, code="PSC922", severity=Severity.WARNING):
     """A comment looks like a suppression, but cannot be read as one.
 
-    The forms are `# psc: ignore[PSC701, PSC8]` for the findings of a line or of a statement of
+    The forms are `# psc: ignore[PSC702, PSC8]` for the findings of a line or of a statement of
     several lines, `# psc: ignore` for all of them, and, on a line of its own above the first
-    statement of the file, `# psc: ignore-file[PSC701]`.  What cannot be read silences nothing.
+    statement of the file, `# psc: ignore-file[PSC702]`.  What cannot be read silences nothing.
 
     ## Example
 
@@ -118,7 +118,7 @@ class MalformedSuppression(Diagnostic, code="PSC922", severity=Severity.WARNING)
 
     @psc.kernel
     def double(x: f32["n"]) -> f32["n"]:
-        return 2 * x  # psc: ignore PSC701
+        return 2 * x  # psc: ignore PSC702
     ```
 
     ## Fix
@@ -142,4 +142,4 @@ class MalformedSuppression(Diagnostic, code="PSC922", severity=Severity.WARNING)
 
     def help(self) -> str:
         """The forms."""
-        return "write `# psc: ignore[PSC701]` or, above the code, `# psc: ignore-file[PSC701]`"
+        return "write `# psc: ignore[PSC702]` or, above the code, `# psc: ignore-file[PSC702]`"

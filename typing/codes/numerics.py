@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
-class AliasedUpdate(Diagnostic, code="PSC701"):
-    """`+=` on a name whose array is known by another name too.
+class AliasedUpdate(Diagnostic, code="PSC701", severity=Severity.ERROR):
+    """`+=` on an array that somebody else may hold.
 
-    In a kernel `y += 1` binds `y` to a new array, and every other name keeps the old one.  NumPy
-    changes the array itself, so that the other names see the change: the same function gives
-    another result when it runs under plain NumPy.
+    In a kernel `y += 1` binds `y` to a new array, and whoever holds the old one keeps it.  NumPy
+    changes the array itself, and everybody sees the change: the caller whose argument it is,
+    another name, a list, an array of which it is a view.  `+=` is accepted where the function
+    itself made the array, by an operator or by a function of NumPy that makes new memory, and hands
+    it to nobody before it returns.
 
     ## Example
 
@@ -41,16 +43,14 @@ class AliasedUpdate(Diagnostic, code="PSC701"):
     """
 
     name: str
-    other: str
     sign: str
+    why: str
+    """Who may hold the array."""
 
     def message(self) -> str:
-        """Both names."""
-        return (
-            f"`{self.name} {self.sign}=` leaves `{self.other}` as it is, "
-            "which under plain NumPy would change with it"
-        )
+        """What is updated, and who may see it."""
+        return f"`{self.name} {self.sign}=` may change an array that others hold: {self.why}"
 
     def help(self) -> str:
         """What to write instead."""
-        return f"`{self.name} = {self.name} {self.sign} …` means the same everywhere"
+        return f"`{self.name} = {self.name} {self.sign} …` makes a new array"

@@ -101,8 +101,9 @@ class OutgrownUpdate(Diagnostic, code="PSC322"):
 
     @psc.kernel
     def f(x: f32["n d"], y: f32["d"]) -> f32["n d"]:
-        y += x
-        return y
+        z = 2 * y
+        z += x
+        return z
     ```
 
     ## Fix
@@ -114,8 +115,9 @@ class OutgrownUpdate(Diagnostic, code="PSC322"):
 
     @psc.kernel
     def f(x: f32["n d"], y: f32["d"]) -> f32["n d"]:
-        y = y + x
-        return y
+        z = 2 * y
+        z = z + x
+        return z
     ```
     """
 

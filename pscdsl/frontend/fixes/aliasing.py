@@ -11,19 +11,8 @@ import ast
 from collections.abc import Iterator
 
 from pscdsl.frontend.fixes.tree import FunctionStatement, Tree
+from pscdsl.frontend.new_memory import NEW_FUNCTIONS, NEW_METHODS
 from pscdsl.frontend.source import FunctionNode, targets
-
-FRESH = frozenset(
-    "abs absolute add all any arange arccos arcsin arctan arctan2 argmax argmin argsort array "
-    "astype bincount ceil clip concatenate copy cos cosh count_nonzero cross cumprod cumsum divide "
-    "dot einsum empty empty_like equal exp expm1 eye floor full full_like greater greater_equal "
-    "hstack identity inner isfinite isinf isnan item kron less less_equal linspace log log1p "
-    "logical_and logical_not logical_or logspace matmul max maximum mean median min minimum mod "
-    "multiply negative norm not_equal ones ones_like outer pad power prod reciprocal repeat round "
-    "searchsorted sign sin sinh sort sqrt square stack std subtract sum tan tanh tensordot tile "
-    "trace tri tril triu update var vstack where zeros zeros_like".split()
-)
-"""Functions of NumPy and methods of arrays whose results share no memory with their arguments."""
 
 BUILTINS = frozenset({"abs", "bool", "complex", "float", "int", "len", "print", "range", "sum"})
 MODULES = frozenset({"np", "numpy", "psc", "pscdsl"})
@@ -123,10 +112,12 @@ def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
     function = call.func
     if isinstance(function, ast.Name):
         return function.id in BUILTINS
-    if not isinstance(function, ast.Attribute) or function.attr not in FRESH:
+    if not isinstance(function, ast.Attribute):
         return False
-    ours = isinstance(function.value, ast.Name) and function.value.id in MODULES
-    return ours or given is None or given is function
+    module, _, name = ast.unparse(function).partition(".")
+    if module in MODULES:
+        return f"numpy.{name}" in NEW_FUNCTIONS or name == "update"
+    return function.attr in NEW_METHODS and (given is None or given is function)
 
 
 def _kept(tree: Tree, node: ast.AST, name: str) -> bool:
