@@ -98,7 +98,7 @@ ALLOWED: dict[str, set[str]] = {
     "containers": set(),
     "instances": {"containers", "typing"},
     "starts": MIDDLE | {"called", "containers", "traces"},
-    "captured_state": {"traces"},
+    "captured_state": {"tracebacks", "traces"},
     "constants": MIDDLE | {"errors", "freezing", "instances"},
     "frontend": MIDDLE | {"beside", "code_content", "code_texts", "freezing", "records", "traces"},
     "discover": MIDDLE,

@@ -81,6 +81,8 @@ class LoadedModule:
         self.function = function
         """The function whose cells these are."""
         self._values: dict[str, Any] = {}
+        self._annotations: set[str] = set()
+        """The names that stand in annotations alone, which Python evaluates once at most."""
 
     @property
     def module(self) -> str:
@@ -90,6 +92,9 @@ class LoadedModule:
     def lookup(self, name: str) -> Any:
         """A name of this module or of Python itself."""
         if name in self._values:
+            if name in self._annotations and not self.trace.annotating:
+                self._annotations.discard(name)
+                self._global(name)  # what it stands for counts from now on
             return self._values[name]
         if name in LOADING:
             return External(f"builtins.{name}")
@@ -122,11 +127,17 @@ class LoadedModule:
 
     def lookup_annotation(self, name: str) -> Any:
         """The same in an annotation: what is imported for type checkers is imported now."""
+        known, annotating = name in self._values, self.trace.annotating
+        self.trace.annotating = True
         try:
             return self.lookup(name)
         except KeyError:
             if self.source is None:
                 raise
+        finally:
+            self.trace.annotating = annotating
+            if not known:
+                self._annotations.add(name)
         bindings = Bindings(self.source.tree.body, lambda _: ())
         for binding, statement in bindings.for_types.get(name, ()):
             if isinstance(binding, ast.alias):
