@@ -25,7 +25,7 @@ X = np.linspace(-1, 2, 6, dtype=np.float32)
 Y = np.arange(12, dtype=np.float32).reshape(3, 4) / 7
 N = np.array([2, 0, 1], np.int32)
 TRIANGLE = np.array([[2, 0, 0], [1, 3, 0], [0, 1, 4]], np.float32)
-SQUARE = np.array([[2, 1, 0], [1, 3, 1], [0, 1, 4]], np.float32)
+SQUARE = psc.constant(np.array([[2, 1, 0], [1, 3, 1], [0, 1, 4]], np.float32))
 IMAGE = np.arange(50, dtype=np.float32).reshape(1, 2, 5, 5)
 FILTER = np.ones((3, 2, 2, 2), np.float32)
 KEY = psc.random.key(3)

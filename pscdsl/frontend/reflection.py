@@ -168,6 +168,9 @@ def _is_harmless_builtin(resolver: Resolver, source: Source, node: ast.Name, str
     if not isinstance(call, ast.Call) or call.func is not node:
         return False
     if node.id in ("globals", "vars", "locals"):
+        given = call.args[0] if call.args else None
+        if isinstance(given, ast.Name | ast.Attribute) and resolver.is_library(source, given):
+            return only_read(source, call)
         return not strict and only_read(source, call)
     if node.id == "__import__":
         return _is_another_module(resolver, call)
