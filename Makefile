@@ -50,6 +50,7 @@ fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20
 	$(bin)/python -m tests.fuzz.static_differences --programs $(STATIC) --seed $(SEED)
 	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/test_static_walks.py
 	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/test_linearity_fuzz.py
+	CAPTURES_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/test_captured_ways.py
 
 identity: $(VENV)/.test ## Pairs of programs that differ in one thing, never confused: PAIRS=5000 SEED=0.
 	$(bin)/python -m tests.identity --pairs $(PAIRS) --seed $(SEED)

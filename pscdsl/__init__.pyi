@@ -41,6 +41,7 @@ from pscdsl.arrays import (
 )
 from pscdsl.artefacts.contents import ArtefactError as ArtefactError
 from pscdsl.compile_all import compile_all as compile_all
+from pscdsl.constants import constant as constant
 from pscdsl.control import (
     associative_scan as associative_scan,
     avg_pool as avg_pool,

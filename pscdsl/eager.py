@@ -346,6 +346,7 @@ def _elaborated(
     names = [f"a{at}" for at in range(len(types))]
     params = [Value(here, Var(each, called)) for each, called in zip(types, names, strict=True)]
     trace = unrecorded("a call that is read anew each time")
+    trace.anew = True
     frame = Frame(session, source, LoadedModule(None, None, trace))
     try:
         args, kwargs = given.values(params, trace)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pscdsl import boundary
     from pscdsl.artefacts.contents import Target
+    from pscdsl.captured_state import Watch
     from pscdsl.donation import Donate
     from pscdsl.executables import CacheInfo
     from pscdsl.frontend.definitions import Definition
@@ -62,6 +63,8 @@ class Kernel(Called[P, R]):
         """The kernel that this one has other options than."""
         self.trace: Trace | None = None
         """What was looked up when the kernel was read; None if it was not."""
+        self._watch: Watch | None = None
+        """What was captured, as soon as a program was found for a call."""
         self._spec: object = None
         """What had loaded the module then in which the kernel stands, if it has its name there."""
         if function is not None:
@@ -369,7 +372,33 @@ class Kernel(Called[P, R]):
         tell(self)
 
     def _entered(self, dispatcher: Any, entry: Any) -> None:
-        super()._entered(dispatcher, self._asking if STATE.asked else entry)
+        super()._entered(dispatcher, self._asking if STATE.asked else self._watching(entry))
+
+    def _watching(self, entry: Any) -> Any:
+        """An entry that compares what was captured, if there is anything; see `captured_state`."""
+        watch = self._watch
+        return entry if watch is None else watch.guarded(entry, self._require_same)
+
+    @public
+    def _require_same(self) -> None:
+        """A CheckError if what was captured is something else by now."""
+        from pscdsl.typing.codes.limits_capture import CapturedStateChanged
+
+        assert self._watch is not None
+        changed = next(self._watch.changed(), None)
+        if changed is not None:
+            raise CheckError((CapturedStateChanged(name=changed, function=self.name),))
+
+    def _watch_captures(self) -> None:
+        """Compare what was captured from now on: the kernel was read, or found on disk."""
+        from pscdsl.captured_state import Watch
+
+        start = self.__dict__.get("_start")
+        read = (self.trace, None if self._made_of is None else self._made_of.trace)
+        watch = Watch(read if any(read) else () if start is None else start.traces, self._function)
+        self._watch = watch if watch else None
+        if self._watch is not None and "dispatcher" in self.__dict__:
+            self._entered(self.dispatcher, self.dispatcher.entry)
 
     def ask_first(self) -> None:
         """Ask before the next call whether the kernel is to be read again: see `rereading`."""
@@ -379,12 +408,12 @@ class Kernel(Called[P, R]):
     def go_on(self) -> None:
         """Call the kernel as it was read."""
         if "dispatcher" in self.__dict__:
-            call_directly(self, self.dispatcher.entry)
+            call_directly(self, self._watching(self.dispatcher.entry))
 
     @public
     def _asking(self, *args: Any, **kwargs: Any) -> Any:
         reread()
-        return self.dispatcher.entry(*args, **kwargs)
+        return self._watching(self.dispatcher.entry)(*args, **kwargs)
 
     def found_changed(self, changed: Callable[[Any], bool]) -> bool:
         """Whether it was made of what has changed, or was found by look-ups that find another."""
@@ -413,7 +442,7 @@ class Kernel(Called[P, R]):
         object.__setattr__(self, "__class__", called_through(type(self)))
         for name in self._OF_READING:
             self.__dict__.pop(name, None)
-        self._definition, self.trace, self._simplified = None, None, {}
+        self._definition, self.trace, self._simplified, self._watch = None, None, {}, None
         self._executables.forget()
 
     # Calls.
@@ -466,6 +495,7 @@ class Kernel(Called[P, R]):
         if known is not None:
             made, kind = known
             self._executables.started(kind, made.executable)
+            self._watch_captures()
             return made
         left_out = self.left_out(args, kwargs)
         lowered = self._called(args, kwargs, left_out)
@@ -486,6 +516,7 @@ class Kernel(Called[P, R]):
                 constants=lowered.constants,
                 closed=closed,
             )
+        self._watch_captures()
         return made
 
     def _called(

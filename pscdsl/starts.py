@@ -88,6 +88,8 @@ class Start:
         self.passing: Passing | None = None
         """How its arguments are passed; None if nothing is kept of it."""
         self._texts = texts = Texts()
+        self.traces: list[Trace] = []
+        """Of the kernel and all that it meets, if it is found in one of these ways."""
         self._followed: list[tuple[tuple[Names, ...], str]] = []
         """The look-ups that led to these keys."""
         alone = Trace(kernel, texts)
@@ -98,13 +100,15 @@ class Start:
         for wanted in self._ways(start):
             try:
                 first = unused.pop() if unused else None
-                found = self._found(start, wanted, follow(kernel, wanted, texts, first))
+                traces: list[Trace] = []
+                found = self._found(start, wanted, follow(kernel, wanted, texts, first, traces))
             except Opaque:
                 continue
             passing = _passing(store, found)
             if passing is not None:
                 self._keys.append(found)
                 self._followed.append((wanted, found))
+                self.traces.extend(traces)
                 self.passing = passing
 
     def has_changed(self, kernel: Any) -> bool:

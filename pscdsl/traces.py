@@ -110,6 +110,10 @@ class Trace:
     """What was looked up while one kernel, function with rules, or class was read."""
 
     def __init__(self, root: Any, texts: Texts | None = None, *, asked: bool = False) -> None:
+        self.annotating = False
+        """Whether an annotation is read: what its names stand for later does not matter."""
+        self.anew = False
+        """Whether all is looked up again at each call."""
         self.problem: str | None = None
         """Why it stands for nothing."""
         self._writer = _Writer(texts or Texts())
@@ -119,6 +123,8 @@ class Trace:
         """Owners, what was found and its content, if it is to be asked what has changed."""
         if asked or isinstance(root, type):
             self._seen = {}
+        self.lookups: dict[tuple[int, str], tuple[Any, Any]] = {}
+        """Owners and what was found, by their identities and what was looked up."""
         self.met: dict[int, tuple[Any, Trace | None]] = {}
         """The kernels and classes that were met, with the traces that they had then."""
         self._write(self._writer.root, root)
@@ -159,6 +165,18 @@ class Trace:
             ]
         )
 
+    def different(self, *, contents: bool) -> Iterator[str]:
+        """The names that stand for something else by now; `contents`: or hold something else."""
+        for (_, event), (owner, found) in self.lookups.items():
+            now = _looked_up(owner, event)
+            seen = self._seen.get((id(owner), event)) if self._seen is not None else None
+            known = None if seen is None else seen[2]
+            if not _is_same(found, now) or (
+                contents and known is not None and known != _content_of(found)
+            ):
+                shown = event.removeprefix(CAPTURED)
+                yield shown if shown.isidentifier() else getattr(owner, "__name__", shown)
+
     def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
         self._see(owner, event, found)
         number = self._writer.number(owner)
@@ -173,6 +191,8 @@ class Trace:
             self._write(self._writer.found, found)
 
     def _see(self, owner: Any, event: str, found: Any) -> None:
+        if not self.annotating:
+            self.lookups.setdefault((id(owner), event), (owner, found))
         if self._seen is not None and (id(owner), event) not in self._seen:
             self._seen[id(owner), event] = (owner, found, _content_of(found))
 
@@ -329,11 +349,16 @@ def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> Recorded:
 
 
 def follow(
-    kernel: Any, wanted: Sequence[Names], texts: Texts | None = None, first: Trace | None = None
+    kernel: Any,
+    wanted: Sequence[Names],
+    texts: Texts | None = None,
+    first: Trace | None = None,
+    traces: list[Trace] | None = None,
 ) -> bytes:
     """What the same look-ups find now; raises `Opaque` where they do not lead as far.
 
-    `first` may be a trace of the kernel in which nothing was looked up yet.
+    `first` may be a trace of the kernel in which nothing was looked up yet; `traces` gets those of
+    all that was met.
     """
     known = texts or Texts()
 
@@ -348,6 +373,8 @@ def follow(
     found = _all(kernel, trace)
     if found.names != tuple(wanted):
         raise Opaque("other things than were looked at before")
+    if traces is not None:
+        traces.extend(found.traces)
     return found.digest
 
 

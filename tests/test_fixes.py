@@ -203,7 +203,6 @@ def test_what_was_fixed_stays_as_it_is(kind: type[Diagnostic]) -> None:
     "helper",
     [
         "def put(v):\n    v[0] = 1.0\n    return v\n",
-        "def put(v, rows=[]):\n    rows.append(v)\n    return v\n",
         "def put(v):\n    v.sort()\n    return v\n",
     ],
 )
@@ -217,6 +216,25 @@ def test_what_a_helper_does_to_its_own_is_not_seen() -> None:
     helper = "def put(v):\n    w = v + 1\n    w[0] = 1.0\n    return w\n"
     program = HEAD + helper + "\n\n" + KERNEL + "    return put(x) + x\n"
     assert fixed(program, unsafe=False).contents
+
+
+@pytest.mark.parametrize(
+    ("made", "use"),
+    [
+        ("np.ones(3, np.float32)", "log(W)"),
+        ("np.ones(\n    (3, 3), np.float32\n)[0]", "w = W"),
+        ("[1.0, 2.0]", "log(W)"),
+        ('{"w": np.ones(3, np.float32)}', "log()"),
+    ],
+)
+def test_what_may_be_written_is_made_constant(made: str, use: str) -> None:
+    item = '["w"]' if "{" in made else "[0]"
+    program = f"{HEAD}W = {made}\n\n\ndef report(log):\n    {use}\n\n\n"
+    program += f'@psc.kernel\ndef f(x: f32["3"]) -> f32["3"]:\n    return x * W{item}\n'
+    assert codes(program) == ["PSC206"]
+    after = text_of(fixed(program), program)
+    assert f"W = psc.constant({made})\n" in after
+    assert not codes(after)
 
 
 def test_an_import_is_added_where_a_fix_needs_one() -> None:

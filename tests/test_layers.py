@@ -65,6 +65,7 @@ ALLOWED: dict[str, set[str]] = {
     "processes": {"tracebacks"},
     "narrowing": set(),
     "forms": set(),
+    "freezing": set(),
     "code_texts": set(),
     "pickling": set(),
     "rereading": {"frontend"},
@@ -97,7 +98,9 @@ ALLOWED: dict[str, set[str]] = {
     "containers": set(),
     "instances": {"containers", "typing"},
     "starts": MIDDLE | {"called", "containers", "traces"},
-    "frontend": MIDDLE | {"beside", "code_content", "code_texts", "records", "traces"},
+    "captured_state": {"tracebacks", "traces"},
+    "constants": MIDDLE | {"errors", "freezing", "instances"},
+    "frontend": MIDDLE | {"beside", "code_content", "code_texts", "freezing", "records", "traces"},
     "discover": MIDDLE,
     "interchange": TYPED_PROGRAM | {"xla"},
     "number_defaults": TYPED_PROGRAM | {"xla"},
@@ -144,8 +147,9 @@ ALLOWED: dict[str, set[str]] = {
     | {"artefacts", "boundary", "called", "errors", "exporting", "loaded_to_jax", "record_layouts"},
     "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
     "kernel": MIDDLE
-    | {"boundary", "called", "choices", "direct", "errors", "executables", "exporting"}
+    | {"boundary", "called", "captured_state", "choices", "direct", "errors", "executables"}
     | {
+        "exporting",
         "default_arguments",
         "lowered",
         "number_defaults",

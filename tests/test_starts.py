@@ -356,7 +356,8 @@ def unread(kernel: Any) -> bool:
 
 @pytest.mark.usefixtures("folder")
 def test_captured_values_are_told_apart() -> None:
-    for factor in (2.0, 3.0, np.float32(2), np.array([1, 2], np.float32), (4.0, 5.0)):
+    array = psc.constant(np.array([1, 2], np.float32))
+    for factor in (2.0, 3.0, np.float32(2), array, (4.0, 5.0)):
         for again in (False, True):
             kernel = summed(factor)
             wanted = X * np.sum(np.asarray(factor, np.float32))

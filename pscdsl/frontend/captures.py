@@ -1,43 +1,40 @@
-"""What a kernel sees beyond its arguments: constants, as long as nothing writes them."""
+"""What a kernel sees beyond its arguments: constants, as long as nothing can write them.
+
+A captured value is immutable, or it was made by `psc.constant`, or it is an array or container
+that one fresh expression made and of which every other use in the project is on a short list (see
+`harmless`).  The name that it has is bound once, and nothing binds it anew (see `rebinding`).
+"""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from pscdsl.frontend.aliasing import Tracker
-from pscdsl.frontend.owners import hold_class, hold_module
-from pscdsl.frontend.paths import EVERY, FUNCTION_PARTS, Holder, Kind, Write
+from pscdsl.frontend import mentions, rebinding
+from pscdsl.frontend.fresh import is_fresh
+from pscdsl.frontend.harmless import Harm, Harmless
+from pscdsl.frontend.known import known_module
+from pscdsl.frontend.mutable import Kind, has_keywords, iterator_in, kind_of
+from pscdsl.frontend.reflection import reflection, stored_keywords
 from pscdsl.frontend.resolution import Module, Resolver
-from pscdsl.frontend.source import FunctionNode, Source, targets
-from pscdsl.frontend.uses import uses
+from pscdsl.frontend.source import FunctionNode, Source
+from pscdsl.frontend.uses import ScopeNode, parameters, uses
 from pscdsl.frontend.values import (
     KnownModule,
-    MapValue,
     Marker,
-    Once,
-    Partial,
-    RecordValue,
     StaticFunction,
-    VectorValue,
 )
 from pscdsl.meanings import Meaning
-from pscdsl.narrowing import is_dict, is_sequence, is_tuple
-from pscdsl.typing.codes.limits_capture import CaptureEscapes
 from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.codes.purity_state import IteratorUsed
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import DTypeClass
-
-T = TypeVar("T", bound=Module)
-_COMPUTED = "setattr delattr __dict__ __setattr__ __delattr__ globals vars locals exec eval".split()
-"""Words without which no attribute is stored under a computed name."""
+from pscdsl.typing.spans import NOWHERE
 
 
 class Captures:
@@ -49,7 +46,7 @@ class Captures:
         self._known: Sequence[Module] = ()
         self._resolver = Resolver(())
         self._answers: dict[object, Answer] = {}
-        self._rebound: dict[object, tuple[Tracker, frozenset[str]]] = {}
+        self._libraries: tuple[dict[str, Harm], frozenset[str]] | None = None
 
     def resolver(self) -> Resolver:
         """Finds names in the modules that have been read by now."""
@@ -58,7 +55,7 @@ class Captures:
             self._known = modules
             self._resolver = Resolver(modules)
             self._answers.clear()
-            self._rebound.clear()
+            self._libraries = None
         return self._resolver
 
     def _answer(self, key: object, find: Callable[[Resolver], Diagnostic | None]) -> Answer:
@@ -76,7 +73,7 @@ class Captures:
         return found
 
     def of_module(self, module: Module, name: str, value: Any) -> Answer:
-        """A name of a module that the project rebinds, or whose value it writes."""
+        """A name of a module that may be bound anew, or whose value may be written."""
         return self._answer(
             (module.place, module.module, name, *_told_apart(value)),
             lambda resolver: self._imported_name(resolver, module, name, value),
@@ -92,53 +89,65 @@ class Captures:
             module, name = pending.pop()
             if (module.place, name) not in seen:
                 seen.add((module.place, name))
-                found = self._module_name(resolver, module, name, value)
+                origins = list(resolver.origins(module.source, name))
+                found = self._module_name(resolver, module, name, value, imported=bool(origins))
                 if found is not None:
                     return found
-                pending.extend(resolver.origins(module.source, name))
+                pending.extend(origins)
         return None
 
     def _module_name(
-        self, resolver: Resolver, module: Module, name: str, value: Any
+        self, resolver: Resolver, module: Module, name: str, value: Any, *, imported: bool
     ) -> Diagnostic | None:
-        declared = _declared_outer(module.source, None, name, ast.Global)
-        if declared is not None:
-            return _finding(name, value, Write(module.source.span(declared)))
+        once = iterator_in(value)
+        if once is not None:
+            return IteratorUsed(kind=once.kind, name=name)
         if _is_library(value):
-            return None
-        if self._may_be_stored(resolver, module, name):
-            tracker = self._followed(
-                resolver, module.place, lambda new: hold_module(new, module, (EVERY,))
-            )
-            found = tracker.rebound.get(name, tracker.rebound_by_computed_names)
+            harm = rebinding.declared(module.source, name, ast.Global)
+            harm = harm or self._library_name(resolver, module, value)
+            return None if harm is None else _rebound(name, harm)
+        if has_keywords(value):
+            harm = stored_keywords(resolver)
+            if harm is not None:
+                return _written(name, module.source, None, harm)
+        kind = kind_of(value)
+        if kind is not None:
+            found = self._value(resolver, module, None, name, value, kind, imported=imported)
             if found is not None:
-                return _finding(name, value, found)
-        return self._value(resolver, Holder(module.source, None, name), name, value)
+                return found
+        harm = rebinding.of_module(resolver, module, name, strict=kind is not None)
+        return None if harm is None else _rebound(name, harm)
 
-    def _may_be_stored(self, resolver: Resolver, module: Module, name: str) -> bool:
-        """Whether any text could store an attribute of this name; cheap, and mostly false."""
-        if any(word in module.text for word in ("globals", "vars", "exec", "eval")):
-            return True
-        last = module.module.rpartition(".")[2]
-        resolver.asked |= {f"stored {name}", f"computed {last}"}
-        return bool(stored(resolver.texts_with, name) or computed(resolver.texts_with, last))
+    def _library_name(self, resolver: Resolver, module: Module, value: Any) -> Harm | None:
+        """Where the project puts something else in the place of what a library has."""
+        own = getattr(value, "name", "")
+        for full, harm in self._stored_in_libraries(resolver).items():
+            home, _, last = full.rpartition(".")
+            is_part = home == own or (home.startswith(f"{own}.") and known_module(home) is not None)
+            if full == own or (is_part and last in module.text):
+                return harm
+        return None
 
-    def _followed(
-        self, resolver: Resolver, key: object, start: Callable[[Tracker], None]
-    ) -> Tracker:
-        """What is stored in the attributes of a module or class, worked out once."""
-        found = self._rebound.get(key)
-        if found is None:
-            tracker = Tracker(resolver)
+    def _stored_in_libraries(self, resolver: Resolver) -> dict[str, Harm]:
+        if self._libraries is None:
             with resolver.asking() as asked:
-                start(tracker)
-                tracker.run()
-            found = self._rebound[key] = tracker, frozenset(asked)
-        resolver.asked |= found[1]
-        return found[0]
+                self._libraries = dict(rebinding.library_stores(resolver)), frozenset(asked)
+        resolver.asked |= self._libraries[1]
+        return self._libraries[0]
+
+    def of_builtin(self, module: Module, name: str) -> Answer:
+        """A name of Python's own that the project gives to something else."""
+
+        def find(resolver: Resolver) -> Diagnostic | None:
+            harm = rebinding.declared(module.source, name, ast.Global)
+            harm = harm or rebinding.stored(resolver, module, name)
+            harm = harm or self._stored_in_libraries(resolver).get(f"builtins.{name}")
+            return None if harm is None else _rebound(name, harm)
+
+        return self._answer((module.place, module.module, name), find)
 
     def of_class(self, source: Source, node: ast.ClassDef, name: str, value: Any) -> Answer:
-        """An attribute of a class that the project rebinds, or whose value it writes."""
+        """An attribute of a class that may be bound anew, or whose value may be written."""
         return self._answer(
             (node, name, *_told_apart(value)),
             lambda resolver: self._class_name(resolver, source, node, name, value),
@@ -148,56 +157,115 @@ class Captures:
         self, resolver: Resolver, source: Source, node: ast.ClassDef, name: str, value: Any
     ) -> Diagnostic | None:
         shown = f"{node.name}.{name}"
-        holder = Holder(source, uses(source).owner(node, node.name), node.name)
-        tracker = self._followed(resolver, node, lambda new: hold_class(new, holder, EVERY))
-        found = tracker.rebound.get(name, tracker.rebound_by_computed_names)
         kind = kind_of(value)
-        if found is None and kind is not None and kind is not Kind.FUNCTION:
-            follower = Tracker(resolver, kind)
-            hold_class(follower, holder, f".{name}")
-            follower.hold(Holder(source, node, name), ())
-            follower.run()
-            found = follower.written or follower.may_be_written
-        return None if found is None else _finding(shown, value, found)
+        if kind is not None:
+            made = _binding(source, node, name, resolver)
+            found = _made_otherwise(resolver, source, made, kind, value)
+            if found is None:
+                uses_of_it = mentions.of_class(resolver, source, node, name)
+                found = _harmed(resolver, uses_of_it, kind, value)
+            if found is not None:
+                return _written(shown, source, made, found)
+        harm = rebinding.of_class(resolver, source, node, name)
+        return None if harm is None else _rebound(shown, harm)
 
     def of_function(
         self, source: Source, node: FunctionNode, name: str, value: Any, *, default: bool = False
     ) -> Answer:
-        """A local name that a function made before sees, and that anything else writes.
+        """A local name that a function made before sees, and that anything else may write.
 
         `default`: the value is a default of the function, the same one in each of its calls.
         """
 
         def find(resolver: Resolver) -> Diagnostic | None:
-            declared = _declared_outer(source, node, name, ast.Nonlocal)
-            if declared is not None:
-                return _finding(name, value, Write(source.span(declared)))
-            confined = None if default else node
-            return self._value(resolver, Holder(source, node, name), name, value, confined)
+            once = iterator_in(value)
+            if once is not None:
+                return IteratorUsed(kind=once.kind, name=name)
+            kind = kind_of(value)
+            if default:
+                if kind is None:
+                    return None
+                harm = Harm(source.span(node).head(1), "each call, as a default is")
+                return _written(name, source, None, harm)
+            harm_ = rebinding.declared(source, name, ast.Nonlocal)
+            if harm_ is not None:
+                return _rebound(name, harm_)
+            if kind is None:
+                return None
+            return self._value(resolver, None, node, name, value, kind, source=source)
 
         return self._answer((node, name, default, *_told_apart(value)), find)
 
     def _value(
         self,
         resolver: Resolver,
-        holder: Holder,
+        module: Module | None,
+        scope: FunctionNode | None,
         name: str,
         value: Any,
-        confined: FunctionNode | None = None,
+        kind: Kind,
+        *,
+        source: Source | None = None,
+        imported: bool = False,
     ) -> Diagnostic | None:
-        """What is wrong with a value that names hold: that it is changed, or may be."""
-        once = _iterator_in(value)
-        if once is not None:
-            return IteratorUsed(kind=once.kind, name=name)
-        kind = kind_of(value)
-        if kind is None or (kind is Kind.FUNCTION and not resolver.naming(*FUNCTION_PARTS)):
-            return None
-        tracker = Tracker(resolver, kind)
-        tracker.confined = confined
-        tracker.hold(holder, ())
-        tracker.run()
-        found = tracker.written or tracker.may_be_written
-        return None if found is None else _finding(name, value, found)
+        """What is wrong with a value that can be changed, and that a name of a scope has."""
+        if source is None:
+            assert module is not None
+            source = module.source
+        made = _binding(source, scope, name, resolver)
+        found = None if imported else _made_otherwise(resolver, source, made, kind, value)
+        if found is None and module is not None:
+            found = _harmed(resolver, mentions.of_module(resolver, module, name), kind, value)
+        elif found is None:
+            found = _harmed(resolver, mentions.of_name(resolver, source, scope, name), kind, value)
+            found = found or reflection(resolver, source, strict=True)
+        return None if found is None else _written(name, source, made, found)
+
+
+def _binding(
+    source: Source, scope: ScopeNode | None, name: str, resolver: Resolver
+) -> ast.expr | None:
+    """The expression of the only statement that binds a name, if it is a plain assignment."""
+    if isinstance(scope, FunctionNode) and name in parameters(scope):
+        return None
+    stores = resolver.stores(source, scope, name)
+    if len(stores) != 1:
+        return None
+    parent = uses(source).parents.get(stores[0])
+    if isinstance(parent, ast.Assign) and parent.targets == [stores[0]]:
+        return parent.value
+    if isinstance(parent, ast.AnnAssign) and parent.target is stores[0]:
+        return parent.value
+    return None
+
+
+def _made_otherwise(
+    resolver: Resolver, source: Source, made: ast.expr | None, kind: Kind, value: Any
+) -> Harm | None:
+    """Why a value may be known by others from the beginning."""
+    if kind is Kind.DEEP:
+        holder = "an array of its class" if isinstance(value, np.ndarray) else "what it holds"
+        return Harm(source.span(made), f"whoever has {holder}") if made is not None else _NOWHERE
+    if made is None:
+        return _NOWHERE
+    if is_fresh(resolver, source, made, kind):
+        return None
+    return Harm(source.span(made), f"whoever shares `{source.text_of(made)}`")
+
+
+_NOWHERE = Harm(NOWHERE, "whoever made it")
+
+
+def _harmed(
+    resolver: Resolver, found: Iterable[mentions.Mention], kind: Kind, value: Any
+) -> Harm | None:
+    """The first use of a value that is not on the list."""
+    judge = Harmless(resolver, kind, value.ndim if isinstance(value, np.ndarray) else None)
+    for source, node in found:
+        harm = judge.harm(source, node)
+        if harm is not None:
+            return harm
+    return None
 
 
 @dataclass(frozen=True)
@@ -216,19 +284,38 @@ class Guard:
     searched: set[str] = field(default_factory=set[str])
     """The words whose occurrences in other files decided."""
 
+    anew: bool = False
+    """Whether what is captured is looked up again at each call: then it may change in between."""
+
     def admit(self, module: Module, name: str, value: Any) -> None:
-        """Refuse a name of a module that the project writes."""
-        self._refuse(self.captures.of_module(module, name, value))
+        """Refuse a name of a module that may be written."""
+        if not self._is_new(name, value):
+            self._refuse(self.captures.of_module(module, name, value))
+
+    def of_builtin(self, module: Module, name: str) -> None:
+        """Refuse a name of Python's own that may stand for something else."""
+        if not self.anew:
+            self._refuse(self.captures.of_builtin(module, name))
 
     def of_class(self, source: Source, node: ast.ClassDef, name: str, value: Any) -> None:
-        """Refuse an attribute of a class that the project writes."""
-        self._refuse(self.captures.of_class(source, node, name, value))
+        """Refuse an attribute of a class that may be written."""
+        if not self._is_new(name, value):
+            self._refuse(self.captures.of_class(source, node, name, value))
 
     def of_function(
         self, source: Source, node: FunctionNode, name: str, value: Any, *, default: bool = False
     ) -> None:
-        """Refuse a local name or default of a function that something beside the kernel writes."""
-        self._refuse(self.captures.of_function(source, node, name, value, default=default))
+        """Refuse a local name or default that something beside the kernel may write."""
+        if not self._is_new(name, value):
+            self._refuse(self.captures.of_function(source, node, name, value, default=default))
+
+    def _is_new(self, name: str, value: Any) -> bool:
+        """Whether a value is looked up for one call alone, and can be read again."""
+        if self.anew:
+            once = iterator_in(value)
+            if once is not None:
+                raise Failure(IteratorUsed(kind=once.kind, name=name))
+        return self.anew
 
     def _refuse(self, answer: Answer) -> None:
         self.searched.update(answer.searched)
@@ -236,68 +323,9 @@ class Guard:
             raise Failure(*answer.findings)
 
 
-def stored(texts: Callable[..., list[T]], name: str) -> list[T]:
-    """The texts that may assign to an attribute of this name."""
-    pattern = re.compile(rf"\.\s*{re.escape(name)}\b(?!\s*[(\[.])")
-    return [each for each in texts(name) if pattern.search(each.text)]
-
-
-def computed(texts: Callable[..., list[T]], module: str) -> list[T]:
-    """The texts that may assign to attributes of a module by names that they compute."""
-    naming = {each.place for each in texts(module, "modules", "import_module")}
-    return [each for each in texts(*_COMPUTED) if each.place in naming]
-
-
-def is_mutable(value: Any) -> bool:
-    """Whether a value, or something in it, can be changed in place."""
-    if isinstance(value, list | dict | set | np.ndarray | Once):
-        return True
-    if is_tuple(value):
-        return any(map(is_mutable, value))
-    if isinstance(value, RecordValue):
-        return any(map(is_mutable, value.fields.values()))
-    if isinstance(value, MapValue):
-        return any(map(is_mutable, value.items.values()))
-    if isinstance(value, VectorValue):
-        return any(map(is_mutable, value.items))
-    if isinstance(value, Partial):
-        return any(map(is_mutable, (*value.args, *value.kwargs.values())))
-    return False
-
-
-def _iterator_in(value: Any) -> Once | None:
-    if isinstance(value, Once):
-        return value
-    parts: Sequence[Any] = ()
-    if is_sequence(value):
-        parts = value
-    elif is_dict(value):
-        parts = list(value.values())
-    elif isinstance(value, RecordValue):
-        parts = list(value.fields.values())
-    elif isinstance(value, Partial):
-        parts = (*value.args, *value.kwargs.values())
-    return next((once for each in parts if (once := _iterator_in(each)) is not None), None)
-
-
-def kind_of(value: Any) -> Kind | None:
-    """How an object can be changed; None if it cannot."""
-    if isinstance(value, np.ndarray):
-        return Kind.ARRAY
-    if is_dict(value):
-        return Kind.DEEP if any(map(is_mutable, value.values())) else Kind.FLAT
-    if is_sequence(value) and isinstance(value, list):
-        return Kind.DEEP if any(map(is_mutable, value)) else Kind.FLAT
-    if isinstance(value, set):
-        return Kind.FLAT
-    if is_mutable(value):
-        return Kind.DEEP
-    return Kind.FUNCTION if hasattr(value, "node") else None
-
-
 def _told_apart(value: Any) -> tuple[object, ...]:
     """What of a value decides the answer: a name may be bound anew to one of another kind."""
-    once = _iterator_in(value)
+    once = iterator_in(value)
     kind: type[Any] = value.__class__
     return kind, kind_of(value), _is_library(value), None if once is None else once.kind
 
@@ -307,44 +335,17 @@ def _is_library(value: Any) -> bool:
     return isinstance(value, KnownModule | Marker | Meaning | StaticFunction | DType | DTypeClass)
 
 
-def _declared_outer(
-    source: Source,
-    scope: FunctionNode | None,
-    name: str,
-    kind: type[ast.Global] | type[ast.Nonlocal],
-) -> ast.AST | None:
-    """The `global` or `nonlocal` by which a function rebinds a name of an outer scope."""
-    if kind.__name__.lower() not in source.text:
-        return None
-    index = uses(source)
-    for each in index.outer:
-        if not isinstance(each, kind) or name not in each.names:
-            continue
-        function = index.function_of(each)
-        if isinstance(each, ast.Nonlocal) and (
-            function is None or index.owner(function, name) is not scope
-        ):
-            continue
-        body: Sequence[ast.stmt] = () if function is None else getattr(function, "body", ())
-        if function is None or any(name in targets(statement) for statement in body):
-            return each
-        if any(
-            isinstance(part, ast.Name) and part.id == name and not isinstance(part.ctx, ast.Load)
-            for statement in body
-            for part in ast.walk(statement)
-        ):
-            return each
-    return None
+def _written(name: str, source: Source, made: ast.expr | None, harm: Harm) -> Diagnostic:
+    bound = "" if made is None else source.text_of(made)
+    place = None if made is None else source.span(made)
+    finding = MutableCapture(name=name, by=harm.by, bound=bound, bound_at=place)
+    return _labelled(finding, harm, f"`{name}` may be written here")
 
 
-_KINDS: dict[str, str] = {"list": "a list", "dict": "a dict", "ndarray": "an array"}
+def _rebound(name: str, harm: Harm) -> Diagnostic:
+    finding = MutableCapture(name=name, by=harm.by, rebound=True)
+    return _labelled(finding, harm, f"`{name}` may be bound anew here")
 
 
-def _finding(name: str, value: Any, write: Write) -> Diagnostic:
-    if write.passed_to:
-        label = Label(write.span, f"`{name}` may be written here")
-        return CaptureEscapes(name=name, passed_to=write.passed_to).labelled(label)
-    kind = _KINDS.get(type(value).__name__, "a variable")
-    place = str(write.span)
-    finding = MutableCapture(name=name, kind=kind, where=place)
-    return finding.labelled(Label(write.span, f"`{name}` is written here"))
+def _labelled(finding: Diagnostic, harm: Harm, says: str) -> Diagnostic:
+    return finding if harm.span == NOWHERE else finding.labelled(Label(harm.span, says))

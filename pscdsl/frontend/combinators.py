@@ -8,6 +8,7 @@ from typing import Any
 from pscdsl.builder import Builder
 from pscdsl.frontend.associative import associative_scan, map_reduce
 from pscdsl.frontend.branches import cond, switch
+from pscdsl.frontend.constants import constant
 from pscdsl.frontend.loops import fori_loop, map_, scan, while_loop
 from pscdsl.frontend.pytrees import flatten
 from pscdsl.frontend.transformations.gradients import grad, value_and_grad
@@ -73,6 +74,7 @@ def register() -> None:
         "custom_vjp": make_ruled("custom_vjp"),
         "custom_linear_solve": custom_linear_solve,
         "custom_root": custom_root,
+        "constant": constant,
         "reveal_type": reveal_type,
         "scope": scope,
     }

@@ -20,11 +20,11 @@ from typing import Any, Final
 
 from pscdsl.builder import Value, Weak
 from pscdsl.frontend.annotations import renamed, spec_of, static_spec
-from pscdsl.frontend.captures import is_mutable
 from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.expressions import closure
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.mutable import is_mutable
 from pscdsl.frontend.source import FunctionStatement, targets
 from pscdsl.frontend.statements import run
 from pscdsl.frontend.values import External, Poison, Poisoned

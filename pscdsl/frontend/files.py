@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from pscdsl.frontend.captures import Captures, computed, stored
+from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.finding import Finder, absolute, is_language, module_name
 from pscdsl.frontend.reading import read_bytes
-from pscdsl.frontend.resolution import WORD
+from pscdsl.frontend.resolution import WORD, patching, storing
 from pscdsl.frontend.source import Source, from_bytes, shown_path
 from pscdsl.paths import resolved
 from pscdsl.typing.diagnostics import Failure
@@ -178,8 +178,8 @@ class Files:
 
         A word asks for the files in which it occurs, and for their content; `module NAME` for the
         files of a module and of those in it, not for their content; `file PATH` for the content of
-        one; `stored NAME` for the files that may assign to an attribute of this name, `computed
-        NAME` for those that may assign to attributes of a module by names that they compute.
+        one; `stored NAME` for the files that may store an attribute of this name, `patching *` for
+        those that may store attributes of anything but `self`.
         """
         if question not in self._answers:
             self._answers[question] = self._answer_to(question)
@@ -187,10 +187,9 @@ class Files:
 
     def _answer_to(self, question: str) -> str:
         kind, _, argument = question.partition(" ")
-        if kind in ("stored", "computed") and argument:
-            texts = stored(self.texts_with, argument) if kind == "stored" else ()
-            if kind == "computed":
-                texts = computed(self.texts_with, argument)
+        if kind in ("stored", "patching") and argument:
+            stored = kind == "stored"
+            texts = storing(self.texts_with, argument) if stored else patching(self.texts)
             parts = [f"{each.place}\0{self.digest(each.path)}" for each in texts]
         elif not argument:
             parts = [f"{path}\0{self.digest(path)}" for path in self.mentioning(question)]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pscdsl.builder import Builder
-from pscdsl.frontend.captures import is_mutable
 from pscdsl.frontend.frames import Frame, Scope, Session, session_of
+from pscdsl.frontend.mutable import is_mutable
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.values import Applicable, External, Poison
@@ -96,10 +96,6 @@ class Closure:
             result = run_body(frame, self.node)
         for name, value in used.items():
             self._admit_default(session, name, value)
-        if program is None:
-            for name, value in frame.names.items():
-                if is_mutable(value):  # what is made here may be captured by whoever called
-                    self.scope.guard.of_function(self.source, self.node, name, value)
         self.returned = frame.returned
         if terms is not None and fit is not None:
             try:
@@ -111,16 +107,15 @@ class Closure:
         return result
 
     def _admit_default(self, session: Session, name: str, value: Any) -> None:
-        """Refuse a default that is written, unless the body was found to do so just now."""
+        """Refuse a default that can be written, unless the body was found to do so just now."""
         try:
             self.scope.guard.of_function(self.source, self.node, name, value, default=True)
-        except Failure as failure:
-            written = {
-                (label.span.path, label.span.line)
-                for each in failure.diagnostics
-                for label in each.labels
-            }
-            if not any((d.span.path, d.span.line) in written for d in session.findings):
+        except Failure:
+            own = self.source.span(self.node)
+            if not any(
+                d.span.path == own.path and own.line <= d.span.line <= own.end_line
+                for d in session.findings
+            ):
                 raise
 
 

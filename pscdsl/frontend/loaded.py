@@ -17,6 +17,7 @@ from typing import Any, TypeVar, get_args, get_origin
 import numpy as np
 
 from pscdsl.beside import file_of
+from pscdsl.freezing import locked
 from pscdsl.frontend.bindings import Bindings
 from pscdsl.frontend.captures import Guard
 from pscdsl.frontend.definitions import Definition
@@ -80,6 +81,8 @@ class LoadedModule:
         self.function = function
         """The function whose cells these are."""
         self._values: dict[str, Any] = {}
+        self._annotations: set[str] = set()
+        """The names that stand in annotations alone, which Python evaluates once at most."""
 
     @property
     def module(self) -> str:
@@ -89,6 +92,9 @@ class LoadedModule:
     def lookup(self, name: str) -> Any:
         """A name of this module or of Python itself."""
         if name in self._values:
+            if name in self._annotations and not self.trace.annotating:
+                self._annotations.discard(name)
+                self._global(name)  # what it stands for counts from now on
             return self._values[name]
         if name in LOADING:
             return External(f"builtins.{name}")
@@ -96,28 +102,42 @@ class LoadedModule:
             self.trace.captured(self.owner, name, self.cells[name])
             value = abstract(self.cells[name], name, self.trace)
             self._admit_cell(name, value)
+            value = self._lasting(value)
         elif (imported := self._imported(name)) is not None:
             value = imported
         elif (found := self._global(name)) is not MISSING:
             value = abstract(found, name, self.trace)
             refuse_derived(self.namespace, name)
-            if self.source is not None and not isinstance(value, External):
+            if self.source is not None and not _is_outside(value):
                 self.guard.admit(text_of(self.source, self.module), name, value)
+                value = self._lasting(value)
         else:
-            return builtin(name)
+            value = builtin(name)
+            if self.source is not None and self.owner is not None:
+                self.guard.of_builtin(text_of(self.source, self.module), name)
         self._values[name] = value
         return value
+
+    def _lasting(self, value: Any) -> Any:
+        """A captured value; an array is written no more, as long as it is read once for all."""
+        return locked(value) if type(value) is np.ndarray and not self.trace.anew else value
 
     def _global(self, name: str) -> Any:
         return MISSING if self.owner is None else self.trace.look_up(self.owner, name)
 
     def lookup_annotation(self, name: str) -> Any:
         """The same in an annotation: what is imported for type checkers is imported now."""
+        known, annotating = name in self._values, self.trace.annotating
+        self.trace.annotating = True
         try:
             return self.lookup(name)
         except KeyError:
             if self.source is None:
                 raise
+        finally:
+            self.trace.annotating = annotating
+            if not known:
+                self._annotations.add(name)
         bindings = Bindings(self.source.tree.body, lambda _: ())
         for binding, statement in bindings.for_types.get(name, ()):
             if isinstance(binding, ast.alias):
@@ -150,7 +170,14 @@ class LoadedModule:
     @property
     def guard(self) -> Guard:
         """Refuses what the modules that are loaded beside this one write."""
-        return Guard(captures_beside(self.namespace))
+        return Guard(captures_beside(self.namespace), anew=self.trace.anew)
+
+
+def _is_outside(value: Any) -> bool:
+    """Whether only the name of a value is known: it is refused wherever it is used."""
+    if isinstance(value, LoadedModuleValue):
+        return is_pythons(value.name)
+    return isinstance(value, External)
 
 
 class LoadedModuleValue:
@@ -175,7 +202,10 @@ class LoadedModuleValue:
         namespace = vars(self.module)
         module = loaded_text(self.module)
         if module is not None and name in namespace and not isinstance(value, External):
-            Guard(captures_beside(namespace)).admit(module, name, value)
+            guard = Guard(captures_beside(namespace), anew=self.trace.anew)
+            guard.admit(module, name, value)
+            if type(value) is np.ndarray and not self.trace.anew:
+                value = locked(value)
         return value
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pscdsl.beside import file_of, is_installed, loaded_beside, root_of
 from pscdsl.frontend.captures import Captures
+from pscdsl.frontend.finding import is_language
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import known_module
 from pscdsl.frontend.loaded_code import current_source
@@ -114,7 +115,7 @@ def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
     if count == len(sys.modules) and current:
         return found
     here = loaded_beside(root, namespace)
-    texts = [LoadedText(module, file) for file, module in here.items()]
+    texts = [LoadedText(each, file) for file, each in here.items() if not is_language(file)]
     if current and list(map(LoadedText.key, texts)) == list(map(LoadedText.key, found)):
         texts = found  # what was loaded in between is of no concern
     _BESIDE[root] = (len(sys.modules), texts)

@@ -6,10 +6,9 @@ import ast
 import builtins
 import functools
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.uses import FunctionNode, ScopeNode, Uses, uses
@@ -45,42 +44,28 @@ class Module(Protocol):
         ...
 
 
+T = TypeVar("T", bound=Module)
 Definition: TypeAlias = FunctionNode | ast.ClassDef
+_OPERATORS = {
+    **{each: each.lower() for each in ("Add", "Sub", "Mod", "Pow", "LShift", "RShift")},
+    **{"Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv", "MatMult": "matmul"},
+    **{"BitAnd": "and", "BitOr": "or", "BitXor": "xor"},
+}
+_OF_ARRAYS = ("__array_ufunc__", "__array_function__")
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """A function or class of the project that may be called."""
-
-    source: Source
-    node: Definition
-    offset: int = 0
-    """How many of its first parameters are bound already: 1 for `self` and `cls`."""
+def methods_of(operator: ast.operator) -> tuple[str, ...]:
+    """The methods that a binary operator with an object of a class may call."""
+    name = _OPERATORS[type(operator).__name__]
+    return (*(f"__{prefix}{name}__" for prefix in ("", "r", "i")), *_OF_ARRAYS)
 
 
-@dataclass(frozen=True)
-class Named:
-    """A function that is known by its qualified name only: `numpy.exp`, `skimage.smooth`."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method of an object that is not known."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """Anything."""
-
-
-Callee: TypeAlias = Target | Named | Method | Unknown
-Calls: TypeAlias = tuple[tuple[Source, ast.Call], ...]
-"""The calls through which a function was entered, innermost last."""
-MAX_DEPTH = 12
+OPERATORS = (
+    *(f"__{prefix}{name}__" for name in _OPERATORS.values() for prefix in ("", "r", "i")),
+    *_OF_ARRAYS,
+)
+"""Methods that some operator with an object of a class calls."""
+COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__array_ufunc__")
 WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -123,8 +108,6 @@ class Resolver:
         """The words that were searched for, and the files that were looked into."""
         self._kernels: dict[ast.AST, bool] = {}
         self._parsed: dict[str, bool] = {}
-        self._callees: dict[tuple[ast.expr, Calls], tuple[tuple[Callee, ...], frozenset[str]]] = {}
-        self._entered: set[ast.expr] = set()
 
     @contextmanager
     def asking(self) -> Generator[set[str]]:
@@ -269,234 +252,86 @@ class Resolver:
                 return found, ".".join(parts[count:])
         return None
 
-    def callees(self, source: Source, node: ast.expr, calls: Calls = ()) -> tuple[Callee, ...]:
-        """What a called expression may be."""
-        key = (node, calls)
-        known = self._callees.get(key)
-        if known is None:
-            self._entered.clear()
-            with self.asking() as asked:
-                found = tuple(dict.fromkeys(self._callee(source, node, calls, 0)))
-            known = self._callees[key] = found, frozenset(asked)
-        self.asked |= known[1]
-        return known[0]
+    def defines_operators(self, *methods: str) -> bool:
+        """Whether a class of the project may be asked what an operator means, or an index.
 
-    def _callee(self, source: Source, node: ast.expr, calls: Calls, depth: int) -> Iterator[Callee]:
-        if node in self._entered:
-            return  # looked into on another way
-        self._entered.add(node)
-        if depth > MAX_DEPTH:
-            yield Unknown()
-        elif isinstance(node, ast.Lambda):
-            yield Target(source, node)
-        elif isinstance(node, ast.Name):
-            yield from self._named(source, node, calls, depth)
-        elif isinstance(node, ast.Attribute):
-            yield from self._attribute(source, node, depth)
-        elif isinstance(node, ast.IfExp):
-            yield from self._callee(source, node.body, calls, depth + 1)
-            yield from self._callee(source, node.orelse, calls, depth + 1)
-        elif isinstance(node, ast.Call):
-            yield from self._made(source, node, calls, depth)
+        Its methods are given the other operand.
+        """
+        return any(self.defining(each) for each in methods or OPERATORS)
+
+    def defining(self, method: str) -> list[Asked]:
+        """The modules that may give a class a method of this name."""
+        return [
+            module
+            for module in self.naming(method)
+            if method in uses(module.source).functions
+            or re.search(rf"[\"'=.]\s*{method}\b|\b{method}\s*[=:,]", module.text)
+        ]
+
+    def names_kernel(self, source: Source, node: ast.expr) -> bool:
+        """Whether an expression names a kernel that may write none of its arguments.
+
+        It is one function, with one decorator, in a module that does not bind the name again.
+        """
+        qualified = self.qualified(source, node)
+        place = None if qualified is None else self.project_name(qualified)
+        if place is not None:
+            source, name = place[0].source, place[1]
+        elif isinstance(node, ast.Name) and uses(source).owner(node, node.id) is None:
+            name = node.id
         else:
-            yield Unknown()
+            return False
+        index = uses(source)
+        found = [each for each in index.functions.get(name, ()) if index.owner(each, name) is None]
+        if len(found) != 1 or len(found[0].decorator_list) != 1 or self.stores(source, None, name):
+            return False
+        decorator = found[0].decorator_list[0]
+        options = decorator.keywords if isinstance(decorator, ast.Call) else []
+        if any(each.arg in (None, "donate") for each in options):
+            return False
+        return self.is_kernel(source, found[0])
 
-    def _named(self, source: Source, node: ast.Name, calls: Calls, depth: int) -> Iterator[Callee]:
+    def stores(self, source: Source, scope: ScopeNode | None, name: str) -> list[ast.Name]:
+        """The places where a name of a scope is bound or unbound as a name."""
+        index = uses(source)
+        return [
+            each
+            for each in index.names.get(name, ())
+            if not isinstance(each.ctx, ast.Load) and index.owner(each, name) is scope
+        ]
+
+    def is_library(self, source: Source, node: ast.expr) -> bool:
+        """Whether an expression names a part of an imported module that is not the project's."""
         qualified = self.qualified(source, node)
-        if qualified is not None:
-            yield from self._by_name(qualified, depth)
-            return
-        index = uses(source)
-        name, scope = node.id, index.owner(node, node.id)
-        found = False
-        for target in self.definitions(source, scope, name, depth):
-            found = True
-            yield target
-        for value in assigned(index, scope, name):
-            found = True
-            yield from self._callee(source, value, calls, depth + 1)
-        if not found and isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            for given_in, call in calls[-1:] or self.calls_of(source, scope):
-                given = argument(scope, name, call) if isinstance(call, ast.Call) else None
-                if given is not None:
-                    found = True
-                    yield from self._callee(given_in, given, calls[:-1], depth + 2)
-        if not found:
-            yield Unknown()
+        if qualified is None or qualified.startswith("builtins."):
+            return False
+        return self.project_name(qualified) is None
 
-    def calls_of(self, source: Source, function: FunctionNode) -> Iterator[tuple[Source, ast.AST]]:
-        """The expressions that have a function's result, as far as it is called by its name."""
-        index = uses(source)
-        names = [function.name] if not isinstance(function, ast.Lambda) else []
-        if isinstance(function, ast.Lambda):
-            parent = index.parents.get(function)
-            for each in getattr(parent, "targets", ()):
-                names += [each.id] if isinstance(each, ast.Name) else []
-            if isinstance(parent, ast.Call):
-                yield source, parent
-        for name in names:
-            for module in self.naming(name):
-                other = uses(module.source)
-                known_as = {name, *_renamed(other, name)}
-                for each in known_as:
-                    for node in (*other.names.get(each, ()), *other.attributes.get(each, ())):
-                        parent = other.parents.get(node)
-                        if isinstance(parent, ast.Call):
-                            yield module.source, parent
-                        elif isinstance(node, ast.Attribute) and index.class_of(function):
-                            yield module.source, node  # a property
+    def storing(self, name: str) -> list[Module]:
+        """The modules that may store an attribute of this name; cheap, by their texts."""
+        return [each for each in storing(self.texts_with, name) if self._is_python(each)]
 
-    def definitions(
-        self, source: Source, scope: ScopeNode | None, name: str, depth: int = 0
-    ) -> Iterator[Target]:
-        """The functions and classes that a scope defines under a name."""
-        index = uses(source)
-        for function in index.functions.get(name, ()):
-            if index.owner(function, name) is scope:
-                yield Target(source, function)
-                yield from self._decorators(source, function, depth)
-        for each in index.classes.get(name, ()):
-            if index.owner(each, name) is scope:
-                yield Target(source, each)
-
-    def _decorators(
-        self, source: Source, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int
-    ) -> Iterator[Target]:
-        """The functions inside decorators of the project: one of them is what is called."""
-        for decorator in function.decorator_list:
-            head = decorator.func if isinstance(decorator, ast.Call) else decorator
-            for each in self._callee(source, head, (), depth + 2):
-                if isinstance(each, Target):
-                    yield from nested(each)
-
-    def _by_name(self, qualified: str, depth: int) -> Iterator[Callee]:
-        if depth > MAX_DEPTH:  # modules that import a name from each other
-            yield Unknown()
-            return
-        place = self.project_name(qualified)
-        if place is None:
-            yield Named(qualified)
-            return
-        module, rest = place
-        self.asked.add(f"file {module.place}")
-        name, _, member = rest.partition(".")
-        found = False
-        for target in self.definitions(module.source, None, name, depth):
-            if member and isinstance(target.node, ast.ClassDef):
-                for each in methods(target, member):
-                    found = True
-                    yield each
-            elif not member:
-                found = True
-                yield target
-        if found or not name:
-            return
-        again = self.imported(module.source, None, name)
-        if again is not None:
-            yield from self._by_name(f"{again}.{member}".rstrip("."), depth + 1)
-            return
-        for value in assigned(uses(module.source), None, name):
-            found = True
-            yield from self._callee(module.source, value, (), depth + 1)
-        if not found:
-            yield Method(member) if member else Unknown()
-
-    def _attribute(self, source: Source, node: ast.Attribute, depth: int) -> Iterator[Callee]:
-        qualified = self.qualified(source, node)
-        if qualified is not None:
-            yield from self._by_name(qualified, depth)
-            return
-        if isinstance(node.value, ast.Name):
-            index = uses(source)
-            scope = index.owner(node.value, node.value.id)
-            found = False
-            for target in self.definitions(source, scope, node.value.id, depth):
-                if isinstance(target.node, ast.ClassDef):
-                    for each in methods(target, node.attr):
-                        found = True
-                        yield each
-            if found:
-                return
-        yield Method(node.attr)
-
-    def _made(self, source: Source, node: ast.Call, calls: Calls, depth: int) -> Iterator[Callee]:
-        """A function that another one returned: one of those that stand inside it."""
-        for maker in self._callee(source, node.func, calls, depth + 1):
-            if isinstance(maker, Target):
-                if isinstance(maker.node, ast.ClassDef):
-                    yield from methods(maker, "__call__", 1)
-                else:
-                    yield from nested(maker)
-            elif isinstance(maker, Named) and maker.name == "functools.partial" and node.args:
-                yield from self._callee(source, node.args[0], calls, depth + 1)
-            else:
-                yield Unknown()
+    def patching(self) -> list[Asked]:
+        """The modules that may store attributes of libraries; cheap, by their texts."""
+        self.asked.add("patching *")
+        found = patching(self._unasked.values())
+        return [self.modules[each.place] for each in found if self._is_python(each)]
 
 
-def _renamed(index: Uses, name: str) -> Iterator[str]:
-    for node in index.imports:
-        for alias in node.names:
-            if alias.name == name and alias.asname:
-                yield alias.asname
+def storing(texts: Callable[..., list[T]], name: str) -> list[T]:
+    """The texts that may store an attribute of this name, or under this string."""
+    word = re.escape(name)
+    pattern = re.compile(rf"\.\s*{word}\b(?!\s*[(\[.])|[\"'.]{word}[\"']")
+    return [each for each in texts(name) if pattern.search(each.text)]
 
 
-def nested(target: Target) -> Iterator[Target]:
-    """The functions that stand inside another one."""
-    for each in ast.walk(target.node):
-        if each is not target.node and isinstance(each, FunctionNode):
-            yield Target(target.source, each)
+_PATCHING = re.compile(
+    r"\b(?!self\.|cls\.)[A-Za-z_]\w*(?:\s*\.\s*\w+)+\s*[)\]]*\s*(?:,[^()=\n]*)?"
+    r"(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)"
+    r"|\b(?:for|as|del)\b[^\n]*\w\s*\.\s*\w|\b(?:\w*setattr|delattr|patch)\b"
+)
 
 
-def methods(target: Target, name: str, offset: int | None = None) -> Iterator[Target]:
-    """The methods of a class that bear a name; `offset` unless they are called by the class."""
-    for each in target.node.body if isinstance(target.node, ast.ClassDef) else ():
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name:
-            bound = 1 if "classmethod" in _decorator_names(each) else 0
-            if "staticmethod" in _decorator_names(each):
-                yield Target(target.source, each, 0)
-            else:
-                yield Target(target.source, each, bound if offset is None else offset)
-
-
-def _decorator_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    return {
-        each.id if isinstance(each, ast.Name) else getattr(each, "attr", "")
-        for each in node.decorator_list
-    }
-
-
-def is_static(node: FunctionNode) -> bool:
-    """Whether a method has no bound first parameter."""
-    return not isinstance(node, ast.Lambda) and "staticmethod" in _decorator_names(node)
-
-
-def assigned(index: Uses, scope: ScopeNode | None, name: str) -> Iterator[ast.expr]:
-    """The expressions that are assigned to a name of a scope, where the text shows one."""
-    for node in index.names.get(name, ()):
-        if isinstance(node.ctx, ast.Store) and index.owner(node, name) is scope:
-            parent = index.parents.get(node)
-            if isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr):
-                if parent.value is not None:
-                    yield parent.value
-
-
-def argument(function: FunctionNode, name: str, call: ast.Call) -> ast.expr | None:
-    """The expression that a call gives to a parameter, or its default."""
-    spec = function.args
-    positional = [p.arg for p in (*spec.posonlyargs, *spec.args)]
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    if name in positional:
-        index = positional.index(name)
-        if index < len(call.args) and not any(
-            isinstance(each, ast.Starred) for each in call.args[: index + 1]
-        ):
-            return call.args[index]
-        from_end = index - len(positional) + len(spec.defaults)
-        if from_end >= 0:
-            return spec.defaults[from_end]
-    for parameter, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-        if parameter.arg == name:
-            return default
-    return None
+def patching(texts: Iterable[T]) -> list[T]:
+    """The texts that may store attributes of what is not `self`."""
+    return [each for each in texts if _PATCHING.search(each.text)]

@@ -220,7 +220,11 @@ class StaticModule:
         try:
             return self.admitted(name)
         except KeyError:
-            return builtin(name)
+            value = builtin(name)
+        if name not in self._admitted:
+            self.guard.of_builtin(self, name)
+            self._admitted.add(name)
+        return value
 
     def frame(self) -> Frame:
         """A frame in which module-level expressions are evaluated."""

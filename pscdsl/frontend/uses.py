@@ -39,6 +39,8 @@ class Uses:
         self.classes: dict[str, list[ast.ClassDef]] = {}
         self.imports: list[ast.Import | ast.ImportFrom] = []
         self.outer: list[ast.Global | ast.Nonlocal] = []
+        self.strings: dict[str, list[ast.Constant]] = {}
+        """Strings that are names, perhaps with dots."""
         self._bound: dict[ast.AST, frozenset[str]] = {}
         pending: list[ast.AST] = [source.tree]
         while pending:
@@ -61,6 +63,9 @@ class Uses:
             self.imports.append(node)
         elif isinstance(node, ast.Global | ast.Nonlocal):
             self.outer.append(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if all(part.isidentifier() for part in node.value.split(".")):
+                self.strings.setdefault(node.value, []).append(node)
 
     def bound(self, scope: ScopeNode) -> frozenset[str]:
         """The names that a scope binds itself."""

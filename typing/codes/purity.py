@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.spans import Span
 
 
 class SideEffect(Diagnostic, code="PSC201"):
@@ -239,10 +240,13 @@ class Mutation(Diagnostic, code="PSC205"):
 
 
 class MutableCapture(Diagnostic, code="PSC206"):
-    """A kernel reads a mutable value of its module that the module also writes.
+    """A kernel reads a value from outside that something may write, or bind anew.
 
-    A list, dict or array at module level is a constant of the kernel as long as nothing writes it.
-    If something does, the kernel would go on using what it saw when it was compiled.
+    A value from outside is a constant of the kernel: what it was when the kernel was compiled.  So
+    it has to stay as it is.  Numbers, texts and tuples do; so does what `psc.constant` makes, a
+    copy that cannot be written.  An array, list, dict or set does if a fresh expression makes it,
+    and if it is only read wherever else it is used.  Any other use is taken for a write: no
+    function is looked into.
 
     ## Example
 
@@ -251,37 +255,55 @@ class MutableCapture(Diagnostic, code="PSC206"):
     import pscdsl as psc
     from pscdsl import f32
 
+    WEIGHTS = np.ones(3, np.float32)
 
-    WEIGHTS = np.ones(3)
-    WEIGHTS[0] = 2.0
+
+    def report(log):
+        log(WEIGHTS)
 
 
     @psc.kernel
     def weigh(x: f32["3"]) -> f32:
-        return WEIGHTS.astype(np.float32) @ x
+        return WEIGHTS @ x
     ```
 
     ## Fix
 
     ```py
+    import numpy as np
     import pscdsl as psc
     from pscdsl import f32
 
+    WEIGHTS = psc.constant(np.ones(3, np.float32))
+
+
+    def report(log):
+        log(WEIGHTS)
+
 
     @psc.kernel
-    def weigh(x: f32["3"], weights: f32["3"]) -> f32:
-        return weights @ x
+    def weigh(x: f32["3"]) -> f32:
+        return WEIGHTS @ x
     ```
     """
 
     name: str
-    kind: str
-    where: str
+    by: str
+    bound: str = ""
+    """The text of the expression that it is bound to."""
+    bound_at: Span | None = None
+    rebound: bool = False
 
     def message(self) -> str:
-        """Which name."""
-        return f"`{self.name}` is {self.kind} that is written elsewhere ({self.where})"
+        """Which name, and by what."""
+        how = "bound anew" if self.rebound else "written"
+        return f"`{self.name}` may be {how} by {self.by}"
 
     def help(self) -> str:
         """What to write instead."""
-        return "pass it as an argument"
+        if self.rebound:
+            return "pass it to the kernel as an argument"
+        if not self.bound or len(self.bound) > 50:
+            return "wrap it where it is bound, in `psc.constant(…)`, or pass it as an argument"
+        name = self.name.rpartition(".")[2]
+        return f"wrap it: `{name} = psc.constant({self.bound})`"

@@ -21,6 +21,7 @@ from pscdsl.frontend.fixes.casts import (
     return_dtype,
     scalar_does_not_fit,
 )
+from pscdsl.frontend.fixes.constants import mutable_capture
 from pscdsl.frontend.fixes.library import (
     array_leaves_program,
     inner_sizes_differ,
@@ -45,7 +46,7 @@ from pscdsl.typing.codes.language_arrays import (
 )
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.numerics import AliasedUpdate
-from pscdsl.typing.codes.purity import Mutation, SideEffect
+from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.fixes import Fix
@@ -59,6 +60,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     DtypesDiffer: dtypes_differ,
     InnerSizesDiffer: inner_sizes_differ,
     LoopOverArray: loop_over_array,
+    MutableCapture: mutable_capture,
     Mutation: mutation,
     NegativePowerOfInteger: negative_power,
     NoSuchAttribute: no_such_attribute,
