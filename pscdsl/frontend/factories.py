@@ -21,13 +21,13 @@ from typing import Any, Final
 from pscdsl.builder import Value, Weak
 from pscdsl.frontend.annotations import renamed, spec_of, static_spec
 from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.expressions import closure
+from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.mutable import is_mutable
+from pscdsl.frontend.mutable import is_mutable, parts
 from pscdsl.frontend.source import FunctionStatement, targets
 from pscdsl.frontend.statements import run
-from pscdsl.frontend.values import External, Poison, Poisoned
+from pscdsl.frontend.values import External, Poison, Poisoned, is_traced
 from pscdsl.primitives import elementwise as e
 from pscdsl.typing.codes.shapes_signatures import AssertionFails
 from pscdsl.typing.diagnostics import Failure
@@ -61,6 +61,12 @@ class Surroundings:
     """The parameters that are numbers of Python's."""
     statements: tuple[ast.stmt, ...]
     """What binds the other names, in order."""
+    captured: frozenset[str]
+    """The names that functions read: the kernel itself, and those that it calls."""
+    constants: frozenset[str]
+    """The names that are bound to what `psc.constant` makes of another one."""
+    computed: frozenset[str]
+    """The names that are bound to more than arithmetic: NumPy may give them a dtype."""
 
 
 class MadeDefinition(Definition):
@@ -108,6 +114,11 @@ class MadeDefinition(Definition):
                 raise Excluded(each)
             raise NotKnown(f"in `{function.name}`: {each.message()}")
         for name, value in frame.names.items():
+            if holds_arrays(value) and name in around.captured - around.constants:
+                what = f"`{name}` of `{function.name}` may be written"
+                raise NotKnown(f"{what}: bind it to `psc.constant(…)`")
+            if is_traced(value) and name in around.computed - around.constants:
+                raise NotKnown(f"what NumPy makes of `{name}` in `{function.name}` is not followed")
             if is_mutable(value):
                 raise NotKnown(f"`{name}` of `{function.name}` may be changed")
             if isinstance(value, External | Poison):
@@ -154,6 +165,8 @@ def made_kernel(
     statements = _followed(function.name, around, node, bound)
     read = {name for each in (node, *statements) for name in _names(each)} & bound.keys()
     given = [each for each in _parameters(around) if each.arg in read]
+    functions = (each for each in statements if isinstance(each, FunctionStatement))
+    captured = frozenset(name for each in (node, *functions) for name in _names(each))
     own = Closure(node.name, node, function.source, function.scope)
     names = {*Definition(own).signature.size_names(), *(each.arg for each in _parameters(node))}
     parameters: dict[str, Parameter] = {}
@@ -173,7 +186,37 @@ def made_kernel(
             {found.name: name for name, found in parameters.items()},
             frozenset(numbers),
             tuple(statements),
+            captured,
+            frozenset(_constants(function, statements)),
+            frozenset(name for each in statements if _calls(each) for name in targets(each)),
         ),
+    )
+
+
+def _calls(statement: ast.stmt) -> bool:
+    """Whether a statement binds names to more than arithmetic of names and numbers."""
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
+        return False
+    plain = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.IfExp)
+    others = (ast.operator, ast.unaryop, ast.expr_context)
+    return not all(isinstance(each, plain + others) for each in ast.walk(statement.value))
+
+
+def _constants(function: Closure, statements: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that are bound to what `psc.constant` makes."""
+    frame = function.annotation_frame()
+    for each in statements:
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
+            if not all(isinstance(given, ast.Name) for given in each.value.args):
+                continue
+            if getattr(evaluate(frame, each.value.func), "name", "") == "psc.constant":
+                yield from (name.id for name in each.targets if isinstance(name, ast.Name))
+
+
+def holds_arrays(value: Any) -> bool:
+    """Whether a value is or holds an array that is computed."""
+    return (is_traced(value) and not isinstance(value, Weak)) or any(
+        map(holds_arrays, parts(value))
     )
 
 
@@ -229,8 +272,8 @@ def _followed(
         if name in read or name not in bound:
             continue
         read.add(name)
-        statement = bound[name][0]
-        if len(bound[name]) > 1:
+        statement = bound[name][-1]
+        if len(bound[name]) > 1 and not _is_made_constant(name, bound[name]):
             raise NotKnown(f"`{name}` of `{title}` is bound more than once")
         if statement is kernel:
             raise NotKnown("it calls itself")
@@ -248,6 +291,22 @@ def _followed(
         if isinstance(each, ast.Assert) and bound.keys() & {*_names(each)} <= read
     )
     return [each for each in before if each in {*found, *asserted}]
+
+
+def _is_made_constant(name: str, bindings: Sequence[ast.AST]) -> bool:
+    """Whether a parameter is bound once more, to what a call makes of it: `w = psc.constant(w)`."""
+    given, made = bindings[0], bindings[-1]
+    return (
+        len(bindings) == 2
+        and isinstance(given, ast.arg)
+        and isinstance(made, ast.Assign)
+        and len(made.targets) == 1
+        and isinstance(made.targets[0], ast.Name)
+        and isinstance(made.value, ast.Call)
+        and ast.unparse(made.value.func).endswith("constant")
+        and [ast.unparse(each) for each in made.value.args] == [name]
+        and not made.value.keywords
+    )
 
 
 def _parameter(function: Closure, node: ast.arg, taken: Container[str]) -> tuple[Parameter, bool]:
