@@ -168,7 +168,11 @@ class CustomDefinition:
         declared = signature.result_type(fit.choice)
         tree = substitute_tree(declared, fit.sizes)
         static = {p.name for p in signature.parameters if isinstance(p.spec, StaticSpec)}
-        statics = tuple((name, value) for name, value in fit.choice.statics if name in static)
+        statics = tuple(
+            (name, _substituted(value, fit.sizes))
+            for name, value in fit.choice.statics
+            if name in static
+        )
         custom = Custom(self.name, tuple(leaves(tree)), self, statics)
         return unflatten(tree, iter(here.bind(custom, operands)))
 
@@ -274,8 +278,12 @@ class Custom(Primitive, name="custom"):
 
 
 def _substituted(static: StaticType, env: Mapping[str, Size]) -> StaticType:
-    value = static.value
-    return StaticType(substitute(value, env)) if isinstance(value, Dim) else static
+    def inside(value: object) -> object:
+        if isinstance(value, Dim):
+            return substitute(value, env)
+        return tuple(map(inside, value)) if is_tuple(value) else value
+
+    return StaticType(inside(static.value))
 
 
 def _require_types(function: str, hlo: Hlo, found: Sequence[H], outputs: Types) -> None:

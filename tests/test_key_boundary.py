@@ -98,13 +98,13 @@ def test_one_key_is_no_array_of_them() -> None:
         draws(psc.random.key(0))
 
 
-CONSTANT: Any = psc.random.key(5)
+KEY_OF_THE_MODULE: Any = psc.random.key(5)
 
 
 def test_a_key_of_the_module_is_not_drawn_from() -> None:
     @psc.kernel
     def noisy(x: f32["n"]) -> f32["n"]:
-        return x + psc.random.normal(CONSTANT, x.shape)
+        return x + psc.random.normal(KEY_OF_THE_MODULE, x.shape)
 
     with pytest.raises(CheckError, match="PSC602"):
         noisy(np.zeros(3, np.float32))

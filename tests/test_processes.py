@@ -151,7 +151,7 @@ def products():
 
 def sizes():
     while True:
-        small(np.ones(np.random.randint(9999), np.float32))
+        small(np.ones(np.random.randint(1, 8), np.float32))
 
 from multiprocessing.pool import ThreadPool
 pool = ThreadPool(1)

@@ -59,8 +59,8 @@ class Place(psc.Record, dims="n"):
 
 
 MEAN = np.array([1.0, -2.0])
-COVARIANCE = np.array([[1.0, 0.6], [0.6, 0.8]])
-PRECISION = np.linalg.inv(COVARIANCE)
+COVARIANCE = psc.constant(np.array([[1.0, 0.6], [0.6, 0.8]]))
+PRECISION = psc.constant(np.linalg.inv(COVARIANCE))
 
 
 @psc.kernel

@@ -12,6 +12,7 @@ import numpy as np
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.functions import BoundMethod, Closure
+from pscdsl.frontend.mutable import parts
 from pscdsl.frontend.pytrees import flatten
 from pscdsl.frontend.tracing import of_values
 from pscdsl.frontend.values import (
@@ -26,7 +27,7 @@ from pscdsl.frontend.values import (
     is_type,
 )
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_tuple
+from pscdsl.narrowing import is_constant, is_tuple
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
@@ -106,8 +107,10 @@ def holds_sizes(value: Any) -> bool:
         return MEANINGS.get(value.name) is not value  # a method of something, else
     if is_closed(value) or is_type(value) or isinstance(value, _WITHOUT_SIZES):
         return False
-    if is_tuple(value):
-        return any(map(holds_sizes, value))
+    if is_tuple(value) or isinstance(value, list | dict):
+        return any(map(holds_sizes, parts(value)))
+    if is_constant(value):
+        return False
     if isinstance(value, RecordValue):
         return any(map(holds_sizes, value.fields.values()))
     if isinstance(value, Partial):

@@ -32,7 +32,7 @@ def augmented(g: Body) -> None:
     )
     need(total.fits)
     g.lines += [f"{total.text} = {x.text}", f"{total.text} += {y.text}"]
-    g.values.append(total)
+    g.bind(total.named(f"+{total.text}"))  # what is updated may not be handed on
 
 
 def called(g: Body) -> None:
