@@ -11,7 +11,7 @@ import pyrsistent
 
 from pscdsl.errors import ArgumentError
 from pscdsl.freezing import frozen
-from pscdsl.narrowing import is_pmap, is_precord, is_pvector
+from pscdsl.narrowing import is_pmap, is_precord, is_pvector, is_tuple
 
 T = TypeVar("T")
 _UNCHANGING = (
@@ -32,7 +32,7 @@ def constant(value: T) -> T:
 
 def _constant(value: Any) -> Any:
     kind: type[Any] = value.__class__
-    if isinstance(value, _UNCHANGING):
+    if issubclass(kind, _UNCHANGING):
         return value
     if kind is np.ndarray:
         if value.dtype.hasobject:
@@ -40,8 +40,9 @@ def _constant(value: Any) -> Any:
         return frozen(value)
     if kind is list or kind is tuple:
         return tuple([_constant(each) for each in value])
-    if isinstance(value, tuple):
-        return tuple.__new__(kind, [_constant(each) for each in value])
+    if is_tuple(value):
+        items = [_constant(each) for each in value]
+        return cast("Any", tuple).__new__(kind, items)
     if kind is set or kind is frozenset:
         return frozenset(value)
     if kind is dict or (is_pmap(value) and not is_precord(value)):

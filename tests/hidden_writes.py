@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 
 @contextmanager
-def rebound(name: str, value: Any) -> Iterator[None]:
+def rebound(name: str, value: Any) -> Generator[None]:
     """Bind a name of a module to something else for a while, as in `rebound("a.b.name", 1)`."""
     module, _, last = name.rpartition(".")
     before = getattr(sys.modules[module], last)
@@ -21,7 +21,7 @@ def rebound(name: str, value: Any) -> Iterator[None]:
 
 
 @contextmanager
-def replaced_code(name: str, other: Any) -> Iterator[None]:
+def replaced_code(name: str, other: Any) -> Generator[None]:
     """Give a function the code of another one for a while."""
     function = _named(name)
     before = function.__code__

@@ -1,5 +1,8 @@
 """Captured state at run time: arrays are locked, and names compared, whatever the text shows."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import os
@@ -91,7 +94,8 @@ def test_a_name_that_is_bound_anew_is_found(
 def test_other_options_and_derivatives_ask_too() -> None:
     fast = scaled.with_options(fast_math=True)
     rows = psc.vmap(scaled)
-    fast(X), rows(X[None])
+    fast(X)
+    rows(X[None])
     with rebound(f"{HERE}.SCALE", 5.0):
         for call in (fast, lambda x: rows(x[None])):
             with pytest.raises(psc.CheckError, match="PSC917"):

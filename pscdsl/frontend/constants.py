@@ -9,15 +9,16 @@ import numpy as np
 
 from pscdsl.builder import Builder
 from pscdsl.freezing import frozen
+from pscdsl.frontend.closed import is_set
 from pscdsl.frontend.values import MapValue, Once, RecordValue, VectorValue
-from pscdsl.narrowing import is_dict, is_sequence, is_tuple
+from pscdsl.narrowing import is_constant, is_dict, is_sequence, is_tuple
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.diagnostics import Failure
 
 
 def constant(here: Builder, value: Any) -> Any:
     """The same value where nothing can change; a copy of what can be changed."""
-    if isinstance(value, np.ndarray):
+    if is_constant(value) and isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise Failure(Unsupported(what="a constant array of Python objects", rewrite=""))
         return frozen(value)
@@ -28,7 +29,7 @@ def constant(here: Builder, value: Any) -> Any:
             rewrite = "use strings as keys"
             raise Failure(Unsupported(what="a constant dict with other keys", rewrite=rewrite))
         return MapValue({key: constant(here, each) for key, each in value.items()})
-    if isinstance(value, set):
+    if is_set(value):
         return frozenset(value)
     if isinstance(value, MapValue):
         return MapValue({key: constant(here, each) for key, each in value.items.items()})

@@ -230,7 +230,7 @@ class Harmless:
         owner, _, function = name.partition(".")
         if owner == "builtins":
             known = _CONTAINER_BUILTINS if self._one_by_one(whole) else _BUILTINS
-            if function not in known or not keywords <= _BUILTIN_KEYWORDS.get(function, set()):
+            if function not in known or not keywords <= _BUILTIN_KEYWORDS.get(function, set[str]()):
                 return False
             if function in ("isinstance", "print"):
                 return function == "print" or not self._resolver.defining("__instancecheck__")

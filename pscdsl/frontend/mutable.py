@@ -17,7 +17,7 @@ from pscdsl.frontend.values import (
     RecordValue,
     VectorValue,
 )
-from pscdsl.narrowing import is_dict, is_sequence, is_tuple
+from pscdsl.narrowing import is_constant, is_dict, is_sequence, is_tuple
 
 
 class Kind(Enum):
@@ -33,7 +33,7 @@ class Kind(Enum):
 
 def kind_of(value: Any) -> Kind | None:
     """How a value can be changed; None if it cannot."""
-    if isinstance(value, np.ndarray):
+    if is_constant(value) and isinstance(value, np.ndarray):
         if is_frozen(value):
             return None
         plain = type(value) is np.ndarray and not value.dtype.hasobject

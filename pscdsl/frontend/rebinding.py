@@ -102,8 +102,8 @@ def _stores(
 def _statement(source: Source, node: ast.expr) -> ast.AST:
     """The assignment that stores into an attribute, if it is one alone."""
     parent = uses(source).parents.get(node)
-    plain = isinstance(parent, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete)
-    return parent if plain and parent is not None else node
+    plain = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete
+    return node if parent is None or not isinstance(parent, plain) else parent
 
 
 def _patches(call: ast.Call) -> bool:
