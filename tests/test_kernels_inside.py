@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pscdsl as psc
+from pscdsl import f32
 from pscdsl.errors import ArgumentError, CheckError
 from pscdsl.frontend.check import CheckResult, check_source
 
@@ -255,3 +257,13 @@ def f(x: f32["n"], k: psc.Static[int]) -> {result}:
     assert kernels["f"][0] == "ok"
     assert kernels["f"][1].endswith(f"({tried})")
     assert checked.kernels[0].examples == ((tried,) if "over" in tried else ())
+
+
+@psc.kernel
+def of_three(x: f32[3]) -> f32[3]:
+    return 2 * x
+
+
+def test_a_shape_may_be_a_number() -> None:
+    of_three.check()
+    np.testing.assert_array_equal(of_three(np.ones(3, np.float32)), [2, 2, 2])

@@ -181,7 +181,7 @@ def _subscript_agrees(node: ast.Subscript, real: Any, names: _Names) -> bool:
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if isinstance(real, ElementType):
         same_element = base is _UNKNOWN or base is real.element
-        text = node.slice.value if isinstance(node.slice, ast.Constant) else real.text
+        text = str(node.slice.value) if isinstance(node.slice, ast.Constant) else real.text
         return same_element and text == real.text
     origin, given = get_origin(real), get_args(real)
     if origin in (None, Union, types.UnionType) or getattr(base, "__module__", "") == "typing":
