@@ -19,7 +19,7 @@ from pscdsl.typing import dtypes
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.dtypes_library import NoSuchDType
-from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.codes.shapes_manipulation import (
     DataDependentShape,
@@ -341,6 +341,11 @@ def test_constants_and_dtypes() -> None:
     assert rejected(BadArguments, "numpy.iinfo", F32)
     assert rejected(NoSuchDType, "numpy.zeros", 2, "S4")
     assert run("numpy.result_type", np.float32(1), 2) is F32
+    assert rejected(ScalarDoesNotFit, "numpy.result_type", np.ones(3, np.int32), 1.5)
+    assert rejected(NotStatic, "numpy.isscalar", np.float32(1))  # an element, or no axes?
+    assert run("numpy.isscalar", np.ones(3, np.float32)) is False
+    assert run("numpy.isscalar", 2) is True
+    assert rejected(NotStatic, "numpy.iscomplexobj", Static([1, 2j]))
     assert run("numpy.issubdtype", F32, MEANINGS["numpy.floating"]) is True
     assert run("numpy.issubdtype", F32, MEANINGS["numpy.integer"]) is False
     assert run("numpy.isdtype", I32, ("real floating", "integral")) is True

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from pscdsl.builder import Value, Weak
 from pscdsl.meanings import function
 from pscdsl.numpy.calling import of_arrays, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.shorthand import filled
 from pscdsl.primitives import elementwise as e
+from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import Kind
 
 
@@ -55,7 +60,11 @@ def iscomplexobj(x: object) -> bool:
     """Whether the dtype is complex; known while checking."""
     if isinstance(x, Value):
         return x.dtype.is_complex
-    return x.kind is Kind.COMPLEX if isinstance(x, Weak) else isinstance(x, complex)
+    if isinstance(x, Weak):
+        return x.kind is Kind.COMPLEX
+    if not isinstance(x, bool | int | float | complex | np.ndarray | np.generic | Dim):
+        raise Failure(NotStatic(what="the dtype of what `np.iscomplexobj` is given"))
+    return not isinstance(x, Dim) and np.iscomplexobj(x)
 
 
 @function("numpy.isrealobj")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import ml_dtypes
+import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.meanings import MEANINGS, function
@@ -15,8 +16,8 @@ from pscdsl.numpy.openness import as_dtype, as_operand
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.dtypes import DtypesDiffer
-from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
+from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import CLASSES, DType, Kind
@@ -192,6 +193,14 @@ def dtype_(dtype: Any) -> DType:
     return found
 
 
+_OF_NUMBERS: Final[dict[type, Kind]] = {
+    bool: Kind.BOOL,
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    complex: Kind.COMPLEX,
+}
+
+
 @function("numpy.result_type")
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype in which operands meet; arrays of different dtypes do not."""
@@ -200,11 +209,15 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     for each in arrays_and_dtypes:
         if isinstance(each, Weak):
             kind = max(kind, each.kind)
+        elif isinstance(each, Dim) or each.__class__ in _OF_NUMBERS:
+            kind = max(kind, _OF_NUMBERS.get(each.__class__, Kind.INT))
         elif isinstance(each, Value | DType):
             own = each.dtype if isinstance(each, Value) else each
             if strong is not None and strong is not own:
                 raise Failure(DtypesDiffer(left=ArrayType(strong), right=ArrayType(own)))
             strong = own
+    if strong is not None and kind > strong.kind:
+        raise Failure(ScalarDoesNotFit(scalar=f"a weak {dtypes.DEFAULT[kind]}", dtype=strong))
     return dtypes.DEFAULT[kind] if strong is None else strong
 
 
@@ -216,8 +229,13 @@ def promote_types(type1: Any, type2: Any) -> DType:
 
 @function("numpy.isscalar")
 def isscalar(element: Any) -> bool:
-    """Whether this is a number known while checking, or a size; an array is none."""
-    return isinstance(element, bool | int | float | complex | str | Dim)
+    """Whether this is a number known while checking, or a size; an array with axes is none.
+
+    An element of an array is a scalar for NumPy, an array without axes is none: that is refused.
+    """
+    if isinstance(element, Value | Weak) and not element.shape:
+        raise Failure(NotStatic(what="whether this is a scalar of NumPy or an array without axes"))
+    return isinstance(element, Dim) or np.isscalar(element)
 
 
 @function("numpy.issubdtype")
