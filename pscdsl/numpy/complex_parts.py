@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,8 @@ def iscomplexobj(x: object) -> bool:
         return x.kind is Kind.COMPLEX
     if not isinstance(x, bool | int | float | complex | np.ndarray | np.generic | Dim):
         raise Failure(NotStatic(what="the dtype of what `np.iscomplexobj` is given"))
-    return not isinstance(x, Dim) and np.iscomplexobj(x)
+    known: Any = x
+    return not isinstance(x, Dim) and np.iscomplexobj(known)
 
 
 @function("numpy.isrealobj")
