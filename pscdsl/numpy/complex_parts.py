@@ -63,7 +63,7 @@ def iscomplexobj(x: object) -> bool:
         return x.dtype.is_complex
     if isinstance(x, Weak):
         return x.kind is Kind.COMPLEX
-    if not isinstance(x, bool | int | float | complex | np.ndarray | np.generic | Dim):
+    if not issubclass(x.__class__, (int, float, complex, np.ndarray, np.generic, Dim)):
         raise Failure(NotStatic(what="the dtype of what `np.iscomplexobj` is given"))
     known: Any = x
     return not isinstance(x, Dim) and np.iscomplexobj(known)
