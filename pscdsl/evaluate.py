@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pscdsl.ir import Atom, Block, Function, Literal
+from pscdsl.ir import Atom, Block, Equation, Function, Literal
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitive import NDArray
 from pscdsl.typing import dims
@@ -48,9 +48,13 @@ class Evaluator:
         values: dict[Atom, NDArray] = dict(zip(block.params, operands, strict=True))
         for equation in block.equations:
             inputs = [self._value(atom, values) for atom in equation.inputs]
-            results = equation.primitive.evaluate(self, *inputs)
+            results = self.results(equation, inputs)
             values.update(zip(equation.outputs, results, strict=True))
         return tuple([self._value(atom, values) for atom in block.results])
+
+    def results(self, equation: Equation, inputs: Sequence[NDArray]) -> Sequence[NDArray]:
+        """The results of an equation."""
+        return equation.primitive.evaluate(self, *inputs)
 
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]

@@ -18,7 +18,7 @@ from pscdsl.evaluate import Evaluator
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.project import Project
 from pscdsl.frontend.source import Source
-from pscdsl.ir import Atom, Block, Function
+from pscdsl.ir import Equation, Function
 from pscdsl.primitive import NDArray
 from pscdsl.primitives.random import FoldIn, RandomBits, SplitKey
 from pscdsl.typing.dims import Size
@@ -518,20 +518,14 @@ class Watch(Evaluator):
         super().__init__(sizes)
         self.seen = seen
 
-    def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
-        """The results of a block."""
-        values: dict[Atom, NDArray] = dict(zip(block.params, operands, strict=True))
-        for equation in block.equations:
-            inputs = [self._value(atom, values) for atom in equation.inputs]
-            primitive = equation.primitive
-            if isinstance(primitive, RandomBits | SplitKey):
-                self.seen += [tuple(key) for key in inputs[0].reshape(-1, 2).tolist()]
-            if isinstance(primitive, FoldIn):
-                word = int(inputs[1]) % (1 << 64)
-                self.seen.append((*inputs[0].tolist(), word))
-            results = primitive.evaluate(self, *inputs)
-            values.update(zip(equation.outputs, results, strict=True))
-        return tuple([self._value(atom, values) for atom in block.results])
+    def results(self, equation: Equation, inputs: Sequence[NDArray]) -> Sequence[NDArray]:
+        """The results of an equation, whose key is noted."""
+        if isinstance(equation.primitive, RandomBits | SplitKey):
+            self.seen += [tuple(key) for key in inputs[0].reshape(-1, 2).tolist()]
+        if isinstance(equation.primitive, FoldIn):
+            word = int(inputs[1]) % (1 << 64)
+            self.seen.append((*inputs[0].tolist(), word))
+        return super().results(equation, inputs)
 
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
