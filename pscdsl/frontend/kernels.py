@@ -200,8 +200,7 @@ def unchecked_kernels(module: StaticModule, checked: set[ast.AST]) -> Iterator[U
             if inner is not None:
                 reason = f"nothing is known of `{inner.name}`, of which it is made"
                 yield Unchecked(name, reason, _made(module, name, statement).span)
-    for node, name, reason, around in _unchecked_functions(module, checked):
-        yield Unchecked(name, reason, module.source.span(node).head(3), node, around)
+    yield from _unchecked_functions(module, checked)
 
 
 def _unknown_inside(module: StaticModule, name: str) -> External | None:
@@ -217,9 +216,7 @@ def _unknown_inside(module: StaticModule, name: str) -> External | None:
     return value if isinstance(value, External) else None
 
 
-def _unchecked_functions(
-    module: StaticModule, checked: set[ast.AST]
-) -> Iterator[tuple[FunctionStatement, str, str, ast.FunctionDef | None]]:
+def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterator[Unchecked]:
     frame = module.frame()
     bound = {each for bindings in module.bindings().values() for _, each in bindings}
 
@@ -232,12 +229,13 @@ def _unchecked_functions(
 
     def visit(
         body: Sequence[ast.stmt], prefix: str, inside: bool, around: ast.FunctionDef | None = None
-    ) -> Iterator[tuple[FunctionStatement, str, str, ast.FunctionDef | None]]:
+    ) -> Iterator[Unchecked]:
         for node in body:
             if isinstance(node, FunctionStatement):
                 if node not in checked and node.decorator_list and is_kernel(node):
-                    reason = DECORATED if node in bound else NOT_RUN
-                    yield node, prefix + node.name, INSIDE if inside else reason, around
+                    reason = INSIDE if inside else DECORATED if node in bound else NOT_RUN
+                    place = module.source.span(node).head(3)
+                    yield Unchecked(prefix + node.name, reason, place, node, around)
                 own = node if isinstance(node, ast.FunctionDef) and node in bound else None
                 yield from visit(node.body, f"{prefix}{node.name}.", True, own)
             elif isinstance(node, ast.ClassDef):
