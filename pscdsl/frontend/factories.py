@@ -1,14 +1,16 @@
 """Kernels that functions make: checked for whatever the function may be given.
 
     def make(scale: float, w: f32["m"]):
+        w = psc.constant(w)
+
         @psc.kernel
         def scaled(x: f32["n"]) -> f32["n"]: ...
 
 What such a kernel reads of the function around it is a parameter whose type is declared, or bound
 once, before the kernel, by a statement that follows from such names.  The kernel is then checked as
-if it had those parameters itself: arrays for all sizes, a float or complex number as one of which
-nothing is known, other static values as `psc.Static` is.  All else is known only when the function
-runs, and says so (PSC903).
+if it had those parameters itself: arrays that `psc.constant` made for all sizes, a float or complex
+number as one of which nothing is known, other static values as `psc.Static` is.  All else is known
+only when the function runs, and says so (PSC903).
 """
 
 from __future__ import annotations
