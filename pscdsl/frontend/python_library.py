@@ -217,6 +217,14 @@ def _sum_of_array(here: Any, array: Any, start: Any) -> Any:
     return _numpy("sum").apply(here, (array,), {"axis": 0})
 
 
+class _Unwritten:
+    """The source of nodes that stand in no file: what a library function applies."""
+
+    def text_of(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return ast.unparse(node)
+
+
 class _Here(Frame):
     """A frame that appends where the library function was called."""
 
@@ -230,7 +238,7 @@ _NO_NODE: Any = None
 
 def _frame(here: Any) -> Frame:
     session = session_of(here)
-    return _Here(session, None, None)  # type: ignore[arg-type]
+    return _Here(session, _Unwritten(), None)  # type: ignore[arg-type]
 
 
 def _keys(here: Any, name: str, key: Any, items: Sequence[Any]) -> list[Any]:
@@ -398,7 +406,7 @@ def _getattr(here: Any, obj: Any, name: Any, default: Any = _ABSENT, /) -> Any:
     if default is not _ABSENT and not _has(obj, name):
         what = f"whether {describe(obj)} has the attribute `{name}`"
         raise Failure(NotStatic(what=what, rewrite="leave the default out"))
-    node = ast.Attribute(ast.Name("value", ast.Load()), name, ast.Load())
+    node = ast.Attribute(ast.Name("x", ast.Load()), name, ast.Load())
     return attribute(_frame(here), node, obj, name)
 
 

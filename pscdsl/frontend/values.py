@@ -168,7 +168,7 @@ class StaticFunction:
         """Call it; what Python raises for bad arguments is a finding."""
         try:
             return self.body(here, *args, **kwargs)
-        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
             name = self.name.removeprefix("builtins.")
             raise Failure(BadArguments(function=name, problem=f"fails: {error}")) from None
 
