@@ -44,6 +44,19 @@ def test_what_is_constant_may_go_anywhere(way: str) -> None:
     assert not _codes(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["repr(W)", 'f"{W!r}"', 'f"{W!a}"', '"%r" % W', "np.array_repr(W)"]
+)
+def test_a_repr_of_an_array_is_no_read(text: str) -> None:
+    # `np.set_printoptions(override_repr=...)` hands the array to a function of the user's.
+    assert _codes(program(f"return {text}", "W[0]")) == {"PSC206"}
+
+
+@pytest.mark.parametrize("text", ["str(W)", 'f"{W} {W!s:>9}"', "print(W)", "repr(L)", "5 % W"])
+def test_other_texts_are_reads(text: str) -> None:
+    assert not _codes(program(f"return {text}", "W[0] * L[0]"))
+
+
 LIBRARY = """\
 import numpy as np
 import pscdsl as psc

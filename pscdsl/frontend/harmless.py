@@ -40,6 +40,9 @@ _CONTAINER_METHODS = frozenset(
 )
 _METHOD_KEYWORDS = frozenset("axis dtype keepdims ddof where initial order casting".split())
 _BUILTINS = frozenset("len print float int bool complex str repr isinstance type abs round".split())
+_TEXTS = frozenset("print str repr".split())
+"""NumPy hands an array to a function of the user's (`override_repr`) where it makes its `repr`, and
+so does a container that makes a text of its items."""
 _CONTAINER_BUILTINS = _BUILTINS | frozenset(
     "list tuple dict set frozenset sorted sum min max any all".split()
 )
@@ -50,7 +53,7 @@ _READERS: dict[int, frozenset[str]] = {
     1: frozenset(
         "exp log sqrt sin cos tan tanh abs absolute negative square sign floor ceil isnan isfinite "
         "isinf shape ndim size copy linalg.norm linalg.det linalg.inv linalg.eigvalsh "
-        "array_repr array_str log1p expm1 exp2 log2".split()
+        "array_str log1p expm1 exp2 log2".split()
     ),
     2: frozenset(
         "sum mean prod std var min max amin amax argmin argmax any all sort argsort cumsum unique "
@@ -118,10 +121,16 @@ class Harmless:
             return self._attribute(source, parent)
         if isinstance(parent, ast.Subscript):
             return self._subscript(source, parent, node, whole)
-        if isinstance(parent, ast.UnaryOp | ast.FormattedValue | ast.Expr):
+        if isinstance(parent, ast.UnaryOp | ast.Expr):
             return True
+        if isinstance(parent, ast.FormattedValue):
+            return self._shows("str" if parent.conversion in (-1, ord("s")) else "repr")
         if isinstance(parent, ast.BinOp):
             other = parent.right if parent.left is node else parent.left
+            if isinstance(parent.op, ast.Mod) and other is parent.left and not self._flat:
+                # `"%r" % W` makes a text of it.
+                if not self._is_plain(source, other) or _may_be_text(other):
+                    return False
             return self._operand(source, [other], methods_of(parent.op))
         if isinstance(parent, ast.AugAssign):
             methods = methods_of(parent.op)
@@ -146,6 +155,10 @@ class Harmless:
                 return False
             return (parent.arg is None and self._flat) or self._is_kernel(source, call.func)
         return isinstance(parent, ast.Call) and self._argument(source, parent, node, whole)
+
+    def _shows(self, function: str) -> bool:
+        """Whether a function makes a text of the value, and hands it to nobody."""
+        return self._flat or (self._array and function != "repr")
 
     def _one_by_one(self, whole: bool) -> bool:
         """Whether the items are given out, and cannot be changed."""
@@ -232,6 +245,8 @@ class Harmless:
             known = _CONTAINER_BUILTINS if self._one_by_one(whole) else _BUILTINS
             if function not in known or not keywords <= _BUILTIN_KEYWORDS.get(function, set[str]()):
                 return False
+            if function in _TEXTS and not self._shows(function):
+                return False
             if function in ("isinstance", "print"):
                 return function == "print" or not self._resolver.defining("__instancecheck__")
             return len(call.args) == 1
@@ -247,6 +262,16 @@ class Harmless:
     def _is_kernel(self, source: Source, function: ast.expr) -> bool:
         """Whether a kernel is called, by a name that nothing else has."""
         return self._resolver.names_kernel(source, function)
+
+
+def _may_be_text(node: ast.expr) -> bool:
+    """Whether an expression may have a text, as far as literals and `str` in it show."""
+    return any(
+        isinstance(each, ast.JoinedStr)
+        or (isinstance(each, ast.Constant) and isinstance(each.value, str))
+        or (isinstance(each, ast.Name) and each.id == "str")
+        for each in ast.walk(node)
+    )
 
 
 def _count_of_numbers(index: ast.expr) -> int | None:
