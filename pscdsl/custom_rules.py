@@ -21,7 +21,8 @@ from pscdsl.frontend.values import describe, is_poisoned
 from pscdsl.interpreters.batching import over_batch
 from pscdsl.interpreters.jvp import has_tangent
 from pscdsl.interpreters.replay import replay
-from pscdsl.ir import Block
+from pscdsl.ir import Block, Function
+from pscdsl.linearity import reused_keys
 from pscdsl.narrowing import is_sequence, is_tuple
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
@@ -32,7 +33,7 @@ from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.tree_differences import array_difference
-from pscdsl.typing.trees import StaticType
+from pscdsl.typing.trees import NONE, StaticType
 
 MOST_STEPS = 10_000
 """How much work the elaboration of one rule may be."""
@@ -200,6 +201,10 @@ class Rules:
         finally:
             self._active.discard(kind)
         block, _ = entry.finish(params, [each for each in found if each is not None])
+        whole = Function(f"{self.name}.{kind}", (), facts, block, (), NONE, head, program.origins)
+        reused = reused_keys(whole, program.names, program.span)
+        if reused:
+            raise Failure(*reused)
         return Made(block, tuple(each is not None for each in found), flags)
 
 

@@ -3,12 +3,14 @@
 Nested blocks are walked in place, with their parameters bound to what they are given.  A loop's
 body is walked twice: a key that is from outside, or is carried on after it was consumed, is then
 met again.  Branches are walked side by side.  In place of a derivative or a batch, what it
-was made of is walked: it may draw the same numbers again, or such that no row uses.
+was made of is walked: it may draw the same numbers again, or such that no row uses.  The rules for
+a derivative that users give are walked as another branch than the function: they are run in its
+place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations as combined
@@ -21,8 +23,9 @@ from pscdsl.linearity.loops import Loop, Often
 from pscdsl.linearity.numbers import Number, Numbers, unknown_number
 from pscdsl.linearity.places import Fork, Place, Root, Seeds, When
 from pscdsl.linearity.uses import Ledger, Use, share
+from pscdsl.primitive import Primitive
 from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
-from pscdsl.primitives.control.custom_derivatives import Ruled
+from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule, Ruled
 from pscdsl.primitives.control.implicit import Implicit
 from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
@@ -75,10 +78,14 @@ def summary(function: Function) -> Summary:
 @lru_cache(maxsize=4096)
 def concerns_keys(block: Block) -> bool:
     """Whether a block has to do with keys."""
-    return any(var.type.dtype is KEY for var in block.params) or any(
-        any(var.type.dtype is KEY for var in equation.outputs)
-        or (isinstance(called := equation.primitive, Call) and concerns_keys(called.function.body))
-        for equation in walk(block)
+    return any(
+        any(var.type.dtype is KEY for var in each.params)
+        or any(
+            any(var.type.dtype is KEY for var in equation.outputs)
+            or (isinstance(call := equation.primitive, Call) and concerns_keys(call.function.body))
+            for equation in walk(each)
+        )
+        for each in _with_rules(block)
     )
 
 
@@ -88,8 +95,29 @@ def makes_keys(block: Block) -> bool:
     return any(
         isinstance(primitive := equation.primitive, SeedKey)
         or (isinstance(primitive, Call) and makes_keys(primitive.function.body))
-        for equation in walk(block)
+        for each in _with_rules(block)
+        for equation in walk(each)
     )
+
+
+def _with_rules(block: Block) -> Iterator[Block]:
+    """A block, and those of all rules for derivatives in it."""
+    pending, seen = [block], set[Rule]()
+    while pending:
+        each = pending.pop()
+        yield each
+        for equation in walk(each):
+            for rule in _rules(equation.primitive):
+                if rule.given not in seen:
+                    seen.add(rule.given)
+                    pending.append(rule.block)
+
+
+def _rules(primitive: Primitive) -> list[Rule]:
+    """The rules of users for the derivative of a function; the library's draw no numbers."""
+    if isinstance(primitive, CustomJvp):
+        return [] if primitive.rule.linear else [primitive.rule]
+    return [primitive.forward, primitive.backward] if isinstance(primitive, CustomVjp) else []
 
 
 class Walk:
@@ -104,6 +132,8 @@ class Walk:
         self.numbers = Numbers(ledger.facts)
         self.seeds = Seeds()
         self.when: When = ()
+        self._ruling: dict[Rule, set[tuple[Place | None, ...]]] = {}
+        """The rules that are being walked, and with which keys they have called their function."""
 
     def function(self) -> tuple[Place | None, ...]:
         """The whole function: the places of its results, None for what is no key, nor a seed."""
@@ -191,9 +221,7 @@ class Walk:
         elif isinstance(primitive, Checkpoint):
             self._inline(primitive.body, equation.inputs, equation.outputs)
         elif isinstance(primitive, Ruled):
-            first, last = primitive.captured[0], sum(primitive.captured)
-            given = (*equation.inputs[:first], *equation.inputs[last:])
-            self._inline(primitive.body, given, equation.outputs)
+            self._ruled(primitive, equation)
         elif isinstance(primitive, Implicit):
             self._inline(primitive.solver, primitive.run(equation.inputs), equation.outputs)
         else:
@@ -393,6 +421,47 @@ class Walk:
             elif atom.type.dtype.is_integer:
                 self.numbers.known[atom] = self.numbers.of(result)
 
+    def _ruled(self, primitive: Ruled, equation: Equation) -> None:
+        """A function, or its rules in its place: the last of two any number of times."""
+        first, last = primitive.captured[0], sum(primitive.captured)
+        arguments = equation.inputs[last:]
+        given = (*equation.inputs[:first], *arguments)
+        rules = _rules(primitive)
+        called = self._ruling.get(rules[0].given) if rules else None
+        if called is not None:
+            # A rule that calls its function draws the numbers of the function, once or often.
+            keys = tuple([self.place(each) for each in given if each.type.dtype is KEY])
+            if keys in called:
+                for var in equation.outputs:
+                    if var.type.dtype is KEY:
+                        self.new(var)
+                return
+            called.add(keys)
+        if called is not None or not any(concerns_keys(rule.block) for rule in rules):
+            self._inline(primitive.body, given, equation.outputs)
+            return
+        fork, outer = Fork(), self.when
+        self.when = (*outer, (fork, 0))
+        self._inline(primitive.body, given, equation.outputs)
+        self.when = (*outer, (fork, 1))
+        self._ruling.update({rule.given: set() for rule in rules})
+        known = [*_captured(primitive, 1, equation.inputs), *arguments]
+        self._rule(rules[0].block, known)
+        if len(rules) == 2:
+            saved = rules[0].block.results[len(primitive.body.results) :]
+            known = [*_captured(primitive, 2, equation.inputs), *saved]
+            for _ in range(2):
+                self._rule(rules[1].block, known)
+        for rule in rules:
+            del self._ruling[rule.given]
+        self.when = outer
+
+    def _rule(self, block: Block, known: Sequence[Atom]) -> None:
+        """The block of a rule, given all but tangents."""
+        self.enter(block.params[: len(known)], known)
+        self.forget(block.params[len(known) :])
+        self.block(block)
+
     def _call(self, primitive: Call, equation: Equation) -> None:
         if not concerns_keys(primitive.function.body):
             return
@@ -416,6 +485,12 @@ def _holds(wide: DType, narrow: DType) -> bool:
         return False
     (least, most), (low, high) = wide.range, narrow.range
     return least <= low and high <= most
+
+
+def _captured(primitive: Ruled, number: int, inputs: Sequence[Atom]) -> Sequence[Atom]:
+    """What a rule captures."""
+    first = sum(primitive.captured[:number])
+    return inputs[first : first + primitive.captured[number]]
 
 
 def _parts(items: Sequence[Var], count: int) -> tuple[Sequence[Var], Sequence[Var]]:

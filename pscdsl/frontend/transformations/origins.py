@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 from pscdsl.builder import Builder, Value
 from pscdsl.ir import Block, Equation, Origin, Var
+from pscdsl.linearity.walk import concerns_keys
 from pscdsl.primitives.control.scan import Rows
+from pscdsl.primitives.shaping import Reshape
 from pscdsl.typing.dims import Size
 
 
@@ -25,7 +27,10 @@ def made_of(
     yield
     count = len(current.equations) - first
     if not count:
-        return
+        if block is None or not operands or not concerns_keys(block):
+            return
+        current.bind(Reshape(operands[0].shape), operands[:1])  # so that what it did is known
+        count = 1
     outputs = tuple(map(current.atom, results))
     here.program.origins[current.equations[first]] = Origin(count, block, inputs, outputs)
 

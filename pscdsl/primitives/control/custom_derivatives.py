@@ -30,9 +30,17 @@ class Rule:
     Of one that is `linear` in tangents, those that are zero may be left out.
     """
 
-    def __init__(self, make: Callable[[], Block] | None = None, *, linear: bool = False) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Block] | None = None,
+        *,
+        linear: bool = False,
+        given: Rule | None = None,
+    ) -> None:
         self._make = make
         self.linear = linear
+        self.given = given or self
+        """The rule as it was given, of which this one is for other sizes or for a batch."""
         self._block: Block | None = None
 
     def __repr__(self) -> str:
@@ -54,7 +62,7 @@ class Rule:
 
     def substitute(self, env: Mapping[str, Size]) -> Rule:
         """The rule with sizes in place of names."""
-        return Rule(lambda: substitute_block(self.block, env), linear=self.linear)
+        return Rule(lambda: substitute_block(self.block, env), linear=self.linear, given=self.given)
 
 
 @dataclass(frozen=True)
@@ -138,7 +146,7 @@ def _batched(facts: Assumptions, rule: Rule, batched: Sequence[bool], size: Size
         flags = (*batched, *(True,) * rest)
         return batch_block(facts, block, flags, size, (True,) * len(block.results))[0]
 
-    return Rule(make, linear=rule.linear)
+    return Rule(make, linear=rule.linear, given=rule.given)
 
 
 @dataclass(frozen=True)
