@@ -19,11 +19,12 @@ from pscdsl.frontend.fresh import is_fresh
 from pscdsl.frontend.harmless import Harm, Harmless
 from pscdsl.frontend.known import known_module
 from pscdsl.frontend.mutable import Kind, has_keywords, iterator_in, kind_of
-from pscdsl.frontend.reflection import reflection, stored_keywords
+from pscdsl.frontend.reflection import reflection, searched_objects, stored_keywords
 from pscdsl.frontend.resolution import Module, Resolver
 from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.uses import ScopeNode, parameters, uses
 from pscdsl.frontend.values import (
+    EnumMember,
     KnownModule,
     Marker,
     StaticFunction,
@@ -115,6 +116,9 @@ class Captures:
             found = self._value(resolver, module, None, name, value, kind, imported=imported)
             if found is not None:
                 return found
+        harm = _stored_parts(resolver, value)
+        if harm is not None:
+            return _written(name, module.source, None, harm)
         harm = rebinding.of_module(resolver, module, name, strict=kind is not None)
         return None if harm is None else _rebound(name, harm)
 
@@ -166,7 +170,8 @@ class Captures:
                 found = _harmed(resolver, uses_of_it, kind, value)
             if found is not None:
                 return _written(shown, source, made, found)
-        harm = rebinding.of_class(resolver, source, node, name)
+        harm = rebinding.of_class(resolver, source, node, name, strict=kind is not None)
+        harm = harm or _stored_parts(resolver, value)
         return None if harm is None else _rebound(shown, harm)
 
     def of_function(
@@ -214,6 +219,7 @@ class Captures:
             source = module.source
         made = _binding(source, scope, name, resolver)
         found = None if imported else _made_otherwise(resolver, source, made, kind, value)
+        found = found or searched_objects(resolver)
         if found is None and module is not None:
             found = _harmed(resolver, mentions.of_module(resolver, module, name), kind, value)
         elif found is None:
@@ -254,6 +260,17 @@ def _made_otherwise(
 
 
 _NOWHERE = Harm(NOWHERE, "whoever made it")
+
+
+def _stored_parts(resolver: Resolver, value: Any) -> Harm | None:
+    """Where what cannot be written may be made to show something else."""
+    attributes: tuple[str, ...] = ()
+    if isinstance(value, EnumMember):
+        attributes = "_value_", "_name_"
+    elif isinstance(value, np.ndarray):
+        attributes = "shape", "strides", "dtype"
+    found = (rebinding.stored(resolver, None, each) for each in attributes)
+    return next((harm for harm in found if harm is not None), None)
 
 
 def _harmed(

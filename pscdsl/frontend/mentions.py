@@ -157,7 +157,10 @@ def is_of_instance(resolver: Resolver, source: Source, node: ast.Attribute) -> b
 
 
 def is_instance(resolver: Resolver, source: Source, node: ast.expr) -> bool:
-    """Whether an expression surely has an instance of a class, no class and no module."""
+    """Whether an expression surely has an instance of a class, and nothing a kernel may read.
+
+    So it has no class, no module, and no record.
+    """
     if isinstance(node, ast.Call):
         return _makes_instance(resolver, source, node)
     if not isinstance(node, ast.Name):
@@ -198,13 +201,22 @@ def _makes_instance(resolver: Resolver, source: Source, call: ast.Call) -> bool:
     return not any(getattr(each, "name", "") == "__new__" for each in cls.body)
 
 
+def is_plain_class(resolver: Resolver, source: Source, cls: ast.ClassDef | None) -> bool:
+    """Whether instances of a class are nothing that a kernel may read."""
+    plain = cls is not None and not cls.decorator_list
+    return plain and cls is not None and not _may_be_metaclass(resolver, source, cls, 0)
+
+
+_READ_BY_KERNELS = frozenset("type ModuleType Record NamedTuple PRecord PClass".split())
+
+
 def _may_be_metaclass(resolver: Resolver, source: Source, cls: ast.ClassDef, depth: int) -> bool:
-    """Whether instances of a class may be classes, or modules."""
+    """Whether instances of a class may be classes or modules, or records or members of enums."""
     index = uses(source)
     for base in cls.bases:
         name = resolver.qualified(source, base) or ""
         last = name.rpartition(".")[2]
-        if depth > 8 or last in ("type", "ModuleType") or last.endswith(("Meta", "Type")):
+        if depth > 8 or last in _READ_BY_KERNELS or last.endswith(("Meta", "Type", "Enum", "Flag")):
             return True
         place = resolver.project_name(name) if name else None
         home = source if place is None else place[0].source

@@ -46,9 +46,11 @@ def of_module(resolver: Resolver, module: Module, name: str, *, strict: bool) ->
     return found or stored(resolver, module, name) or _by_module(resolver, module, strict)
 
 
-def of_class(resolver: Resolver, source: Source, node: ast.ClassDef, name: str) -> Harm | None:
+def of_class(
+    resolver: Resolver, source: Source, node: ast.ClassDef, name: str, *, strict: bool
+) -> Harm | None:
     """What may bind an attribute of a class anew."""
-    found = reflection(resolver, source) or stored(resolver, None, name)
+    found = reflection(resolver, source, strict=strict) or stored(resolver, None, name)
     return found or _class_given_away(resolver, source, node)
 
 

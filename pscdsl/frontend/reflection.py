@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pscdsl.frontend.harmless import Harm
 from pscdsl.frontend.known import known_module
-from pscdsl.frontend.mentions import called_name, is_instance
+from pscdsl.frontend.mentions import called_name, is_instance, is_plain_class
 from pscdsl.frontend.resolution import Resolver
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.uses import parameters, uses
@@ -23,7 +23,7 @@ _BUILTINS = frozenset(
 """Names of Python's own."""
 _ATTRIBUTES = frozenset(
     "__dict__ __globals__ __builtins__ __setattr__ __delattr__ __getattribute__ __setstate__ "
-    "__reduce__ __reduce_ex__ __closure__ cell_contents __kwdefaults__ __loader__ "
+    "__init__ __reduce__ __reduce_ex__ __closure__ cell_contents __kwdefaults__ __loader__ "
     "f_globals f_locals f_builtins f_back gi_frame cr_frame ag_frame tb_frame "
     "gi_yieldfrom __subclasses__".split()
 )
@@ -223,9 +223,11 @@ def _is_harmless_attribute(
     if node.attr == "__dict__":
         return not strict and only_read(source, node)
     call = uses(source).parents.get(node)
-    if node.attr in ("__setattr__", "__delattr__") and isinstance(call, ast.Call):
+    if node.attr == "__init__" and not isinstance(call, ast.Call):
+        return True
+    if node.attr in ("__setattr__", "__delattr__", "__init__") and isinstance(call, ast.Call):
         if isinstance(node.value, ast.Call) and called_name(node.value) == "super":
-            return True
+            return not node.value.args and _is_in_plain_class(resolver, source, node)
         return bool(call.args) and is_instance(resolver, source, call.args[0])
     if node.attr == "__getattribute__":
         given = call.args if isinstance(call, ast.Call) else []
@@ -234,6 +236,13 @@ def _is_harmless_attribute(
     if node.attr in ("__kwdefaults__", "__closure__"):
         return False
     return node.attr in ("__loader__", "__reduce__", "__reduce_ex__") and not strict
+
+
+def _is_in_plain_class(resolver: Resolver, source: Source, node: ast.AST) -> bool:
+    """Whether a method is of a class whose instances no kernel reads."""
+    index = uses(source)
+    scope = index.function_of(node)
+    return scope is not None and is_plain_class(resolver, source, index.class_of(scope))
 
 
 def _is_harmless_function(
@@ -401,8 +410,22 @@ def _is_plain_mock(source: Source, node: ast.expr) -> bool:
     return parent.attr == "object" and stored_by(source, call) is not None
 
 
+def searched_objects(resolver: Resolver) -> Harm | None:
+    """Where a file of the project goes through all objects that there are, or names one by text."""
+    for word in ("get_objects", "get_referrers", "get_referents", "resolve_name"):
+        for module in resolver.naming(word):
+            index = uses(module.source)
+            for node in (*index.attributes.get(word, ()), *index.names.get(word, ())):
+                return Harm(module.source.span(node), f"`{module.source.text_of(node)}`")
+    return None
+
+
 def stored_keywords(resolver: Resolver) -> Harm | None:
     """Where the keywords of a partial function may be written: its `keywords` are a dict."""
+    for word in ("__reduce__", "__reduce_ex__"):
+        for module in resolver.naming(word):
+            for each in uses(module.source).attributes.get(word, ()):
+                return Harm(module.source.span(each), f"`{module.source.text_of(each)}`")
     for module in resolver.naming("keywords"):
         source = module.source
         found = [
