@@ -18,6 +18,8 @@ from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import U8
 
+SINC_TERMS = 9
+"""Of the series of `sin(x) / x` up to 1: what is left is below 2**-56."""
 LARGEST_MULTIPLIED = 8
 """Up to this exponent a power of an inexact array is a product: exact, fast, and differentiable."""
 
@@ -185,10 +187,12 @@ def heaviside(x1: Value, x2: Value, /) -> Value:
 def sinc(x: Value) -> Value:
     """`sin(pi*x) / (pi*x)`, 1 at zero; by its series there, to have derivatives."""
     angle = e.multiply(to_inexact(x), math.pi)
-    near = e.less(e.absolute(angle), 0.01)
+    near = e.less(e.absolute(angle), 1.0)
     small = where(near, angle, angle.builder.literal(0, angle.dtype))
     squared = e.multiply(small, small)
-    series = 1 - squared * (1 / 6) * (1 - squared * (1 / 20))
+    series: Value = filled(angle, 1.0)
+    for k in range(SINC_TERMS, 0, -1):
+        series = 1 - squared * (1 / (2 * k * (2 * k + 1))) * series
     safe = where(near, angle.builder.literal(1, angle.dtype), angle)
     return where(near, series, e.divide(e.sin(safe), safe))
 
