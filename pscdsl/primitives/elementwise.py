@@ -152,8 +152,14 @@ def _power_by_base(t: Value, z: Value, x: Value, y: Value) -> Any:
 
 def _power_by_exponent(t: Value, z: Value, x: Value, y: Value) -> Any:
     """`x**y * log(x)`, also where `x**y` alone overflows; 0 where x is 0 and y is above."""
-    root = power(x, y * 0.5)
-    return t * (root * (root * log(Select()(equal(x, 0), x.builder.literal(1, x.dtype), x))))
+    one = x.builder.literal(1, x.dtype)
+    slope = z * log(Select()(equal(x, 0), one, x))
+    if not x.dtype.is_complex:
+        above = greater(x, one)
+        large = Select()(above, x, one)
+        root = power(large, y * 0.5)
+        slope = Select()(above, root * (root * log(large)), slope)
+    return t * slope
 
 
 def _by_denominator(t: Value, z: Value, x: Value, y: Value) -> Any:
