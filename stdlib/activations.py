@@ -152,9 +152,10 @@ def gelu_tanh(x: Float["*s"]) -> Float["*s"]:
 def softsign(x: Float["*s"]) -> Float["*s"]:
     """`x / (1 + |x|)` (Turian, Bergstra, Bengio 2009).
 
-    Cost: 3*s flops.
+    Cost: 8*s flops.
     """
-    return x / (1 + np.abs(x))
+    shrunk = 1 + np.abs(x)
+    return np.where(np.abs(x) < 1, x / shrunk, np.copysign(1 - 1 / shrunk, x))
 
 
 @psc.kernel

@@ -46,10 +46,14 @@ def huber(prediction: Float["*s"], target: Float["*s"], delta: Float = 1.0) -> F
 def log_cosh(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
     """`log(cosh(prediction - target))`: half the square near 0, linear far away.
 
-    Cost: 30*s flops.
+    Cost: 47*s flops.
     """
     difference = prediction - target
-    return np.logaddexp(difference, -difference) - np.log(2)
+    near = np.abs(difference) < 1
+    half = np.sinh(np.where(near, difference, 0) * 0.5)
+    size = np.abs(np.where(near, 1, difference))
+    far = size - np.log(2) + np.log1p(np.exp(-2 * size))
+    return np.where(near, np.log1p(2 * half * half), far)
 
 
 @psc.kernel

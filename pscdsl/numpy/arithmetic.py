@@ -18,6 +18,8 @@ from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import U8
 
+SINC_TERMS = 9
+"""Of the series of `sin(x) / x` up to 1: what is left is below 2**-56."""
 LARGEST_MULTIPLIED = 8
 """Up to this exponent a power of an inexact array is a product: exact, fast, and differentiable."""
 
@@ -57,10 +59,18 @@ def _known_power(x: Value, exponent: Scalar) -> Value | None:
         return root
     if abs(exponent) > LARGEST_MULTIPLIED or exponent != int(exponent):
         return None
-    product = _product(x, abs(int(exponent)))
-    if exponent < 0:
-        product = e.divide(1, product)
-    return product
+    if exponent >= 0:
+        return _product(x, int(exponent))
+    inverse: Value
+    if exponent == -1:
+        inverse = e.divide(1, x)
+    elif x.dtype.is_complex:  # divided twice: a power may leave the range that its inverse is in
+        first = -int(exponent) // 2
+        inverse = e.divide(1, _product(x, -int(exponent) - first))
+        inverse = e.divide(inverse, _product(x, first))
+    else:
+        inverse = e.power(x, int(exponent))
+    return inverse
 
 
 def _product(x: Value, count: int) -> Value:
@@ -90,12 +100,13 @@ def modf(x: Value, /) -> tuple[Value, Value]:
     """The fractional and the integer part, both with the sign of `x`."""
     x = to_inexact(x)
     require("numpy.modf", x, "floating")
-    whole = e.truncate(x)
+    zero, size = filled(x, 0.0), e.negative(x)
+    # By rounding down on either side, zeros have the sign of `x` and a derivative.
+    below = e.negative(e.subtract(size, e.floor(size)))
+    fraction = where(e.less(x, 0), below, e.subtract(x, e.floor(x)))
     infinite = e.equal(e.absolute(x), math.inf)
-    fraction = where(
-        infinite, filled(x, 0.0), e.subtract(x, where(infinite, filled(x, 0.0), whole))
-    )
-    return e.copysign(fraction, x), e.copysign(whole, x)
+    fraction = where(infinite, e.copysign(zero, x), fraction)
+    return where(e.equal(x, 0), x, fraction), e.copysign(e.truncate(x), x)
 
 
 @of_arrays("numpy.reciprocal", together=("x",))
@@ -176,9 +187,12 @@ def heaviside(x1: Value, x2: Value, /) -> Value:
 def sinc(x: Value) -> Value:
     """`sin(pi*x) / (pi*x)`, 1 at zero; by its series there, to have derivatives."""
     angle = e.multiply(to_inexact(x), math.pi)
-    squared = e.multiply(angle, angle)
-    near = e.less(e.absolute(angle), 0.01)
-    series = 1 - squared * (1 / 6) * (1 - squared * (1 / 20))
+    near = e.less(e.absolute(angle), 1.0)
+    small = where(near, angle, angle.builder.literal(0, angle.dtype))
+    squared = e.multiply(small, small)
+    series: Value = filled(angle, 1.0)
+    for k in range(SINC_TERMS, 0, -1):
+        series = 1 - squared * (1 / (2 * k * (2 * k + 1))) * series
     safe = where(near, angle.builder.literal(1, angle.dtype), angle)
     return where(near, series, e.divide(e.sin(safe), safe))
 

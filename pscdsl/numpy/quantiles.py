@@ -7,6 +7,7 @@ an infinity.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -176,10 +177,14 @@ def _picked(rows: Value, place: Value, count: Value, by_row: int) -> Value:
 
 
 def _blended(low: Value, high: Value, share: Value) -> Value:
-    """Between two elements, exact at both, also where one is infinite."""
+    """Between two elements, exact at both, also where one is infinite or they are equal."""
     inner: Value = e.add(e.multiply(low, e.subtract(1, share)), e.multiply(high, share))
     inner = where(e.equal(share, 1), high, inner)
-    return where(e.bitwise_or(e.equal(share, 0), e.equal(low, high)), low, inner)
+    equal = e.equal(low, high)
+    # Equal elements share the derivative.
+    inner = where(equal, e.add(low, e.multiply(e.subtract(high, low), share)), inner)
+    infinite = e.bitwise_and(equal, e.equal(e.absolute(low), math.inf))
+    return where(e.bitwise_or(e.equal(share, 0), infinite), low, inner)
 
 
 @of_numbers("numpy.median", together=("a",))

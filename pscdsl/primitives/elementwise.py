@@ -24,7 +24,7 @@ from pscdsl.primitives.choosing import Select as Select
 from pscdsl.primitives.conversion import Bitcast as Bitcast
 from pscdsl.primitives.conversion import Convert as Convert
 from pscdsl.primitives.formulas import error
-from pscdsl.primitives.formulas.circular import emit_cosine, emit_sine, emit_tangent
+from pscdsl.primitives.formulas.circular import emit_tangent
 from pscdsl.primitives.formulas.exponentials import emit_logistic
 from pscdsl.primitives.pointwise import ACCEPTS as ACCEPTS
 from pscdsl.primitives.pointwise import TABLE as TABLE
@@ -33,12 +33,15 @@ from pscdsl.primitives.pointwise import Elementwise as Elementwise
 from pscdsl.primitives.transcendental import (
     emit_acos,
     emit_acosh,
+    emit_atan,
     emit_atanh,
     emit_cbrt,
     emit_cosh,
+    emit_cosine,
     emit_erf,
     emit_log1p,
     emit_power,
+    emit_sine,
     emit_sinh,
     emit_sqrt,
     odd,
@@ -148,8 +151,41 @@ def _power_by_base(t: Value, z: Value, x: Value, y: Value) -> Any:
 
 
 def _power_by_exponent(t: Value, z: Value, x: Value, y: Value) -> Any:
-    """`x**y * log(x)`; 0 where x is 0 and y is above."""
-    return t * (z * log(Select()(equal(x, 0), x.builder.literal(1, x.dtype), x)))
+    """`x**y * log(x)`, also where `x**y` alone overflows; 0 where x is 0 and y is above."""
+    one = x.builder.literal(1, x.dtype)
+    slope = z * log(Select()(equal(x, 0), one, x))
+    if not x.dtype.is_complex:
+        above = greater(x, one)
+        large = Select()(above, x, one)
+        root = power(large, y * 0.5)
+        slope = Select()(above, root * (root * log(large)), slope)
+    return t * slope
+
+
+def _by_denominator(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """`-x / y**2`, without the square and with the quotient that the numerator's tangent has."""
+    return t / y * -z
+
+
+def _logistic(t: Value, y: Value, x: Value) -> Any:
+    """`y * (1 - y)`, also where y is 1 but for less than a unit in the last place."""
+    return t * (y * logistic(-x))
+
+
+def _tanh(t: Value, y: Value, x: Value) -> Any:
+    """`1 - y * y`, also where y is 1 but for less than a unit in the last place."""
+    return t * (4 * (logistic(2 * x) * logistic(-2 * x)))
+
+
+def _asinh(t: Value, y: Value, x: Value) -> Any:
+    """`1 / sqrt(1 + x * x)`, also where the square overflows."""
+    if x.dtype.is_complex:
+        turned = x * 1j
+        return t * (rsqrt(1 + turned) * rsqrt(1 - turned))
+    large = greater(absolute(x), float(2 / finfo(x.dtype).eps))
+    one = x.builder.literal(1, x.dtype)
+    inside = Select()(large, one, x)
+    return t * Select()(large, 1 / absolute(Select()(large, x, one)), rsqrt(1 + inside * inside))
 
 
 def _slope(x: Value, y: Value) -> Any:
@@ -199,7 +235,7 @@ divide: Elementwise = binary(
     "divide",
     1,
     LinearIn(lambda t, xs: t / xs[1]),
-    lambda t, z, x, y: t * -(z / y),
+    _by_denominator,
 )
 floor_divide: Elementwise = binary(
     "floor_divide", "real", f.floor_divide, f.emit_floor_divide, 1, nothing, nothing
@@ -245,13 +281,11 @@ sign: Elementwise = unary("sign", "numeric", f.sign, f.emit_sign, 1, _sign)
 # Exponentials, powers and logarithms.
 exp: Elementwise = unary("exp", "inexact", np.exp, "exponential", 8, lambda t, y, x: t * y)
 expm1: Elementwise = unary(
-    "expm1", "inexact", np.expm1, "exponential_minus_one", 8, lambda t, y, x: t * (y + 1)
+    "expm1", "inexact", np.expm1, "exponential_minus_one", 8, lambda t, y, x: t * exp(x)
 )
 log: Elementwise = unary("log", "inexact", np.log, "log", 8, lambda t, y, x: t / x)
 log1p: Elementwise = unary("log1p", "inexact", np.log1p, emit_log1p, 8, lambda t, y, x: t / (1 + x))
-logistic: Elementwise = unary(
-    "logistic", "inexact", f.logistic, emit_logistic, 10, lambda t, y, x: t * (y * (1 - y))
-)
+logistic: Elementwise = unary("logistic", "inexact", f.logistic, emit_logistic, 10, _logistic)
 sqrt: Elementwise = unary("sqrt", "inexact", np.sqrt, emit_sqrt, 1, lambda t, y, x: t * (0.5 / y))
 rsqrt: Elementwise = unary(
     "rsqrt", "inexact", f.rsqrt, "rsqrt", 2, lambda t, y, x: t * (-0.5 * (y * y) * y)
@@ -273,16 +307,12 @@ acos: Elementwise = unary(
     "acos", "inexact", np.arccos, emit_acos, 10, lambda t, y, x: t * -rsqrt((1 - x) * (1 + x))
 )
 atan: Elementwise = unary(
-    "atan", "inexact", np.arctan, odd("chlo.atan"), 10, lambda t, y, x: t / (1 + x * x)
+    "atan", "inexact", np.arctan, emit_atan, 10, lambda t, y, x: t / (1 + x * x)
 )
 sinh: Elementwise = unary("sinh", "inexact", np.sinh, emit_sinh, 10, lambda t, y, x: t * cosh(x))
 cosh: Elementwise = unary("cosh", "inexact", np.cosh, emit_cosh, 10, lambda t, y, x: t * sinh(x))
-tanh: Elementwise = unary(
-    "tanh", "inexact", np.tanh, "tanh", 10, lambda t, y, x: t * ((1 - y) * (1 + y))
-)
-asinh: Elementwise = unary(
-    "asinh", "inexact", np.arcsinh, odd("chlo.asinh"), 10, lambda t, y, x: t * rsqrt(1 + x * x)
-)
+tanh: Elementwise = unary("tanh", "inexact", np.tanh, "tanh", 10, _tanh)
+asinh: Elementwise = unary("asinh", "inexact", np.arcsinh, odd("chlo.asinh"), 10, _asinh)
 acosh: Elementwise = unary(
     "acosh",
     "inexact",

@@ -47,14 +47,16 @@ class Lanes(Primitive, name="lanes"):
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        from pscdsl.interpreters.replay import zeros
+        tangent = tangents[1]
+        return (None if tangent is None else _chosen(primals[0], tangent),)
 
-        which, tangent = primals[0], tangents[1]
-        if tangent is None:
-            return (None,)
-        if which.ndim < tangent.ndim:
-            which = Broadcast(tangent.shape, tuple(range(which.ndim)))(which)
-        return (Select()(which, tangent, zeros(tangent.builder, tangent.type)),)
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (which, _) = cotangents, operands
+        assert cotangent is not None
+        assert not isinstance(which, ArrayType)
+        return None, _chosen(which, cotangent)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -63,3 +65,13 @@ class Lanes(Primitive, name="lanes"):
 
         given = [x if has else repeated(x, size) for x, has in zip(operands, batched, strict=True)]
         return self.bind(*given), (True,)
+
+
+def _chosen(which: Value, x: Value) -> Value:
+    """The rows where the first operand holds; zeros elsewhere."""
+    from pscdsl.interpreters.replay import zeros
+
+    if which.ndim < x.ndim:
+        which = Broadcast(x.shape, tuple(range(which.ndim)))(which)
+    result: Value = Select()(which, x, zeros(x.builder, x.type))
+    return result

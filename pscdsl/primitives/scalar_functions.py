@@ -212,7 +212,16 @@ def emit_absolute(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
     """Emit the absolute value; the smallest integer has none and stays."""
     if inputs[0].dtype.is_unsigned:
         return operands[0]
-    return hlo.op("abs", operands, outputs)[0]
+    (size,) = hlo.op("abs", operands, outputs)
+    if not inputs[0].dtype.is_complex:
+        return size
+    # Infinite beside NaN, too.
+    infinity = hlo.full(np.inf, outputs[0])
+    for name in ("real", "imag"):
+        (part,) = hlo.op(name, operands, outputs)
+        infinite = hlo.compare("EQ", hlo.op("abs", (part,), outputs)[0], infinity)
+        size = hlo.select(infinite, infinity, size)
+    return size
 
 
 def emit_copysign(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from pscdsl.primitive import H, Hlo, Types
 from pscdsl.primitives.formulas import (
+    circular,
     hyperbolic,
     logarithms,
     powers,
@@ -22,7 +23,7 @@ from pscdsl.primitives.formulas import (
 from pscdsl.primitives.formulas.doubles import pays
 from pscdsl.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dtypes import BF16, F32, F64
+from pscdsl.typing.dtypes import BF16, BOOL, F32, F64
 
 _LEAST: Final = 2.0**-126
 """The smallest normal number of f32 and bf16."""
@@ -69,7 +70,14 @@ def _inexact_power(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
         single = common.dtype.bits <= 32
         if single and hlo.uses(powers.POWERS_IN_F64) and pays(hlo, common):
             return powers.power(hlo, x, y, common)
-    return hlo.binary("power", x, y)
+    found = hlo.binary("power", x, y)
+    if not common.dtype.is_complex:
+        return found
+    zero = hlo.full(0.0, common)
+    exponent, _ = parts(hlo, y, common)
+    positive = hlo.compare("GT", exponent, hlo.full(0.0, _part(common)))
+    vanishes = hlo.binary("and", hlo.compare("EQ", x, zero), positive)
+    return hlo.select(vanishes, zero, found)
 
 
 def emit_sqrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -131,8 +139,13 @@ def odd(name: str) -> Emit:
 
 def emit_log1p(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
     """Emit the logarithm of 1 and a number."""
-    if inputs[0].dtype is F64:
+    (given,) = inputs
+    if given.dtype is F64:
         return logarithms.log1p.emit(hlo, operands, inputs, outputs)
+    if given.dtype.is_complex:
+        real, imag = parts(hlo, single_logarithm.emit(hlo, operands, inputs, outputs), given)
+        near, size = _size_beyond(hlo, operands[0], 1.0, given)
+        return join(hlo, hlo.select(near, hlo.unary("log", size), real), imag, given)
     return single_logarithm.emit(hlo, operands, inputs, outputs)
 
 
@@ -140,21 +153,137 @@ def emit_atanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     """Emit the area tangent."""
     if inputs[0].dtype is F64:
         return logarithms.atanh.emit(hlo, operands, inputs, outputs)
-    return odd("chlo.atanh")(hlo, operands, inputs, outputs)
+    found = odd("chlo.atanh")(hlo, operands, inputs, outputs)
+    return _at_poles(hlo, operands[0], found, inputs[0]) if inputs[0].dtype.is_complex else found
+
+
+def emit_atan(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the arc tangent, which is `-i * atanh(i * x)`."""
+    found = odd("chlo.atan")(hlo, operands, inputs, outputs)
+    (given,) = inputs
+    if not given.dtype.is_complex:
+        return found
+    real, imag = parts(hlo, operands[0], given)
+    real_result, imag_result = parts(hlo, found, given)
+    turned = join(hlo, hlo.unary("negate", imag), real, given)
+    wanted = join(hlo, hlo.unary("negate", imag_result), real_result, given)
+    real_result, imag_result = parts(hlo, _at_poles(hlo, turned, wanted, given), given)
+    return join(hlo, imag_result, hlo.unary("negate", real_result), given)
+
+
+def _at_poles(hlo: Hlo, x: H, found: H, given: ArrayType) -> H:
+    """An area tangent, near -1 and 1 by distances whose squares may underflow."""
+    part = _part(given)
+    real, imag = parts(hlo, found, given)
+    for place, sign in ((1.0, 0.5), (-1.0, -0.5)):
+        near, size = _size_beyond(hlo, x, place, given)
+        _, other = _size_beyond(hlo, x, -place, given)
+        ratio = hlo.binary("subtract", hlo.unary("log", size), hlo.unary("log", other))
+        real = hlo.select(near, hlo.binary("multiply", ratio, hlo.full(sign, part)), real)
+    return join(hlo, real, imag, given)
+
+
+def _size_beyond(hlo: Hlo, x: H, place: float, given: ArrayType) -> tuple[H, H]:
+    """The size of the sum of a complex number and a real one, and whether it is small."""
+    part = _part(given)
+    real, imag = parts(hlo, x, given)
+    moved = join(hlo, hlo.binary("add", real, hlo.full(place, part)), imag, given)
+    (size,) = hlo.op("abs", (moved,), (part,))
+    return hlo.compare("LT", size, hlo.full(0.25, part)), size
 
 
 def emit_sinh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
     """Emit the hyperbolic sine."""
     if inputs[0].dtype.is_complex:
-        return hlo.unary("chlo.sinh", operands[0])
+        return join(
+            hlo, *_sinh_parts(hlo, *parts(hlo, operands[0], inputs[0]), inputs[0]), inputs[0]
+        )
     return hyperbolic.sinh.emit(hlo, operands, inputs, outputs)
 
 
 def emit_cosh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
     """Emit the hyperbolic cosine."""
     if inputs[0].dtype.is_complex:
-        return hlo.unary("chlo.cosh", operands[0])
+        return join(
+            hlo, *_cosh_parts(hlo, *parts(hlo, operands[0], inputs[0]), inputs[0]), inputs[0]
+        )
     return hyperbolic.cosh.emit(hlo, operands, inputs, outputs)
+
+
+def emit_sine(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the sine: of a complex number it is `-i * sinh(i * x)`."""
+    (given,) = inputs
+    if not given.dtype.is_complex:
+        return circular.emit_sine(hlo, operands, inputs, outputs)
+    real, imag = parts(hlo, operands[0], given)
+    imag_result, real_result = _sinh_parts(hlo, imag, real, given)
+    return join(hlo, real_result, imag_result, given)
+
+
+def emit_cosine(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the cosine: of a complex number it is `cosh(i * x)`."""
+    (given,) = inputs
+    if not given.dtype.is_complex:
+        return circular.emit_cosine(hlo, operands, inputs, outputs)
+    real, imag = parts(hlo, operands[0], given)
+    real_result, imag_result = _cosh_parts(hlo, hlo.unary("negate", imag), real, given)
+    return join(hlo, real_result, imag_result, given)
+
+
+def _sinh_parts(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H]:
+    """`sinh(x) cos(y)` and `cosh(x) sin(y)`: neither part is lost beside the other."""
+    sinh, cosh, sine, cosine = _waves(hlo, real, imag, given)
+    first = _infinite(hlo, hlo.binary("multiply", sinh, cosine), real, imag, given)
+    second = _kept_zero(hlo, hlo.binary("multiply", cosh, sine), imag, imag, given)
+    return _zero_beside_infinity(hlo, first, real, imag, given), second
+
+
+def _cosh_parts(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H]:
+    """`cosh(x) cos(y)` and `sinh(x) sin(y)`."""
+    sinh, cosh, sine, cosine = _waves(hlo, real, imag, given)
+    first = _infinite(hlo, hlo.binary("multiply", cosh, cosine), real, imag, given)
+    second = _zero_beside_infinity(hlo, hlo.binary("multiply", sinh, sine), real, imag, given)
+    zero = hlo.binary(
+        "multiply", copysign_of(hlo, hlo.full(1.0, _part(given)), real, _part(given)), imag
+    )
+    return first, _kept_zero(hlo, second, imag, zero, given)
+
+
+def _waves(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H, H, H]:
+    """The hyperbolic functions of one number, and the circular ones of another."""
+    part = (_part(given),)
+    return (
+        hyperbolic.sinh.emit(hlo, (real,), part, part),
+        hyperbolic.cosh.emit(hlo, (real,), part, part),
+        circular.emit_sine(hlo, (imag,), part, part),
+        circular.emit_cosine(hlo, (imag,), part, part),
+    )
+
+
+def _kept_zero(hlo: Hlo, product: H, factor: H, zero: H, given: ArrayType) -> H:
+    """A product, but zero where a factor is, beside infinity too."""
+    return hlo.select(hlo.compare("EQ", factor, hlo.full(0.0, _part(given))), zero, product)
+
+
+def _infinite(hlo: Hlo, product: H, real: H, imag: H, given: ArrayType) -> H:
+    """A real part, but infinite where x is, though y has no direction."""
+    part = _part(given)
+    infinity = hlo.full(math.inf, part)
+    infinite = hlo.compare("EQ", absolute_of(hlo, real, part), infinity)
+    return hlo.select(
+        hlo.binary("and", infinite, _without_angle(hlo, imag, given)), infinity, product
+    )
+
+
+def _zero_beside_infinity(hlo: Hlo, product: H, real: H, imag: H, given: ArrayType) -> H:
+    """A multiple of `sinh(x)`, but zero where x is, though y has no direction."""
+    zero = hlo.compare("EQ", real, hlo.full(0.0, _part(given)))
+    return hlo.select(hlo.binary("and", zero, _without_angle(hlo, imag, given)), real, product)
+
+
+def _without_angle(hlo: Hlo, imag: H, given: ArrayType) -> H:
+    """Whether y is infinite or NaN."""
+    return hlo.unary("not", hlo.op("is_finite", (imag,), (given.with_dtype(BOOL),))[0])
 
 
 def emit_erf(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:

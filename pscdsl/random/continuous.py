@@ -7,19 +7,25 @@ be a few hundred numbers.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pscdsl.builder import Builder, Value
+from pscdsl.numpy.elementwise import literal
 from pscdsl.numpy.openness import as_dtype
-from pscdsl.numpy.shorthand import cast, wide
+from pscdsl.numpy.shorthand import cast, filled, where, wide
 from pscdsl.numpy_dtypes import finfo, to_numpy
 from pscdsl.primitives import elementwise as e
+from pscdsl.primitives import special as s
 from pscdsl.random.drawing import fitted, float_dtype, of_key, operand, shape_of, subkeys
-from pscdsl.random.intervals import interval, unit
+from pscdsl.random.intervals import between, interval, unit
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.dtypes import F64, DType
+
+TAIL = 4.0
+"""Beyond this, the distribution function is too near 1 to tell one number from the next."""
 
 
 def tiny(dtype: DType) -> float:
@@ -109,7 +115,44 @@ def truncated_normal(
     sizes = shape_of("truncated_normal", here.facts, shape, bounds)
     low, high = fitted(bounds, sizes)
     # In double precision, so that bounds far from 0 leave more than a few numbers between them.
-    ends = [e.erf(e.multiply(cast(each, F64), math.sqrt(0.5))) for each in (low, high)]
-    found = e.multiply(e.erf_inv(interval(key, sizes, *ends)), math.sqrt(2))
+    share = unit(key, sizes, F64)
+    low64, high64 = cast(low, F64), cast(high, F64)
+    ends = [e.erf(e.multiply(each, math.sqrt(0.5))) for each in (low64, high64)]
+    found = e.multiply(e.erf_inv(between(share, *ends)), math.sqrt(2))
+    if _may_be_in_tail(bounds):
+        right = e.greater(low64, TAIL)
+        tail = e.bitwise_or(right, e.less(high64, -TAIL))
+        first = where(right, e.negative(high64), low64)
+        last = where(right, e.negative(low64), high64)
+        first, last = (
+            where(tail, first, filled(low64, -TAIL - 1)),
+            where(tail, last, filled(low64, -TAIL)),
+        )
+        drawn = _lower_tail(where(right, e.subtract(1.0, share), share), first, last)
+        found = where(tail, where(right, e.negative(drawn), drawn), found)
     result: Value = e.minimum(e.maximum(low, cast(found, kind)), high)
     return result
+
+
+def _may_be_in_tail(bounds: Sequence[Value]) -> bool:
+    """Whether both bounds may be far on one side of 0."""
+    low, high = map(literal, bounds)
+    known = [isinstance(each, int | float) for each in (low, high)]
+    return not ((known[0] and low <= TAIL) and (known[1] and high >= -TAIL))  # type: ignore[operator]
+
+
+def _lower_tail(share: Value, low: Value, high: Value) -> Value:
+    """The number between two, far below 0, below which so much of the probability is.
+
+    By the logarithm of the distribution function, which Newton's method inverts.
+    """
+    most = s.log_ndtr(high)
+    least = e.exp(e.subtract(s.log_ndtr(low), most))
+    part = e.add(least, e.multiply(e.subtract(1.0, least), e.maximum(share, tiny(F64))))
+    wanted = e.add(most, e.log(part))
+    size = e.subtract(e.multiply(wanted, -2.0), math.log(2 * math.pi))
+    x: Value = e.negative(e.sqrt(e.subtract(size, e.log(size))))
+    for _ in range(3):
+        inverse = e.multiply(s.erfcx(e.multiply(x, -math.sqrt(0.5))), math.sqrt(math.pi / 2))
+        x = e.subtract(x, e.multiply(e.subtract(s.log_ndtr(x), wanted), inverse))
+    return x

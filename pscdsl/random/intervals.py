@@ -52,8 +52,12 @@ def unit(key: Value, shape: Shape, dtype: DType) -> Value:
 
 def interval(key: Value, shape: Shape, low: Value, high: Value) -> Value:
     """Uniform numbers from `low` up to, never reaching, `high`."""
-    dtype = low.dtype
-    scaled = e.add(e.multiply(unit(key, shape, dtype), e.subtract(high, low)), low)
+    return between(unit(key, shape, low.dtype), low, high)
+
+
+def between(share: Value, low: Value, high: Value) -> Value:
+    """The number that has a share, below 1, of an interval below it; never the upper end."""
+    scaled = e.add(e.multiply(share, e.subtract(high, low)), low)
     below = e.nextafter(high, low)  # rounding may reach the end
     result: Value = e.maximum(low, e.minimum(scaled, below))
     return result

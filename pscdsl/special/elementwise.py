@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.numpy.shorthand import filled, where
 from pscdsl.numpy.sizes import as_integer
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives import special as s
@@ -90,8 +91,17 @@ for _name, _three in THREE.items():
 
 @of_special("beta", together="a b")
 def beta(a: Value, b: Value, /) -> Any:
-    """The beta function, of positive numbers."""
-    return e.exp(s.betaln(floating("beta", a), floating("beta", b)))
+    """The beta function; its sign is that of `gamma(a) * gamma(b) / gamma(a + b)`."""
+    a, b = floating("beta", a), floating("beta", b)
+    sign = e.multiply(e.multiply(_sign_of_gamma(a), _sign_of_gamma(b)), _sign_of_gamma(a + b))
+    return e.multiply(sign, e.exp(s.betaln(a, b)))
+
+
+def _sign_of_gamma(x: Value) -> Value:
+    """1 or -1; the gamma function changes its sign at each pole."""
+    odd = e.not_equal(e.remainder(e.floor(x), 2.0), 0)
+    negative = e.bitwise_and(e.less(x, 0), odd)
+    return where(negative, filled(x, -1.0), filled(x, 1.0))
 
 
 @of_special("zeta", together="x q")

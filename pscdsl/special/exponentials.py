@@ -10,6 +10,7 @@ from pscdsl.builder import Value, broadcast_to
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.reductions import extremum, finished, reduced_shape, require_elements, total
 from pscdsl.numpy.shorthand import cast, filled, is_nan, reshaped, where, wide
+from pscdsl.numpy_dtypes import finfo
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.control.own_tangents import Values, with_own_tangents
 from pscdsl.primitives.exponential_sums import ExponentialSum, Largest
@@ -37,15 +38,20 @@ def logsumexp(
     if weights is not None:
         weights = cast(weights, x.dtype)
         x, weights = (broadcast_to(v, _joint(x, weights)) for v in (x, weights))
-        x = where(e.equal(weights, 0), filled(x, -math.inf), x)
     axes = normalize_axes(axis, x.ndim, f"pscdsl.special.{name}")
     require_elements(x, axes, f"pscdsl.special.{name}")
     if weights is None:
         result = _log_of_sum(x, axes)
         sign = filled(result, 1.0)
     else:
-        largest, shift = _shift(x, axes)
-        sums = total(e.multiply(weights, e.exp(e.subtract(x, shift))), axes, keepdims=True)
+        unweighted = e.equal(weights, 0)
+        largest, shift = _shift(where(unweighted, filled(x, -math.inf), x), axes)
+        # A term without weight is finite: it adds nothing, but its weight has a derivative.
+        size = e.subtract(x, shift)
+        most = math.log(float(finfo(x.dtype).max)) - 1
+        ends = e.bitwise_and(unweighted, e.invert(e.less(size, most)))
+        terms = e.exp(where(ends, filled(size, most), size))
+        sums = total(e.multiply(weights, terms), axes, keepdims=True)
         sign = e.sign(sums)
         # The logarithm of a sum of nothing, which is not used, does not spoil derivatives.
         nothing = e.equal(largest, -math.inf)
@@ -137,8 +143,9 @@ def _log_of_sum(x: Value, axes: tuple[int, ...]) -> Value:
 
     def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
         above, largest = given
-        # Nor does it spoil derivatives.
-        sums = where(e.is_finite(largest), e.add(above, 1.0), filled(above, math.inf))
+        # Nor does it spoil derivatives, but NaN does.
+        counts = e.bitwise_or(e.is_finite(largest), is_nan(above))
+        sums = where(counts, e.add(above, 1.0), filled(above, math.inf))
         return ruled(*given), e.multiply(e.divide(1.0, sums), tangents[0])
 
     ruled = partial(with_own_tangents, "logsumexp", value, rule)

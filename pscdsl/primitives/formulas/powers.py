@@ -111,20 +111,31 @@ def by_products(hlo: Hlo, x: H, exponent: float, given: ArrayType) -> H | None:
         return None
     wide = given.with_dtype(F32) if given.dtype.bits < 32 else given
     x = hlo.convert(x, wide)
-    half = exponent != int(exponent)
-    result = hlo.unary("sqrt", x) if half else None
-    square, left = x, int(abs(exponent))
-    while left:
-        if left % 2:
-            result = square if result is None else hlo.binary("multiply", result, square)
-        left //= 2
-        square = hlo.binary("multiply", square, square) if left else square
-    if result is None:
+    whole, half = int(abs(exponent)), exponent != int(exponent)
+    if exponent == 0:
         return hlo.full(1.0, given)
+    root = hlo.unary("sqrt", x) if half else None
+    if exponent > 0:
+        result = _product(hlo, x, whole, root)
+    else:  # divided twice: the power of a tiny number may overflow where its inverse does not
+        first = whole if half else (whole + 1) // 2
+        result = hlo.full(1.0, wide)
+        for factor in (_product(hlo, x, first, None), _product(hlo, x, whole - first, root)):
+            result = result if factor is None else hlo.binary("divide", result, factor)
+    assert result is not None
     if half:  # the power of -infinity is not NaN, and that of -0 is not -0
-        for special, power in ((-inf, inf), (0.0, 0.0)):
+        powers = (inf, 0.0) if exponent > 0 else (0.0, inf)
+        for special, power in zip((-inf, 0.0), powers, strict=True):
             there = hlo.compare("EQ", x, hlo.full(special, wide))
             result = hlo.select(there, hlo.full(power, wide), result)
-    if exponent < 0:
-        result = hlo.binary("divide", hlo.full(1.0, wide), result)
     return hlo.convert(result, given)
+
+
+def _product(hlo: Hlo, x: H, count: int, factor: H | None) -> H | None:
+    """A number multiplied with itself and with a factor; None of no factors at all."""
+    while count:
+        if count % 2:
+            factor = x if factor is None else hlo.binary("multiply", factor, x)
+        count //= 2
+        x = hlo.binary("multiply", x, x) if count else x
+    return factor

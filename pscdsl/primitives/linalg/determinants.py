@@ -49,9 +49,7 @@ class Determinant(OfFactors, name="determinant"):
 
     def define(self, *operands: Value) -> Sequence[Value]:
         _, lu, pivots, _ = operands
-        on = m.diagonal(lu)
-        last = on.ndim - 1
-        return (e.multiply(Reduce("product", (last,))(on), _sign(pivots, lu)),)
+        return (e.multiply(_product(m.diagonal(lu)), _sign(pivots, lu)),)
 
     def jvp(
         self,
@@ -131,7 +129,7 @@ class Cofactors(OfFactors, name="cofactors"):
         tiny = m.cast(Broadcast(on.shape, tuple(range(last - 1)))(tiny), a.dtype)
         on = Select()(e.equal(on, m.zero(on)), tiny, on)
         regular = Select()(m.where_row(e.equal, lu), m.in_rows(on, lu), lu)
-        det = e.multiply(Reduce("product", (last - 1,))(on), _sign(pivots, lu))
+        det = e.multiply(_product(on), _sign(pivots, lu))
         inverse = by_factors(regular, permutation, whole, transposed=True)
         everywhere = Broadcast(a.shape, tuple(range(last - 1)))
         scaled = e.multiply(everywhere(det), inverse)
@@ -161,6 +159,22 @@ class Cofactors(OfFactors, name="cofactors"):
 
 EPSILON = {each: float(np.finfo(kind).eps) for each, kind in ((F32, np.float32), (F64, np.float64))}
 """The distance from 1 to the next number."""
+
+
+def _product(on: Value) -> Value:
+    """The product of numbers along the last axis, whose parts may be beyond the dtype's range.
+
+    Of such parts it is computed by logarithms, as NumPy computes a determinant.
+    """
+    axes = (on.ndim - 1,)
+    plain = Reduce("product", axes)(on)
+    size = e.absolute(plain)
+    within = e.bitwise_and(e.is_finite(size), e.not_equal(size, 0))
+    logarithm = Reduce("sum", axes)(e.log(e.absolute(on)))
+    direction = Reduce("product", axes)(e.sign(on))
+    scaled = e.multiply(direction, m.cast(e.exp(logarithm), on.dtype))
+    result: Value = Select()(within, plain, scaled)
+    return result
 
 
 def _sign(pivots: Value, like: Value) -> Value:
