@@ -29,6 +29,11 @@ def of_arrays(
     alone: Sequence[str] = (),
     traced: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    weak: Sequence[str] = (),
+    weak_items: Sequence[str] = (),
+    cast: Sequence[str] = (),
+    own: Sequence[str] = (),
+    keeps: Sequence[str] = (),
     keys: bool = True,
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare as `function` does; a list in the place of an array is stacked to one first.
@@ -73,7 +78,14 @@ def of_arrays(
             known = [given(name, x) for name, x in zip(looked()[0], args, strict=False)]
             return body(*known, **{name: given(name, x) for name, x in kwargs.items()})
 
-        return function(*names, together=together, alone=alone)(stacked)
+        adapting = {
+            "weak": weak,
+            "weak_items": weak_items,
+            "cast": cast,
+            "own": own,
+            "keeps": keeps,
+        }
+        return function(*names, together=together, alone=alone, **adapting)(stacked)
 
     return declare
 
@@ -84,10 +96,17 @@ def of_numbers(
     alone: Sequence[str] = (),
     traced: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    **adapting: Sequence[str],
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare as `of_arrays` does; arrays of random keys are refused."""
     return of_arrays(
-        *names, together=together, alone=alone, traced=traced, numbers=numbers, keys=False
+        *names,
+        together=together,
+        alone=alone,
+        traced=traced,
+        numbers=numbers,
+        keys=False,
+        **adapting,
     )
 
 

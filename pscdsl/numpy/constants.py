@@ -140,7 +140,7 @@ def _limit(owner: str, info: FloatInfo | IntegerInfo, name: str) -> Any:
 @function("numpy.finfo")
 def finfo(here: Builder, dtype: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype; of a complex one, those of its parts."""
-    given = _dtype_of(here, dtype).real
+    given = _dtype_of(here, dtype, "numpy.finfo").real
     if not given.is_float:
         problem = f"takes a floating-point dtype, not {given}"
         raise Failure(BadArguments(function="numpy.finfo", problem=problem))
@@ -171,7 +171,7 @@ def float_info(dtype: DType) -> FloatInfo:
 @function("numpy.iinfo")
 def iinfo(here: Builder, type: Any, /) -> IntegerInfo:  # noqa: A002
     """The limits of an integer dtype."""
-    given = _dtype_of(here, type)
+    given = _dtype_of(here, type, "numpy.iinfo")
     if not given.is_integer:
         problem = f"takes an integer dtype, not {given}"
         raise Failure(BadArguments(function="numpy.iinfo", problem=problem))
@@ -179,7 +179,9 @@ def iinfo(here: Builder, type: Any, /) -> IntegerInfo:  # noqa: A002
     return IntegerInfo(given, given.bits, high, low)
 
 
-def _dtype_of(here: Builder, x: Any) -> DType:
+def _dtype_of(here: Builder, x: Any, name: str) -> DType:
+    if isinstance(x, Value | Weak) and x.ndim:
+        raise Failure(BadArguments(function=name, problem="takes a dtype, give it `x.dtype`"))
     given = x.dtype if isinstance(x, Value | Weak) else as_dtype(x)
     return as_operand(here, x).dtype if given is None else given
 

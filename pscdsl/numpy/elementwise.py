@@ -17,12 +17,19 @@ from pscdsl.primitives import elementwise as e
 from pscdsl.primitives import special
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import BOOL, KEY, inexact
+from pscdsl.typing.dtypes import BOOL, F64, I64, KEY, U64, inexact
 
 
 def to_inexact(x: Value) -> Value:
     """The same numbers, integers and bools in floating point."""
     return cast(x, inexact(x.dtype))
+
+
+def with_i64(x: Value) -> Value:
+    """The same numbers as NumPy computes them beside i64; floating point stays what it is."""
+    if not x.dtype.is_integer:
+        return x
+    return cast(x, F64 if x.dtype is U64 else I64)
 
 
 def literal(x: Value) -> Scalar | None:
@@ -90,7 +97,7 @@ def _binary(
         return primitive(x1, x2)
 
     body.__doc__ = summary
-    return of_arrays(*qualified, together=("x1", "x2"))(body)
+    return of_arrays(*qualified, together=("x1", "x2"), weak=("x1", "x2"))(body)
 
 
 def _unchanged_integers(primitive: e.Elementwise) -> Callable[[Value], Any]:

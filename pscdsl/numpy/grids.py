@@ -21,10 +21,10 @@ from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import DType, Kind
+from pscdsl.typing.dtypes import BOOL, DType, Kind
 
 
 @function("numpy.meshgrid")
@@ -60,7 +60,11 @@ def meshgrid(
 @function("numpy.ix_")
 def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
     """Vectors of indices, each along an axis of its own."""
-    return meshgrid(here, *args, sparse=True, indexing="ij")  # type: ignore[no-any-return]
+    places: tuple[Value | Weak, ...] = meshgrid(here, *args, sparse=True, indexing="ij")
+    if any(each.dtype is BOOL for each in places):
+        what, instead = "`np.ix_` of bools", "give it the places, as integers"
+        raise Failure(DataDependentShape(what=what, instead=instead))
+    return places
 
 
 @function("numpy.indices")

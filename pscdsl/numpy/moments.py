@@ -9,6 +9,7 @@ import numpy as np
 from pscdsl.builder import Value, broadcast_to
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_numbers
+from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.reductions import accumulated, count_along, total
 from pscdsl.numpy.shorthand import cast, filled, is_nan, largest, where, wide
 from pscdsl.primitives.elementwise import (
@@ -108,6 +109,7 @@ def _variance(
 
 def _fitting(mean: Value, x: Value) -> Value:
     """A mean that the user gives: it has the axes of the array, or fewer."""
+    require("numpy.var", mean, "inexact")  # NumPy subtracts it from integers in their own dtype
     if mean.ndim > x.ndim:
         wanted = f"a mean with at most {x.ndim} axes"
         raise Failure(WrongNumberOfAxes(function="numpy.var", given=mean.type, wanted=wanted))

@@ -6,7 +6,7 @@ from typing import Any
 
 from pscdsl.builder import Value
 from pscdsl.numpy.calling import of_numbers, require_number
-from pscdsl.numpy.elementwise import require, to_inexact
+from pscdsl.numpy.elementwise import require, to_inexact, with_i64
 from pscdsl.numpy.searching import require_vector
 from pscdsl.numpy.shorthand import (
     at,
@@ -89,10 +89,11 @@ def polymul(a1: Value, a2: Value) -> Value:
 
 @of_numbers("numpy.polyder", together=("p",))
 def polyder(p: Value, m: int = 1) -> Value:
-    """The m-th derivative of a polynomial."""
+    """The m-th derivative of a polynomial; that of integers in i64, of u64 in f64."""
     require("numpy.polyder", p, "numeric")
     size = require_vector(p, "numpy.polyder", "a vector of coefficients")
     _check_order("numpy.polyder", m)
+    p = with_i64(p) if m else p
     for _ in range(m):
         if not at_least(p.builder.facts, size, 1):
             problem = f"takes coefficients of which there are at least {m}, not {size}"

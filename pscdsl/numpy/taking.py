@@ -180,7 +180,13 @@ def _without(arr: Value, axis: int, gone: Sequence[tuple[Size, Size]]) -> Value:
     return joined([x for x in kept if x.shape[axis] != 0] or kept[:1], axis)
 
 
-@of_arrays("numpy.insert", together=("arr", "values"), traced=("obj",))
+@of_arrays(
+    "numpy.insert",
+    together=("arr", "values"),
+    traced=("obj",),
+    weak_items=("values",),
+    keeps=("arr",),
+)
 def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Value:
     """With values put in before a static place along an axis, by default among all elements."""
     if axis is None:
