@@ -118,15 +118,23 @@ def exp2(x: Value, /) -> Value:
 @of_arrays("numpy.log2", together=("x",))
 def log2(x: Value, /) -> Value:
     """The logarithm to base 2."""
-    result: Value = e.divide(e.log(to_inexact(x)), math.log(2))
-    return result
+    return _logarithm(x, 2)
 
 
 @of_arrays("numpy.log10", together=("x",))
 def log10(x: Value, /) -> Value:
     """The logarithm to base 10."""
-    result: Value = e.divide(e.log(to_inexact(x)), math.log(10))
-    return result
+    return _logarithm(x, 10)
+
+
+def _logarithm(x: Value, base: int) -> Value:
+    result: Value = e.log(to_inexact(x))
+    scale = math.log(base)
+    if not result.dtype.is_complex:
+        return e.divide(result, scale)  # type: ignore[no-any-return]
+    # Part by part: a complex quotient makes NaN of an infinite part.
+    parts = [e.divide(part(result), scale) for part in (e.real, e.imag)]
+    return e.make_complex(*parts)  # type: ignore[no-any-return]
 
 
 @of_arrays("numpy.logaddexp", together=("x1", "x2"), weak=("x1", "x2"))
