@@ -206,7 +206,7 @@ def test_arrays_beside_numbers_and_lists(name: str) -> None:
     for code in BESIDE:
         a = _array(code, (3,))
         for template in _templates(name):
-            for number in NUMBERS:
+            for number in (a.copy(), *NUMBERS):
                 given = template(a, number)
                 args, kwargs = ((a,), given) if isinstance(given, dict) else (given, {})
                 wanted, found = (_call(f, name, *args, **kwargs) for f in (theirs, run))
@@ -313,3 +313,41 @@ def test_lists_of_integers_say_what_to_write() -> None:
     check("numpy.append", x.astype(np.int64), 1)
     check("numpy.diff", x, append=np.uint8(255))
     check("numpy.insert", x, 1, [7, 8])
+
+
+@pytest.mark.parametrize("code", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_places_in_arrays_larger_than_their_dtype_counts(code: str) -> None:
+    x, places = np.arange(300.0), np.array([1, 5, 120, 127]).astype(code)
+    signed = places if code.startswith("u") else np.array([-1, -128, 5, 127], code)
+    check("numpy.take", x, signed, mode="wrap", compiled=True)
+    check("numpy.take", x, signed, mode="clip", compiled=True)
+    check("numpy.take", x, places)
+    for shape in ((300, 300), (65536, 65536)):
+        check("numpy.ravel_multi_index", (places, places), shape)
+        check("numpy.unravel_index", places, shape)
+    wanted = np.int64 if np.dtype(code).itemsize == 8 or code == "u4" else np.int32
+    assert run("numpy.unravel_index", places, (300, 300))[0].dtype == wanted
+
+
+def test_places_from_the_middle_of_u64_on_count_from_the_end() -> None:
+    places = np.array([2**64 - 1, 2**64 - 300, 3], np.uint64)
+    check("numpy.take", np.arange(300.0), places)
+    check("numpy.take", np.arange(300.0), places, mode="clip")
+    refused(DtypeNotAccepted, "numpy.choose", np.array([1, 0], np.uint64), [[1, 2], [3, 4]])
+
+
+def test_conditions_of_select_are_bools() -> None:
+    refused(DtypeNotAccepted, "numpy.select", [np.array([1, 0])], [np.array([1.0, 2.0])])
+
+
+def test_single_numbers() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    for name, options in (
+        ("numpy.sum", {"initial": x}),
+        ("numpy.maximum.reduce", {"initial": x}),
+        ("numpy.var", {"ddof": x}),
+        ("numpy.polyint", {"k": x}),
+    ):
+        refused(BadArguments, name, x, **options)
+    check("numpy.sum", x, initial=x[0])
+    check("numpy.polyint", x, k=[4.0])

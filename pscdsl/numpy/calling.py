@@ -29,6 +29,7 @@ def of_arrays(
     alone: Sequence[str] = (),
     traced: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    scalars: Sequence[str] = (),
     weak: Sequence[str] = (),
     weak_items: Sequence[str] = (),
     cast: Sequence[str] = (),
@@ -40,6 +41,7 @@ def of_arrays(
 
     traced    other parameters that may be computed by the program
     numbers   other parameters that are numbers, computed by the program or not
+    scalars   those of which each is a single one
     keys      whether arrays of random keys are taken
     """
     arrays = frozenset((*together, *alone))
@@ -50,14 +52,17 @@ def of_arrays(
             parameters = inspect.signature(body).parameters
             places = list(parameters)
             flags = {name for name in places if str(parameters[name].annotation).startswith("bool")}
-            optional = {name for name in (*arrays, *numbers) if parameters[name].default is None}
+            optional = {
+                name for name in (*arrays, *numbers, *scalars) if parameters[name].default is None
+            }
             return places, flags, optional
 
         def given(name: str, x: Any) -> Any:
             _, flags, optional = looked()
-            if name in numbers:
+            if name in numbers or name in scalars:
                 if x is not None or name not in optional:
-                    require_number(x, names[0], name)
+                    check = require_scalar if name in scalars else require_number
+                    check(x, names[0], name)
             elif name not in arrays:
                 if name not in traced:
                     require_static(x, names[0], name)
@@ -96,6 +101,7 @@ def of_numbers(
     alone: Sequence[str] = (),
     traced: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    scalars: Sequence[str] = (),
     **adapting: Sequence[str],
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare as `of_arrays` does; arrays of random keys are refused."""
@@ -105,9 +111,19 @@ def of_numbers(
         alone=alone,
         traced=traced,
         numbers=numbers,
+        scalars=scalars,
         keys=False,
         **adapting,
     )
+
+
+def require_scalar(x: object, name: str, parameter: str) -> None:
+    """Refuse what is not a single number."""
+    require_number(x, name, parameter)
+    if isinstance(x, Value | Weak | np.ndarray) and x.ndim:
+        what = x.type if isinstance(x, Value | Weak) else "an array"
+        problem = f"takes a single number as `{parameter}`, not {what}"
+        raise Failure(BadArguments(function=name, problem=problem))
 
 
 def require_number(x: object, name: str, parameter: str) -> None:

@@ -13,9 +13,11 @@ from pscdsl.numpy.constants import float_info
 from pscdsl.numpy.elementwise import REAL, literal, require, together
 from pscdsl.numpy.shorthand import at, cast, is_nan, truth, where
 from pscdsl.primitives import elementwise as e
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import BOOL, U64
 
 
 def select_elements(predicate: Value, x: Value, y: Value) -> Value:
@@ -59,7 +61,10 @@ def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any 
     for each, piece in zip(reversed(condlist), reversed(choicelist), strict=True):
         condition = as_array(each, "numpy.select", "condlist")
         choice = as_array(piece, "numpy.select", "choicelist")
-        result = select_elements(truth(condition), choice, result)
+        if condition.dtype is not BOOL:
+            given = condition.type
+            raise Failure(DtypeNotAccepted(function="numpy.select", given=given, accepts="bool"))
+        result = select_elements(condition, choice, result)
     return result
 
 
@@ -68,6 +73,9 @@ def choose(a: Value, choices: Sequence[Value] | Value) -> Value:
     """From the array whose number stands in `a`; numbers out of range are clamped."""
     a = as_array(a, "numpy.choose", "a")
     require("numpy.choose", a, "integer")
+    if a.dtype is U64:  # which NumPy does not cast to i64
+        accepts = "signed integer or 8- to 32-bit unsigned integer"
+        raise Failure(DtypeNotAccepted(function="numpy.choose", given=a.type, accepts=accepts))
     pieces = [as_array(each, "numpy.choose", "choices") for each in items("numpy.choose", choices)]
     result = pieces[0]
     for number, piece in enumerate(pieces[1:], 1):

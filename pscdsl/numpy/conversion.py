@@ -124,7 +124,7 @@ def _constant(
     kind = max([kind_of(number) for number in numbers], default=Kind.FLOAT)
 
     def at(wanted: DType) -> Value:
-        if wanted.is_integer and kind is Kind.INT:
+        if (wanted.is_integer and kind is Kind.INT) or dtype is None:
             for number in numbers:
                 here.literal(number, wanted)  # refuses what does not fit
         plain: Any = np.array(numbers, np.complex128 if kind is Kind.COMPLEX else None)

@@ -64,7 +64,7 @@ def mean(
     return cast(mean_over(cast(a, wide(result)), axes, keepdims), result)
 
 
-@of_numbers("numpy.var", together=("a", "mean"), numbers=("ddof", "correction"))
+@of_numbers("numpy.var", together=("a", "mean"), scalars=("ddof", "correction"))
 def var(
     a: Value,
     axis: Axes = None,
@@ -80,7 +80,7 @@ def var(
     return cast(_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean), result.real)
 
 
-@of_numbers("numpy.std", together=("a", "mean"), numbers=("ddof", "correction"))
+@of_numbers("numpy.std", together=("a", "mean"), scalars=("ddof", "correction"))
 def std(
     a: Value,
     axis: Axes = None,
@@ -142,7 +142,7 @@ def nanmean(
     return cast(divide(_present_total(x, axes, keepdims), _present(x, axes, keepdims)), result)
 
 
-@of_numbers("numpy.nanvar", together=("a", "mean"), numbers=("ddof", "correction"))
+@of_numbers("numpy.nanvar", together=("a", "mean"), scalars=("ddof", "correction"))
 def nanvar(
     a: Value,
     axis: Axes = None,
@@ -159,7 +159,7 @@ def nanvar(
     return cast(variance, result.real)
 
 
-@of_numbers("numpy.nanstd", together=("a", "mean"), numbers=("ddof", "correction"))
+@of_numbers("numpy.nanstd", together=("a", "mean"), scalars=("ddof", "correction"))
 def nanstd(
     a: Value,
     axis: Axes = None,

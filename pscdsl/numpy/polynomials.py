@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Value
-from pscdsl.numpy.calling import of_numbers, require_number
+from pscdsl.numpy.calling import of_numbers, require_scalar
 from pscdsl.numpy.elementwise import require, to_inexact, with_i64
 from pscdsl.numpy.searching import require_vector
 from pscdsl.numpy.shorthand import (
@@ -116,7 +116,7 @@ def polyint(p: Value, m: int = 1, k: Any = None) -> Value:
         problem = f"takes {m} constants `k`, not {len(constants)}"
         raise Failure(BadArguments(function="numpy.polyint", problem=problem))
     for constant in constants:
-        require_number(constant, "numpy.polyint", "k")
+        require_scalar(constant, "numpy.polyint", "k")
         exponents = reversed_along(e.add(iota(p, size, p.dtype), 1), 0)
         last = e.add(filled(p, 0, (1,)), constant)
         p = joined((e.divide(p, exponents), cast(last, p.dtype)), 0)
