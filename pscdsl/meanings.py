@@ -23,7 +23,7 @@ from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import BOOL, DEFAULT, I64, DType, Kind
+from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind
 
 MEANINGS: dict[str, object] = {}
 """What a qualified name such as `numpy.mean` or `pscdsl.scan` means in a kernel."""
@@ -135,14 +135,14 @@ class Meaning:
         values = promote(*operands, weak_ok=True)
         if values is not None:
             dtype = values[0].dtype
-            for name in self.operands:
-                self._require_kind(name, arguments.get(name), dtype)
+            self._require_kinds(arguments, dtype)
             result = self._with(arguments, values)
             if self._makes_i64(arguments, dtype) and _in_dtype(result, dtype):
                 raise Failure(IntegersMakeAnArray(function=self.name, dtype=dtype))
             return result
         weak = [x if isinstance(x, Weak) else _builder(operands).weak(x) for x in operands]
         kind = max(each.kind for each in weak)
+        self._require_kinds(arguments, DEFAULT[kind])
         first = self._with(arguments, [each.at(DEFAULT[kind]) for each in weak])
         if not isinstance(first, Value) or first.dtype.kind < kind or not first.dtype.is_number:
             return first  # its dtype is fixed: a predicate, an index
@@ -158,17 +158,17 @@ class Meaning:
 
         return weakened(_builder(operands), first.dtype.kind, at)
 
-    def _require_kind(self, name: str, operand: object, dtype: DType) -> None:
+    def _require_kinds(self, arguments: Mapping[str, Any], dtype: DType) -> None:
         """Refuse what NumPy would compute, or give, in a dtype of a lower kind."""
-        if operand is None or not (name in self.own or name in self.keeps):
-            return
-        kind = _kind(operand)
-        if name in self.own and kind is Kind.BOOL and dtype is not BOOL:
-            problem = f"takes numbers as `{name}` beside {dtype}, not bools"
-            raise Failure(BadArguments(function=self.name, problem=problem))
-        if name in self.keeps and kind < dtype.kind:
-            problem = f"gives what has the dtype of `{name}`: make that of {dtype}"
-            raise Failure(BadArguments(function=self.name, problem=problem))
+        for name in (self.own | self.keeps) & arguments.keys():
+            if arguments[name] is None or (kind := _kind(arguments[name])) is dtype.kind:
+                continue
+            if name in self.own and kind is Kind.BOOL:
+                problem = f"takes numbers as `{name}` beside {dtype}, not bools"
+                raise Failure(BadArguments(function=self.name, problem=problem))
+            if name in self.keeps:
+                problem = f"gives what has the dtype of `{name}`: make that of {dtype}"
+                raise Failure(BadArguments(function=self.name, problem=problem))
 
     def _makes_i64(self, arguments: Mapping[str, Any], dtype: DType) -> bool:
         """Whether NumPy makes an i64 array of integers among the operands, and leaves it one."""

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from pscdsl.errors import CheckError
+from pscdsl.frontend.check import check_source
 
 DEFINED = """
 math.log(n)
@@ -132,3 +133,27 @@ def test_what_may_raise_is_refused(kernels: ModuleType, number: int, expression:
     assert any(map(raises, (*SIZES, 1000, 2000)))
     with pytest.raises(CheckError):
         getattr(kernels, f"k{number}")(np.ones(3, complex if "j" in expression else float))
+
+
+def test_numbers_made_in_many_steps() -> None:
+    text = """
+import math
+import pscdsl as psc
+from pscdsl import f64
+
+@psc.kernel
+def doubled(x: f64["n"]) -> f64["n"]:
+    y = x.shape[0] * 0.5
+    for _ in range(200):
+        y = (y + y) * 0.5
+    return x * math.sqrt(y)
+
+@psc.kernel
+def halved(x: f64["n"]) -> f64["n"]:
+    y = x.shape[0] * 0.5
+    for _ in range(200):
+        y = (y + y) * 0.5
+    return x * math.sqrt(y - 1)
+"""
+    (error,) = check_source(text, "steps.py").diagnostics
+    assert error.code == "PSC120"

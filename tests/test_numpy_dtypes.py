@@ -351,3 +351,38 @@ def test_single_numbers() -> None:
         refused(BadArguments, name, x, **options)
     check("numpy.sum", x, initial=x[0])
     check("numpy.polyint", x, k=[4.0])
+
+
+OPEN: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
+    "append": lambda a, b: (a, b),
+    "concatenate": lambda a, b: ([a, [b]],),
+    "convolve": lambda a, b: (a, [b, b]),
+    "ediff1d": lambda a, b: (a, b),
+    "full_like": lambda a, b: (a, b),
+    "insert": lambda a, b: (a, 1, b),
+    "nan_to_num": lambda a, b: (a, True, b),
+    "outer": lambda a, b: (a, b),
+    "polyval": lambda a, b: (a, b),
+    "power": lambda a, b: (a, b),
+    "where": lambda a, b: (a > 1, a, b),
+}
+"""Functions of an array without a dtype of its own and a number."""
+
+
+@pytest.mark.parametrize("short", OPEN)
+@pytest.mark.parametrize("number", [True, 2, 0.5, 1j])
+@pytest.mark.parametrize("made", ["arange", "ones"])
+@pytest.mark.filterwarnings("ignore")
+def test_open_arrays_have_the_kind_of_numpys(short: str, number: Any, made: str) -> None:
+    def program(x: Any) -> Any:
+        array = meaning(f"numpy.{made}").apply(x.builder, (3,), {})
+        return meaning(f"numpy.{short}").apply(x.builder, OPEN[short](array, number), {})
+
+    theirs_made = np.arange(3) if made == "arange" else np.ones(3)
+    wanted = _call(theirs, f"numpy.{short}", *OPEN[short](theirs_made, number))
+    found = _call(run, program, np.zeros(1))
+    if isinstance(found, Failure):
+        return
+    assert not isinstance(wanted, Exception)
+    assert (found.dtype.kind, found.shape) == (wanted.dtype.kind, wanted.shape)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from pscdsl.builder import Weak
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -30,6 +31,8 @@ class Bounds(NamedTuple):
 
 
 ANY = Bounds(-math.inf, math.inf)
+Find: TypeAlias = Callable[[bool], Bounds]
+"""Finds bounds: by few proofs, or the tightest that can be proven."""
 
 
 class Number(Weak):
@@ -37,24 +40,42 @@ class Number(Weak):
 
     __slots__ = ("bounds",)
 
-    bounds: Bounds
+    bounds: Find
 
     @classmethod
-    def of(cls, weak: Weak, bounds: Bounds) -> Number:
-        """A weak number, and between what it lies."""
+    def of(cls, weak: Weak, bounds: Find) -> Self:
+        """A weak number, and what finds between what it lies."""
         made = cls(weak.builder, weak.kind, weak.shape, weak.at)
-        made.bounds = bounds
+        made.bounds = kept(bounds)
         return made
 
 
-def bounds_of(facts: Assumptions, x: object) -> Bounds | None:
-    """Between what a real number of Python's lies; None if this is no such number."""
+def kept(find: Find) -> Find:
+    """The same, each found once; nothing is known of numbers made in very many steps."""
+
+    @cache
+    def once(tight: bool) -> Bounds:
+        try:
+            return find(tight)
+        except RecursionError:
+            return ANY
+
+    return once
+
+
+def bounds_of(facts: Assumptions, x: object) -> Find | None:
+    """What finds between what a real number of Python's lies; None if this is no such number."""
     if isinstance(x, Number):
         return x.bounds
     if isinstance(x, Dim):
-        return _of_size(facts, x)
+        return lambda tight: (_tightly if tight else _quickly)(facts, x)
     if not isinstance(x, int | float):
         return None
+    known = _known(x)
+    return lambda tight: known
+
+
+def _known(x: float) -> Bounds:
     try:
         value = float(x)
     except OverflowError:
@@ -62,7 +83,18 @@ def bounds_of(facts: Assumptions, x: object) -> Bounds | None:
     return ANY if math.isnan(value) else Bounds(value, value)
 
 
-def _of_size(facts: Assumptions, size: Dim) -> Bounds:
+def _quickly(facts: Assumptions, size: Dim) -> Bounds:
+    """Whether a size is positive, or negative."""
+    for bound in (1, 0):
+        if facts.proves(Fact("<=", bound, size)):
+            return Bounds(bound, LARGEST_SIZE)
+    for bound in (-1, 0):
+        if facts.proves(Fact("<=", size, bound)):
+            return Bounds(-LARGEST_SIZE, bound)
+    return Bounds(-LARGEST_SIZE, LARGEST_SIZE)
+
+
+def _tightly(facts: Assumptions, size: Dim) -> Bounds:
     low = _least(lambda bound: facts.proves(Fact("<=", -bound, size)))
     high = _least(lambda bound: facts.proves(Fact("<=", size, bound)))
     return Bounds(
@@ -79,6 +111,29 @@ def _least(holds: Callable[[int], bool]) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
     return high
+
+
+def found(name: str, left: Find, right: Find, whole: bool) -> Find | str:
+    """What finds the bounds of `left name right`, or why Python may raise; see `combined`."""
+
+    def find(tight: bool) -> Bounds | str:
+        return combined(name, left(tight), right(tight), whole)
+
+    def known(tight: bool) -> Bounds:
+        bounds = find(tight)
+        if isinstance(bounds, str):
+            bounds = find(True)
+        assert not isinstance(bounds, str)
+        return bounds
+
+    if name in _RAISING and isinstance(find(False), str):
+        problem = find(True)
+        if isinstance(problem, str):
+            return problem
+    return known
+
+
+_RAISING = frozenset(("Div", "FloorDiv", "Mod", "Pow"))
 
 
 def combined(name: str, left: Bounds, right: Bounds, whole: bool) -> Bounds | str:
@@ -125,9 +180,14 @@ def _power(base: Bounds, exponent: Bounds, whole: bool) -> Bounds | str:
     return Bounds(-found.high, found.high) if negative else found
 
 
-def negate(x: Bounds) -> Bounds:
-    """The bounds of the negative of a number."""
-    return Bounds(-x.high, -x.low)
+def negate(x: Find) -> Find:
+    """What finds the bounds of the negative of a number."""
+
+    def find(tight: bool) -> Bounds:
+        low, high = x(tight)
+        return Bounds(-high, -low)
+
+    return find
 
 
 DOMAINS: dict[str, Bounds] = {
@@ -142,11 +202,24 @@ DOMAINS: dict[str, Bounds] = {
 """Where functions of `math` give a number, those of one number that NumPy has, too."""
 
 
-def applied(name: str, real: Callable[[float], float], x: Bounds) -> Bounds:
-    """The bounds of a function of `math`, in whose domain a number is known to lie."""
-    if name in ("cos", "sin"):
-        return Bounds(-1.0, 1.0)
-    return Bounds(real(x.low), real(x.high))
+def is_inside(x: Bounds, domain: Bounds) -> bool:
+    """Whether bounds lie within others."""
+    return domain.low <= x.low and x.high <= domain.high
+
+
+def applied(name: str, real: Callable[[float], float], x: Find) -> Find | None:
+    """What finds the bounds of a function of `math`; None if the number may be outside of it."""
+    domain = DOMAINS[name]
+    if not is_inside(x(False), domain) and not is_inside(x(True), domain):
+        return None
+
+    def find(tight: bool) -> Bounds:
+        if name in ("cos", "sin"):
+            return Bounds(-1.0, 1.0)
+        given = x(tight) if is_inside(x(tight), domain) else x(True)
+        return Bounds(real(given.low), real(given.high))
+
+    return find
 
 
 def is_whole(x: Any) -> bool:

@@ -36,11 +36,10 @@ from pscdsl.frontend.equality import (
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod, Closure
 from pscdsl.frontend.numbers_of_sizes import (
-    ANY,
-    Bounds,
+    Find,
     Number,
     bounds_of,
-    combined,
+    found,
     is_whole,
     negate,
 )
@@ -154,25 +153,27 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
     return _bounded(meaning.apply(here, (left, right), {}), bounds)
 
 
-def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Bounds | None:
-    """The bounds of what Python makes of its own numbers; a Failure where it may raise."""
-    facts = known_facts(frame)
+def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
+    """What finds the bounds of a number that Python makes of others; a Failure if it may raise."""
     if not any(isinstance(each, Number | Dim) for each in (left, right)):
         return None
+    if not all(isinstance(each, Number | Dim | int | float | complex) for each in (left, right)):
+        return None
+    facts = known_facts(frame)
     first, second = bounds_of(facts, left), bounds_of(facts, right)
     if isinstance(left, complex) and second is not None:
-        first = ANY  # the divisor may be zero all the same
+        first = bounds_of(facts, 1.0)  # the divisor may be zero all the same
     elif isinstance(right, complex) and first is not None and name == "Pow":
         raise _bad(name, left, right)
     if first is None or second is None:
         return None
-    found = combined(name, first, second, is_whole(right))
-    if isinstance(found, str):
-        raise _bad(name, left, right, found)
-    return None if isinstance(left, complex) else found
+    bounds = found(name, first, second, is_whole(right))
+    if isinstance(bounds, str):
+        raise _bad(name, left, right, bounds)
+    return None if isinstance(left, complex) else bounds
 
 
-def _bounded(result: Any, bounds: Bounds | None) -> Any:
+def _bounded(result: Any, bounds: Find | None) -> Any:
     """A number of Python's that is made of sizes, as one."""
     return result if bounds is None or not isinstance(result, Weak) else Number.of(result, bounds)
 

@@ -20,7 +20,7 @@ from pscdsl.frontend.frames import Frame, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.instances import isinstance_
 from pscdsl.frontend.iteration import items_of
-from pscdsl.frontend.numbers_of_sizes import DOMAINS, Bounds, Number, applied, bounds_of
+from pscdsl.frontend.numbers_of_sizes import DOMAINS, Find, Number, applied, bounds_of
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.quotients import Quotient
 from pscdsl.frontend.records import replaced
@@ -532,16 +532,18 @@ def _math(name: str) -> Rule:
     return apply
 
 
-def _within_domain(here: Any, name: str, x: Dim | Number) -> Bounds:
-    """The bounds of a function of `math` of a number; a Failure where Python may raise."""
-    known, domain = bounds_of(here.facts, x), DOMAINS[name]
-    assert known is not None
-    if domain.low <= known.low and known.high <= domain.high:
-        return applied(name, getattr(math, name), known)
+def _within_domain(here: Any, name: str, x: Dim | Number) -> Find:
+    """What finds the bounds of a function of `math`; a Failure where Python may raise."""
+    given = bounds_of(here.facts, x)
+    assert given is not None
+    found = applied(name, getattr(math, name), given)
+    if found is not None:
+        return found
     if isinstance(x, Number):
         problem = f"may not be defined, where `np.{name}` gives NaN or an infinity"
         raise Failure(BadArguments(function=f"math.{name}", problem=problem))
-    if known.low < domain.low:
+    domain = DOMAINS[name]
+    if given(True).low < domain.low:
         claim = Fact("<=", math.ceil(domain.low), x)
     else:
         claim = Fact("<=", x, math.floor(domain.high))

@@ -38,10 +38,13 @@ def quotient(here: Builder, numerator: Dim, denominator: int) -> Number:
     weak: Weak = table.BINARY["Div"].apply(here, (here.weak(numerator), denominator), {})
     size = bounds_of(here.facts, numerator)
     assert size is not None
-    bounds = Bounds(size.low / denominator, size.high / denominator)
+
+    def bounds(tight: bool) -> Bounds:
+        low, high = size(tight)
+        return Bounds(low / denominator, high / denominator)
+
     if denominator > LARGEST:
         return Number.of(weak, bounds)
-    made = Quotient(weak.builder, weak.kind, weak.shape, weak.at)
-    made.bounds = bounds
+    made = Quotient.of(weak, bounds)
     made.numerator, made.denominator = numerator, denominator
     return made
