@@ -14,7 +14,7 @@ import pytest
 
 from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.numpy.shorthand import listed
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_library import TooFewElements
@@ -340,15 +340,32 @@ def test_conditions_of_select_are_bools() -> None:
     refused(DtypeNotAccepted, "numpy.select", [np.array([1, 0])], [np.array([1.0, 2.0])])
 
 
+def test_indices_of_two_dtypes_in_a_list() -> None:
+    x, k = np.arange(300.0), np.array([1, 2], np.uint8)
+    refused(DtypesDiffer, "numpy.take", x, [k[0], np.int32(1)])
+    check("numpy.take", x, [k[0], k[1]])
+
+
+def test_result_types() -> None:
+    def found(*others: Any) -> Any:
+        def program(x: Any) -> Any:
+            dtype = meaning("numpy.result_type").apply(x.builder, (x, *others), {})
+            return meaning("numpy.zeros").apply(x.builder, (1, dtype), {})
+
+        return run(program, np.zeros(1, np.uint8)).dtype
+
+    assert found(3, True, "uint8", np.uint8(3)) == np.uint8
+    for other in ("float64", np.float64(1), 1.5, [1.0], None, np.zeros(2)):
+        with pytest.raises(Failure):
+            found(other)
+
+
 def test_single_numbers() -> None:
     x = np.array([1.0, 2.0, 3.0])
-    for name, options in (
-        ("numpy.sum", {"initial": x}),
-        ("numpy.maximum.reduce", {"initial": x}),
-        ("numpy.var", {"ddof": x}),
-        ("numpy.polyint", {"k": x}),
-    ):
-        refused(BadArguments, name, x, **options)
+    refused(BadArguments, "numpy.sum", x, initial=x)
+    refused(BadArguments, "numpy.maximum.reduce", x, initial=x)
+    refused(BadArguments, "numpy.var", x, ddof=x)
+    refused(BadArguments, "numpy.polyint", x, k=x)
     check("numpy.sum", x, initial=x[0])
     check("numpy.polyint", x, k=[4.0])
 

@@ -15,7 +15,7 @@ from pscdsl.ir import Literal, Scalar
 from pscdsl.meanings import Meaning, function
 from pscdsl.numpy.shorthand import joined, listed, reshaped
 from pscdsl.primitives.creation import Constant
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit
 from pscdsl.typing.diagnostics import Failure
@@ -186,6 +186,8 @@ def _first(items: Sequence[Any]) -> Value:
 def _require_one_shape(parts: Sequence[Value], name: str) -> None:
     facts, shape = parts[0].builder.facts, parts[0].shape
     for each in parts[1:]:
+        if each.dtype is not parts[0].dtype:
+            raise Failure(DtypesDiffer(left=parts[0].type, right=each.type))
         shapes = (shape, each.shape)
         if each.ndim != len(shape):
             raise Failure(PiecesDoNotFit(function=name, shapes=shapes, why="their ranks differ"))
