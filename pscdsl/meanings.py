@@ -75,6 +75,7 @@ class Meaning:
         self.cast = frozenset(cast)
         self.own = frozenset(own)
         self.keeps = frozenset(keeps)
+        self._of_a_kind = self.own | self.keeps
         self.__doc__ = body.__doc__
 
     def __getattr__(self, name: str) -> Any:
@@ -160,8 +161,8 @@ class Meaning:
 
     def _require_kinds(self, arguments: Mapping[str, Any], dtype: DType) -> None:
         """Refuse what NumPy would compute, or give, in a dtype of a lower kind."""
-        for name in (self.own | self.keeps) & arguments.keys():
-            if arguments[name] is None or (kind := _kind(arguments[name])) is dtype.kind:
+        for name in self._of_a_kind:
+            if arguments.get(name) is None or (kind := _kind(arguments[name])) is dtype.kind:
                 continue
             if name in self.own and kind is Kind.BOOL:
                 problem = f"takes numbers as `{name}` beside {dtype}, not bools"

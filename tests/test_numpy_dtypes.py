@@ -14,7 +14,7 @@ import pytest
 
 from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.numpy.shorthand import listed
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_library import TooFewElements
@@ -344,6 +344,22 @@ def test_indices_of_two_dtypes_in_a_list() -> None:
     x, k = np.arange(300.0), np.array([1, 2], np.uint8)
     refused(DtypesDiffer, "numpy.take", x, [k[0], np.int32(1)])
     check("numpy.take", x, [k[0], k[1]])
+
+
+def test_floats_in_lists_that_do_not_fit() -> None:
+    x = np.zeros(2, np.float32)
+    refused(ScalarDoesNotFit, "numpy.add", x, [1e300, 1.0])
+    refused(ScalarDoesNotFit, "numpy.histogram", x, [0.0, 1e300])
+
+    def program(dtype: Any) -> Any:
+        return lambda y: y + meaning("numpy.array").apply(y.builder, ([1e300, np.inf], dtype), {})
+
+    with pytest.raises(Failure):
+        run(program(None), x)
+    assert np.all(np.isinf(run(program("float32"), x)))
+    check("numpy.add", x.astype(np.float64), [1e300, -np.inf], symbolic=False)
+    check("numpy.add", x.astype(np.float64), [2**70, 1], symbolic=False)
+    refused(ScalarDoesNotFit, "numpy.add", x, [2**200, 1])
 
 
 def test_result_types() -> None:

@@ -20,6 +20,7 @@ from pscdsl.primitives.creation import Constant
 from pscdsl.primitives.elementwise import Bitcast
 from pscdsl.scalars import kind_of
 from pscdsl.typing.arrays import Shape
+from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, DType, Kind
@@ -124,7 +125,7 @@ def _constant(
     kind = max([kind_of(number) for number in numbers], default=Kind.FLOAT)
 
     def at(wanted: DType) -> Value:
-        if (wanted.is_integer and kind is Kind.INT) or dtype is None:
+        if wanted.is_integer and kind is Kind.INT:
             for number in numbers:
                 here.literal(number, wanted)  # refuses what does not fit
         plain: Any = np.array(numbers, np.complex128 if kind is Kind.COMPLEX else None)
@@ -132,6 +133,10 @@ def _constant(
             if kind is Kind.COMPLEX and not wanted.is_complex:
                 plain = plain.real
             converted = plain.astype(to_numpy(wanted)).reshape(shape)
+            finite = np.isfinite(plain) if plain.dtype != object else True  # integers of any size
+            lost = finite & ~np.isfinite(converted).reshape(plain.shape)
+        if dtype is None and np.any(lost):
+            raise Failure(ScalarDoesNotFit(scalar=repr(plain[lost][0].item()), dtype=wanted))
         return here.bind(Constant.of(converted, wanted), ())[0]
 
     if dtype is not None:
