@@ -16,11 +16,14 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
 from pscdsl.narrowing import is_sequence
+from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitives.elementwise import Convert
+from pscdsl.scalars import kind_of
+from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import DEFAULT, DType
+from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind
 
 MEANINGS: dict[str, object] = {}
 """What a qualified name such as `numpy.mean` or `pscdsl.scan` means in a kernel."""
@@ -32,6 +35,13 @@ class Meaning:
     together   parameters whose operands come to one dtype; a list or tuple counts by its items
     alone      parameters that are arrays of their own dtype (indices, predicates): scalars and
                weak arrays become values of their default dtype
+    weak       parameters where NumPy leaves a Python number what it is.  Everywhere else it makes
+               an array first, as it does of each list, and integers are i64 from then on
+    weak_items the same, also for the numbers in one list
+    cast       as `weak_items`, where NumPy casts the array of numbers afterwards: i64 to signed
+               integers alone
+    own        parameters that NumPy computes with before they meet others: bools stay bools there
+    keeps      parameters whose dtype the result has: what they meet is of no higher kind
     """
 
     signature: inspect.Signature
@@ -50,11 +60,22 @@ class Meaning:
         body: Callable[..., Any],
         together: Sequence[str] = (),
         alone: Sequence[str] = (),
+        weak: Sequence[str] = (),
+        weak_items: Sequence[str] = (),
+        cast: Sequence[str] = (),
+        own: Sequence[str] = (),
+        keeps: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.body = body
         self.together = frozenset(together)
         self.alone = frozenset(alone)
+        self.weak = frozenset(weak)
+        self.weak_items = frozenset(weak_items)
+        self.cast = frozenset(cast)
+        self.own = frozenset(own)
+        self.keeps = frozenset(keeps)
+        self._of_a_kind = self.own | self.keeps
         self.__doc__ = body.__doc__
 
     def __getattr__(self, name: str) -> Any:
@@ -114,14 +135,21 @@ class Meaning:
             ]
         values = promote(*operands, weak_ok=True)
         if values is not None:
-            return self._with(arguments, values)
+            dtype = values[0].dtype
+            self._require_kinds(arguments, dtype)
+            result = self._with(arguments, values)
+            if self._makes_i64(arguments, dtype) and _in_dtype(result, dtype):
+                raise Failure(IntegersMakeAnArray(function=self.name, dtype=dtype))
+            return result
         weak = [x if isinstance(x, Weak) else _builder(operands).weak(x) for x in operands]
         kind = max(each.kind for each in weak)
+        self._require_kinds(arguments, DEFAULT[kind])
         first = self._with(arguments, [each.at(DEFAULT[kind]) for each in weak])
-        if not isinstance(first, Value) or first.dtype not in DEFAULT.values():
-            return first
-        if first.dtype.kind < kind or not first.dtype.is_number:
+        if not isinstance(first, Value) or first.dtype.kind < kind or not first.dtype.is_number:
             return first  # its dtype is fixed: a predicate, an index
+        counted = first.dtype is I64 and arguments.get("dtype") is None
+        if first.dtype not in DEFAULT.values() and not counted:
+            return first
 
         def at(dtype: DType) -> Value:
             # Also where the kind has risen: the square root of a weak integer in f64 starts in f64.
@@ -130,6 +158,32 @@ class Meaning:
             return result if result.dtype is dtype else Convert(dtype)(result)
 
         return weakened(_builder(operands), first.dtype.kind, at)
+
+    def _require_kinds(self, arguments: Mapping[str, Any], dtype: DType) -> None:
+        """Refuse what NumPy would compute, or give, in a dtype of a lower kind."""
+        for name in self._of_a_kind:
+            if arguments.get(name) is None or (kind := _kind(arguments[name])) is dtype.kind:
+                continue
+            if name in self.own and kind is Kind.BOOL:
+                problem = f"takes numbers as `{name}` beside {dtype}, not bools"
+                raise Failure(BadArguments(function=self.name, problem=problem))
+            if name in self.keeps:
+                problem = f"gives what has the dtype of `{name}`: make that of {dtype}"
+                raise Failure(BadArguments(function=self.name, problem=problem))
+
+    def _makes_i64(self, arguments: Mapping[str, Any], dtype: DType) -> bool:
+        """Whether NumPy makes an i64 array of integers among the operands, and leaves it one."""
+        if not meets_i64(dtype) or not self.name.startswith("numpy."):
+            return False
+        for name in self.operands:
+            if name not in arguments:
+                continue
+            depth = 0 if name in self.weak else 1 if name in self.weak_items | self.cast else -1
+            if name in self.cast and dtype.is_unsigned:
+                depth = -1
+            if has_integers(arguments[name], depth):
+                return True
+        return False
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter; a Failure where Python raises TypeError."""
@@ -164,18 +218,65 @@ class Meaning:
 
 
 def function(
-    *names: str, together: Sequence[str] = (), alone: Sequence[str] = ()
+    *names: str,
+    together: Sequence[str] = (),
+    alone: Sequence[str] = (),
+    weak: Sequence[str] = (),
+    weak_items: Sequence[str] = (),
+    cast: Sequence[str] = (),
+    own: Sequence[str] = (),
+    keeps: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare a library function under qualified names such as `numpy.mean`."""
 
     def declare(body: Callable[..., Any]) -> Meaning:
-        meaning = Meaning(names[0], body, together, alone)
+        meaning = Meaning(names[0], body, together, alone, weak, weak_items, cast, own, keeps)
         for name in names:
             assert name not in MEANINGS, f"{name} has a meaning already"
             MEANINGS[name] = meaning
         return meaning
 
     return declare
+
+
+def meets_i64(dtype: DType) -> bool:
+    """Whether these are integers that NumPy promotes where they meet i64."""
+    return dtype.is_integer and dtype is not I64
+
+
+def require_no_integers(name: str, operands: Sequence[object], dtype: DType) -> None:
+    """Refuse integers of Python beside arrays of a dtype that NumPy promotes where they meet."""
+    arrays = any(isinstance(each, (Value, np.generic, np.ndarray)) for each in operands)
+    if arrays and meets_i64(dtype) and has_integers(operands):
+        raise Failure(IntegersMakeAnArray(function=name, dtype=dtype))
+
+
+def has_integers(operand: object, weak_depth: int = -1) -> bool:
+    """Whether integers of Python, or sizes, stand deeper in lists than where they are weak."""
+    if is_sequence(operand):
+        return any(has_integers(item, weak_depth - 1) for item in operand)
+    whole = isinstance(operand, int | Dim) and not isinstance(operand, bool)
+    return whole and weak_depth < 0
+
+
+def _kind(operand: Any) -> Kind:
+    """The highest kind among numbers and arrays."""
+    if is_sequence(operand):
+        return max(map(_kind, operand), default=Kind.FLOAT)
+    if isinstance(operand, Weak):
+        return operand.kind
+    if isinstance(operand, Value):
+        return operand.dtype.kind
+    if isinstance(operand, np.generic | np.ndarray):
+        return from_numpy(operand.dtype).kind
+    return Kind.INT if isinstance(operand, Dim) else kind_of(operand)
+
+
+def _in_dtype(result: object, dtype: DType) -> bool:
+    """Whether an array among the results has a dtype."""
+    if is_sequence(result):
+        return any(_in_dtype(item, dtype) for item in result)
+    return isinstance(result, Value) and result.dtype is dtype
 
 
 _OPERANDS = (Value, Weak, Dim, bool, int, float, complex, np.generic, np.ndarray)

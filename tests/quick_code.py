@@ -26,7 +26,7 @@ MODULES: Final = frozenset(
     for name in (
         "associative check_grads custom custom_derivatives custom_rules derivatives_edges "
         "derivatives_fuzz derivatives_structure derivatives_subjects elementwise_derivatives "
-        "linalg_derivatives linearity_fuzz moving_derivatives random_distributions "
+        "linalg_derivatives linearity_fuzz math_of_sizes moving_derivatives random_distributions "
         "reduction_derivatives simplify solutions stdlib_activations stdlib_attention "
         "stdlib_distributions stdlib_hmm stdlib_hmm_training stdlib_kalman stdlib_layers "
         "stdlib_lbfgs stdlib_linear stdlib_losses stdlib_mcmc stdlib_minimisation stdlib_newton "

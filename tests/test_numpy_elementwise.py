@@ -156,16 +156,38 @@ def test_integers(code: str) -> None:
     close(np.power(left, small % 4), run("numpy.power", left, small % 4))
 
 
+def test_signs_of_special_numbers() -> None:
+    parts = np.array([0.0, -0.0, 2.5, -1.0, np.inf, -np.inf, np.nan])
+    whole = np.empty((7, 7), complex)
+    whole.real, whole.imag = parts[:, None], parts
+    for x in (parts, parts.astype(np.float32), whole):
+        for found in (run("numpy.sign", x), run_compiled("numpy.sign", x)):
+            wanted = numpy_of("sign")(x)
+            np.testing.assert_array_equal(found, wanted)
+            for part in (np.real, np.imag):
+                both = ~np.isnan(part(wanted))
+                signs = [np.signbit(part(each))[both] for each in (found, wanted)]
+                np.testing.assert_array_equal(*signs)
+
+
+@pytest.mark.parametrize("name", ["log2", "log10"])
+def test_logarithms_of_complex_zeros_and_infinities(name: str) -> None:
+    x = np.array([0, complex(np.inf, 0), complex(0, np.inf), complex(-np.inf, 1)])
+    for found in (run(f"numpy.{name}", x), run_compiled(f"numpy.{name}", x)):
+        for part in (np.real, np.imag):
+            np.testing.assert_allclose(part(found), part(numpy_of(name)(x)))
+
+
 def test_bools() -> None:
     left, right = pairs("?")
     names = "add multiply maximum minimum logical_and logical_or logical_xor bitwise_and bitwise_or"
     for name in (names + " bitwise_xor equal not_equal less greater_equal").split():
         close(numpy_of(name)(left, right), run(f"numpy.{name}", left, right))
-    for name in "logical_not invert floor isnan isfinite conj real".split():
+    for name in "logical_not invert floor isnan isfinite real".split():
         close(numpy_of(name)(left).astype(bool), run(f"numpy.{name}", left))
     for name in "subtract power floor_divide remainder left_shift".split():
         assert rejected(DtypeNotAccepted, f"numpy.{name}", left, right)
-    for name in "negative sign square positive reciprocal".split():
+    for name in "negative sign square positive reciprocal conj".split():
         assert rejected(DtypeNotAccepted, f"numpy.{name}", left)
 
 

@@ -6,11 +6,14 @@ import ast
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
+
+import numpy as np
 
 from pscdsl.budgets.checking import over_budget, stray_comments
 from pscdsl.findings.silencing import Examined, silence, together
@@ -139,6 +142,15 @@ def deep_stack() -> Generator[None]:
         gc.set_threshold(*often)
 
 
+@contextmanager
+def quiet() -> Generator[None]:
+    """A context without warnings of NumPy's: what it computes for the checker is no program yet."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@quiet()
 def check_module(module: StaticModule) -> CheckResult:
     """Check every kernel of a module; no comment silences anything yet."""
     examined: set[tuple[str, int]] = set()

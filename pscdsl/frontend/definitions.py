@@ -8,6 +8,8 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
+
 from pscdsl.builder import Builder, Program, Value, Weak
 from pscdsl.donation import donated, in_vain, named
 from pscdsl.frontend.annotations import named_trees, record_spec, spec_of
@@ -317,7 +319,8 @@ class Definition:
         known = known.union(*(sizes_in(each.value) for each in types.statics.values()))
         program.span = self.span
         try:
-            result = self._run(session, arguments)
+            with np.errstate(all="ignore"):  # static values are NumPy's: nobody is to be warned
+                result = self._run(session, arguments)
         except Failure as failure:
             raise failure.at(self.head) from None
         except Poisoned:

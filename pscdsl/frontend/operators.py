@@ -35,6 +35,14 @@ from pscdsl.frontend.equality import (
 )
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod, Closure
+from pscdsl.frontend.numbers_of_sizes import (
+    Find,
+    Number,
+    bounds_of,
+    found,
+    is_whole,
+    negate,
+)
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.quotients import quotient
 from pscdsl.frontend.values import (
@@ -134,6 +142,7 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
         raise _bad(name, left, right)
     here = frame.here(node)
     meaning = table.BINARY[name]
+    bounds = _bounds(frame, name, left, right)
     if isinstance(left, Weak):
         _require_divisor(frame, name, left, right)
     if name in ("FloorDiv", "Mod") and isinstance(right, int) and right == 0:
@@ -141,7 +150,32 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
             raise _bad(name, left, right, "division by zero")
     if not is_traced(left) and not is_traced(right):
         left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left
-    return meaning.apply(here, (left, right), {})
+    return _bounded(meaning.apply(here, (left, right), {}), bounds)
+
+
+def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
+    """What finds the bounds of a number that Python makes of others; a Failure if it may raise."""
+    if not any(isinstance(each, Number | Dim) for each in (left, right)):
+        return None
+    if not all(isinstance(each, Number | Dim | int | float | complex) for each in (left, right)):
+        return None
+    facts = known_facts(frame)
+    first, second = bounds_of(facts, left), bounds_of(facts, right)
+    if isinstance(left, complex) and second is not None:
+        first = bounds_of(facts, 1.0)  # the divisor may be zero all the same
+    elif isinstance(right, complex) and first is not None and name == "Pow":
+        raise _bad(name, left, right)
+    if first is None or second is None:
+        return None
+    bounds = found(name, first, second, is_whole(right))
+    if isinstance(bounds, str):
+        raise _bad(name, left, right, bounds)
+    return None if isinstance(left, complex) else bounds
+
+
+def _bounded(result: Any, bounds: Find | None) -> Any:
+    """A number of Python's that is made of sizes, as one."""
+    return result if bounds is None or not isinstance(result, Weak) else Number.of(result, bounds)
 
 
 def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
@@ -244,8 +278,9 @@ def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
     here = frame.here(node)
     if isinstance(left, Dim) and name == "Div" and type(right) is int and right > 0:
         return quotient(here, left, right)
+    bounds = _bounds(frame, name, left, right)
     operands = [here.weak(x) if isinstance(x, Dim) else x for x in (left, right)]
-    return table.BINARY[name].apply(here, operands, {})
+    return _bounded(table.BINARY[name].apply(here, operands, {}), bounds)
 
 
 def _require_divisor(frame: Frame, name: str, left: Any, right: Any) -> None:
@@ -288,7 +323,10 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
         return negated(frame, node, operand)
     operand = _asked(operand)
     if is_traced(operand):
-        return table.UNARY[name].apply(frame.here(node), (operand,), {})
+        result = table.UNARY[name].apply(frame.here(node), (operand,), {})
+        if isinstance(operand, Number) and name in ("USub", "UAdd"):
+            return _bounded(result, negate(operand.bounds) if name == "USub" else operand.bounds)
+        return result
     if is_constant(operand) and frame.program is not None:
         here = frame.here(node)
         return table.UNARY[name].apply(here, (here.constant(operand),), {})

@@ -20,6 +20,7 @@ from pscdsl.frontend.frames import Frame, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.instances import isinstance_
 from pscdsl.frontend.iteration import items_of
+from pscdsl.frontend.numbers_of_sizes import DOMAINS, Find, Number, applied, bounds_of
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.quotients import Quotient
 from pscdsl.frontend.records import replaced
@@ -45,6 +46,7 @@ from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
 from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.codes.shapes_manipulation import UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
 from pscdsl.typing.dtypes import F64, DType, Kind
@@ -513,8 +515,6 @@ NUMPY_NAMES = {
     **{"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"},
     **{"atan2": "arctan2", "fabs": "absolute"},
 }
-OF_SIZES = frozenset("sqrt log log2 log10 log1p exp exp2 cos sin tanh cbrt".split())
-"""Functions of one real number that NumPy has, too: of a size they give a number."""
 
 
 def _math(name: str) -> Rule:
@@ -530,8 +530,9 @@ def _math(name: str) -> Rule:
                 return x.floor() if name == "floor" else x.ceil()
             if isinstance(x, Dim) and name in ("floor", "ceil", "trunc"):
                 return x
-            if isinstance(x, Dim | Weak) and name in OF_SIZES and known:
-                return _numpy(ours).apply(here, (x,), {})
+            if isinstance(x, Dim | Number) and name in DOMAINS and known:
+                bounds = _within_domain(here, name, x)
+                return Number.of(_numpy(ours).apply(here, (x,), {}), bounds)
             if isinstance(x, Dim) and name == "isqrt":
                 return _root_of_size(here, x)
         raise refused(f"`math.{name}`", *args, *kwargs.values())
@@ -539,9 +540,27 @@ def _math(name: str) -> Rule:
     return apply
 
 
+def _within_domain(here: Any, name: str, x: Dim | Number) -> Find:
+    """What finds the bounds of a function of `math`; a Failure where Python may raise."""
+    given = bounds_of(here.facts, x)
+    assert given is not None
+    found = applied(name, getattr(math, name), given)
+    if found is not None:
+        return found
+    if isinstance(x, Number):
+        problem = f"may not be defined, where `np.{name}` gives NaN or an infinity"
+        raise Failure(BadArguments(function=f"math.{name}", problem=problem))
+    domain = DOMAINS[name]
+    if given(True).low < domain.low:
+        claim = Fact("<=", math.ceil(domain.low), x)
+    else:
+        claim = Fact("<=", x, math.floor(domain.high))
+    raise Failure(UnprovenSize.of(here.facts, f"the number that `math.{name}` is given", claim))
+
+
 def _refuse_arrays_but_quotients(name: str, rewrite: Any, args: Sequence[Any]) -> None:
     for each in args:
-        if (is_traced(each) and not isinstance(each, Weak)) or is_known_array(each):
+        if (is_traced(each) and not isinstance(each, Number)) or is_known_array(each):
             raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite or ""))
 
 

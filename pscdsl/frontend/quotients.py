@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pscdsl.builder import Builder, Weak
+from pscdsl.frontend.numbers_of_sizes import Bounds, Number, bounds_of
 from pscdsl.numpy import operators as table
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.dims import Dim, Size
@@ -11,7 +12,7 @@ LARGEST = 2**20
 """Python divides into f64: below this, what it gives for a size is rounded as the quotient is."""
 
 
-class Quotient(Weak):
+class Quotient(Number):
     """A size divided by a positive integer, as a number in Python's arithmetic."""
 
     __slots__ = ("denominator", "numerator")
@@ -32,11 +33,18 @@ class Quotient(Weak):
         return self.floor() if self.builder.facts.proves(Fact("<=", 0, self.numerator)) else None
 
 
-def quotient(here: Builder, numerator: Dim, denominator: int) -> Weak:
+def quotient(here: Builder, numerator: Dim, denominator: int) -> Number:
     """A size divided by a positive integer."""
     weak: Weak = table.BINARY["Div"].apply(here, (here.weak(numerator), denominator), {})
+    size = bounds_of(here.facts, numerator)
+    assert size is not None
+
+    def bounds(tight: bool) -> Bounds:
+        low, high = size(tight)
+        return Bounds(low / denominator, high / denominator)
+
     if denominator > LARGEST:
-        return weak
-    made = Quotient(weak.builder, weak.kind, weak.shape, weak.at)
+        return Number.of(weak, bounds)
+    made = Quotient.of(weak, bounds)
     made.numerator, made.denominator = numerator, denominator
     return made

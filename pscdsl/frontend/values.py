@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.frontend.numbers_of_sizes import Number
 from pscdsl.narrowing import is_dict, is_sequence, is_tuple
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic
@@ -311,6 +312,8 @@ def is_type(value: object) -> bool:
 
 def describe(value: object) -> str:
     """A value for messages: arrays by their type, the rest by what it is."""
+    if isinstance(value, Number):
+        return "a number made of sizes"
     if isinstance(value, Value | Weak):
         return str(value.type)
     if isinstance(value, RecordValue):

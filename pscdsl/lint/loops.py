@@ -27,6 +27,8 @@ Run: TypeAlias = Callable[[Block, Order, Ranges], Ranges]
 
 _ATTEMPTS = 6
 """A body is run so often at most; from the second time on, bounds that still move are given up."""
+_MOST_STEPS = 100
+"""So many steps of a loop are gone through one by one, as long as it is known that it goes on."""
 _MOST_WORK = 50_000
 """How many equations are gone through again, at most, for the sake of better bounds."""
 
@@ -144,6 +146,9 @@ class Loops:
         by_cond, by_body, init = (unreached(each) for each in (by_cond, by_body, init))
         cond, body = primitive.cond, primitive.body
         dtypes = [var.type.dtype for var in at.outputs]
+        followed = self._followed(primitive, order, by_cond, by_body, init)
+        if followed is not None:
+            return followed
         tested = cond.params[primitive.cond_captured :]
 
         def where(carry: Ranges, holds: bool) -> Ranges:
@@ -156,6 +161,35 @@ class Loops:
 
         carry, _ = self.settled(order, body, init, {}, dtypes, step)
         return where(carry, False)
+
+    def _followed(
+        self, primitive: While, order: Order, by_cond: Ranges, by_body: Ranges, init: Ranges
+    ) -> Ranges | None:
+        """The results of a loop of numbers that are known, as those of Euclid's algorithm."""
+        cond, body, carry, visited = primitive.cond, primitive.body, init, [init]
+        dtypes = [var.type.dtype for var in body.params[primitive.body_captured :]]
+        if not all(each is not None and each.is_single for each in init):
+            return None
+        for _ in range(_MOST_STEPS):
+            (going,) = self.run(cond, order, [*by_cond, *carry])
+            self._work += len(cond.equations) + len(body.equations)
+            if going is None or not going.is_single or self._work > _MOST_WORK:
+                return None
+            if going.low == 0:
+                break
+            visited.append(carry)
+            carry = unreached(self.run(body, order, [*by_body, *carry]))
+        else:
+            return None
+
+        def met(carries: Sequence[Ranges]) -> Ranges:
+            columns = zip(zip(*carries, strict=True), dtypes, strict=True)
+            return [order.join([x for x in c if x is not None], d).unreached() for c, d in columns]
+
+        # Once more with all that was met: the ranges of blocks hold for every step.
+        self.run(cond, order, [*by_cond, *met([*visited, carry])])
+        self.run(body, order, [*by_body, *met(visited)])
+        return carry
 
     def settled(
         self,

@@ -14,9 +14,10 @@ from pscdsl.numpy.shorthand import cast, filled, where
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.control import While
 from pscdsl.primitives.reductions import Reduce
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import U8
+from pscdsl.typing.dtypes import I8, I16, I32, I64, U8, U16, U32, U64
 
 SINC_TERMS = 9
 """Of the series of `sin(x) / x` up to 1: what is left is below 2**-56."""
@@ -24,7 +25,7 @@ LARGEST_MULTIPLIED = 8
 """Up to this exponent a power of an inexact array is a product: exact, fast, and differentiable."""
 
 
-@of_arrays("numpy.power", "numpy.pow", together=("x1", "x2"))
+@of_arrays("numpy.power", "numpy.pow", together=("x1", "x2"), weak=("x1", "x2"))
 def power(x1: Value, x2: Value, /) -> Value:
     """`x1 ** x2`; an integer is not raised to a negative power that is known while checking."""
     require("numpy.power", x1, "numeric")
@@ -36,7 +37,7 @@ def power(x1: Value, x2: Value, /) -> Value:
     return result
 
 
-@of_arrays("numpy.float_power", together=("x1", "x2"))
+@of_arrays("numpy.float_power", together=("x1", "x2"), weak=("x1", "x2"))
 def float_power(x1: Value, x2: Value, /) -> Value:
     """`x1 ** x2` in floating point."""
     result: Value = power(to_inexact(x1), to_inexact(x2))
@@ -88,7 +89,7 @@ def _product(x: Value, count: int) -> Value:
         x = e.multiply(x, x)
 
 
-@of_arrays("numpy.divmod", together=("x1", "x2"))
+@of_arrays("numpy.divmod", together=("x1", "x2"), weak=("x1", "x2"))
 def divmod_(x1: Value, x2: Value, /) -> tuple[Value, Value]:
     """`(x1 // x2, x1 % x2)`."""
     require("numpy.divmod", x1, "real")
@@ -128,18 +129,26 @@ def exp2(x: Value, /) -> Value:
 @of_arrays("numpy.log2", together=("x",))
 def log2(x: Value, /) -> Value:
     """The logarithm to base 2."""
-    result: Value = e.divide(e.log(to_inexact(x)), math.log(2))
-    return result
+    return _logarithm(x, 2)
 
 
 @of_arrays("numpy.log10", together=("x",))
 def log10(x: Value, /) -> Value:
     """The logarithm to base 10."""
-    result: Value = e.divide(e.log(to_inexact(x)), math.log(10))
-    return result
+    return _logarithm(x, 10)
 
 
-@of_arrays("numpy.logaddexp", together=("x1", "x2"))
+def _logarithm(x: Value, base: int) -> Value:
+    result: Value = e.log(to_inexact(x))
+    scale = math.log(base)
+    if not result.dtype.is_complex:
+        return e.divide(result, scale)  # type: ignore[no-any-return]
+    # Part by part: a complex quotient makes NaN of an infinite part.
+    parts = [e.divide(part(result), scale) for part in (e.real, e.imag)]
+    return e.make_complex(*parts)  # type: ignore[no-any-return]
+
+
+@of_arrays("numpy.logaddexp", together=("x1", "x2"), weak=("x1", "x2"))
 def logaddexp(x1: Value, x2: Value, /) -> Value:
     """`log(exp(x1) + exp(x2))` without overflow."""
     x1, x2 = together(to_inexact(x1), to_inexact(x2))
@@ -147,7 +156,7 @@ def logaddexp(x1: Value, x2: Value, /) -> Value:
     return log_of_sum(x1, x2)
 
 
-@of_arrays("numpy.logaddexp2", together=("x1", "x2"))
+@of_arrays("numpy.logaddexp2", together=("x1", "x2"), weak=("x1", "x2"))
 def logaddexp2(x1: Value, x2: Value, /) -> Value:
     """`log2(2**x1 + 2**x2)` without overflow."""
     scale = math.log(2)
@@ -155,7 +164,7 @@ def logaddexp2(x1: Value, x2: Value, /) -> Value:
     return result
 
 
-@of_arrays("numpy.hypot", together=("x1", "x2"))
+@of_arrays("numpy.hypot", together=("x1", "x2"), weak=("x1", "x2"))
 def hypot(x1: Value, x2: Value, /) -> Value:
     """`sqrt(x1**2 + x2**2)` without overflow."""
     x1, x2 = to_inexact(x1), to_inexact(x2)
@@ -173,7 +182,7 @@ def hypot(x1: Value, x2: Value, /) -> Value:
     return where(either, infinity, length)
 
 
-@of_arrays("numpy.heaviside", together=("x1", "x2"))
+@of_arrays("numpy.heaviside", together=("x1", "x2"), weak=("x1", "x2"))
 def heaviside(x1: Value, x2: Value, /) -> Value:
     """0 below zero, 1 above, `x2` at zero."""
     x1, x2 = together(to_inexact(x1), to_inexact(x2))
@@ -220,6 +229,9 @@ def _scaled(name: str, x: Value, factor: float) -> Value:
 def ldexp(x1: Value, x2: Value, /) -> Value:
     """`x1 * 2**x2`; the factor is split so that it stays within the range of the dtype."""
     require("numpy.ldexp", x2, "integer")
+    if x2.dtype is U64:  # which NumPy does not cast to i64
+        accepts = "signed integer or 8- to 32-bit unsigned integer"
+        raise Failure(DtypeNotAccepted(function="numpy.ldexp", given=x2.type, accepts=accepts))
     x1 = to_inexact(x1)
     require("numpy.ldexp", x1, "floating")
     for step in _shares(x2, 4):
@@ -244,25 +256,32 @@ def bitwise_count(x: Value, /) -> Value:
     return cast(e.count_bits(e.absolute(x)), U8)
 
 
-@of_arrays("numpy.gcd", together=("x1", "x2"))
+@of_arrays("numpy.gcd", together=("x1", "x2"), weak=("x1", "x2"))
 def gcd(x1: Value, x2: Value, /) -> Value:
     """The greatest common divisor, by a loop."""
     require("numpy.gcd", x1, "integer")
-    x1, x2 = together(e.absolute(x1), e.absolute(x2))
-    shape = x1.shape or x2.shape
-    return _euclid(broadcast_to(x1, shape), broadcast_to(x2, shape))
+    return cast(_euclid(*together(_magnitude(x1), _magnitude(x2))), x1.dtype)
 
 
-@of_arrays("numpy.lcm", together=("x1", "x2"))
+@of_arrays("numpy.lcm", together=("x1", "x2"), weak=("x1", "x2"))
 def lcm(x1: Value, x2: Value, /) -> Value:
     """The least common multiple."""
     require("numpy.lcm", x1, "integer")
-    share: Value = e.floor_divide(e.absolute(x1), gcd(x1, x2))
-    result: Value = e.multiply(share, e.absolute(x2))
-    return result
+    first, second = together(_magnitude(x1), _magnitude(x2))
+    share: Value = e.floor_divide(first, _euclid(first, second))
+    return cast(e.multiply(share, second), x1.dtype)
+
+
+def _magnitude(x: Value) -> Value:
+    """The absolute values, unsigned: that of the least integer has no other place."""
+    unsigned = {I8: U8, I16: U16, I32: U32, I64: U64}.get(x.dtype)
+    return x if unsigned is None else cast(e.absolute(x), unsigned)
 
 
 def _euclid(a: Value, b: Value) -> Value:
+    """The greatest common divisors of unsigned integers."""
+    shape = a.shape or b.shape
+    a, b = broadcast_to(a, shape), broadcast_to(b, shape)
     program = a.builder.program
     with program.inside() as cond:
         x, y = cond.parameter(a.type), cond.parameter(b.type)

@@ -95,7 +95,7 @@ def differences(x: Value, axis: int) -> Value:
     return result
 
 
-@of_numbers("numpy.trapezoid", together=("y", "x"), numbers=("dx",))
+@of_numbers("numpy.trapezoid", together=("y", "x"), numbers=("dx",), own=("x",))
 def trapezoid(y: Value, x: Value | None = None, dx: Any = 1.0, axis: int = -1) -> Value:
     """The area under samples, by trapezoids."""
     place = normalize_axis(axis, y.ndim, "numpy.trapezoid")
@@ -152,7 +152,7 @@ def _threshold(jump: Value, discont: Any, period: Any, whole: bool) -> Any:
     return -int(-least // 1) if whole else least  # for integers the next one above says the same
 
 
-@function("numpy.gradient", together=("f", "varargs"))
+@function("numpy.gradient", together=("f", "varargs"), own=("varargs",))
 def gradient(
     f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1
 ) -> Value | tuple[Value, ...]:
@@ -165,6 +165,9 @@ def gradient(
     axes = normalize_axes(axis, f.ndim, "numpy.gradient")
     if len(varargs) not in (0, 1, len(axes)):
         problem = f"takes one spacing, or one for each of {len(axes)} axes, not {len(varargs)}"
+        raise Failure(BadArguments(function="numpy.gradient", problem=problem))
+    if len(varargs) == 1 != len(axes) and as_array(varargs[0], "numpy.gradient", "spacing").ndim:
+        problem = f"takes one number as the spacing of {len(axes)} axes, or one spacing for each"
         raise Failure(BadArguments(function="numpy.gradient", problem=problem))
     f = to_inexact(f)
     results: list[Value] = []

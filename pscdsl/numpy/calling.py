@@ -15,7 +15,7 @@ from pscdsl.ir import Literal, Scalar
 from pscdsl.meanings import Meaning, function
 from pscdsl.numpy.shorthand import joined, listed, reshaped
 from pscdsl.primitives.creation import Constant
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit
 from pscdsl.typing.diagnostics import Failure
@@ -29,12 +29,19 @@ def of_arrays(
     alone: Sequence[str] = (),
     traced: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    scalars: Sequence[str] = (),
+    weak: Sequence[str] = (),
+    weak_items: Sequence[str] = (),
+    cast: Sequence[str] = (),
+    own: Sequence[str] = (),
+    keeps: Sequence[str] = (),
     keys: bool = True,
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare as `function` does; a list in the place of an array is stacked to one first.
 
     traced    other parameters that may be computed by the program
     numbers   other parameters that are numbers, computed by the program or not
+    scalars   those of which each is a single one
     keys      whether arrays of random keys are taken
     """
     arrays = frozenset((*together, *alone))
@@ -45,14 +52,17 @@ def of_arrays(
             parameters = inspect.signature(body).parameters
             places = list(parameters)
             flags = {name for name in places if str(parameters[name].annotation).startswith("bool")}
-            optional = {name for name in (*arrays, *numbers) if parameters[name].default is None}
+            optional = {
+                name for name in (*arrays, *numbers, *scalars) if parameters[name].default is None
+            }
             return places, flags, optional
 
         def given(name: str, x: Any) -> Any:
             _, flags, optional = looked()
-            if name in numbers:
+            if name in numbers or name in scalars:
                 if x is not None or name not in optional:
-                    require_number(x, names[0], name)
+                    check = require_scalar if name in scalars else require_number
+                    check(x, names[0], name)
             elif name not in arrays:
                 if name not in traced:
                     require_static(x, names[0], name)
@@ -73,7 +83,14 @@ def of_arrays(
             known = [given(name, x) for name, x in zip(looked()[0], args, strict=False)]
             return body(*known, **{name: given(name, x) for name, x in kwargs.items()})
 
-        return function(*names, together=together, alone=alone)(stacked)
+        adapting = {
+            "weak": weak,
+            "weak_items": weak_items,
+            "cast": cast,
+            "own": own,
+            "keeps": keeps,
+        }
+        return function(*names, together=together, alone=alone, **adapting)(stacked)
 
     return declare
 
@@ -84,11 +101,29 @@ def of_numbers(
     alone: Sequence[str] = (),
     traced: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    scalars: Sequence[str] = (),
+    **adapting: Sequence[str],
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare as `of_arrays` does; arrays of random keys are refused."""
     return of_arrays(
-        *names, together=together, alone=alone, traced=traced, numbers=numbers, keys=False
+        *names,
+        together=together,
+        alone=alone,
+        traced=traced,
+        numbers=numbers,
+        scalars=scalars,
+        keys=False,
+        **adapting,
     )
+
+
+def require_scalar(x: object, name: str, parameter: str) -> None:
+    """Refuse what is not a single number."""
+    require_number(x, name, parameter)
+    if isinstance(x, Value | Weak | np.ndarray) and x.ndim:
+        what = x.type if isinstance(x, Value | Weak) else "an array"
+        problem = f"takes a single number as `{parameter}`, not {what}"
+        raise Failure(BadArguments(function=name, problem=problem))
 
 
 def require_number(x: object, name: str, parameter: str) -> None:
@@ -151,6 +186,8 @@ def _first(items: Sequence[Any]) -> Value:
 def _require_one_shape(parts: Sequence[Value], name: str) -> None:
     facts, shape = parts[0].builder.facts, parts[0].shape
     for each in parts[1:]:
+        if each.dtype is not parts[0].dtype:
+            raise Failure(DtypesDiffer(left=parts[0].type, right=each.type))
         shapes = (shape, each.shape)
         if each.ndim != len(shape):
             raise Failure(PiecesDoNotFit(function=name, shapes=shapes, why="their ranks differ"))

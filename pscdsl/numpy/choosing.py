@@ -10,12 +10,14 @@ from pscdsl.meanings import function
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.constants import float_info
-from pscdsl.numpy.elementwise import REAL, require, together
+from pscdsl.numpy.elementwise import REAL, literal, require, together
 from pscdsl.numpy.shorthand import at, cast, is_nan, truth, where
 from pscdsl.primitives import elementwise as e
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import BOOL, U64
 
 
 def select_elements(predicate: Value, x: Value, y: Value) -> Value:
@@ -23,7 +25,7 @@ def select_elements(predicate: Value, x: Value, y: Value) -> Value:
     return where(*together(predicate, x, y))
 
 
-@of_arrays("numpy.where", together=("x", "y"), alone=("condition",))
+@of_arrays("numpy.where", together=("x", "y"), alone=("condition",), weak=("x", "y"))
 def where_(condition: Value, x: Value | None = None, y: Value | None = None, /) -> Value:
     """Elements of `x` where the condition is other than zero, elsewhere of `y`."""
     if x is None and y is None:
@@ -39,7 +41,13 @@ def where_(condition: Value, x: Value | None = None, y: Value | None = None, /) 
     return select_elements(truth(condition), x, y)
 
 
-@function("numpy.select", together=("choicelist", "default"), alone=("condlist",))
+@function(
+    "numpy.select",
+    together=("choicelist", "default"),
+    alone=("condlist",),
+    weak=("default",),
+    cast=("choicelist",),
+)
 def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any = 0) -> Value:
     """From the first array whose condition holds, else the default."""
     if not len(condlist) == len(choicelist) > 0:
@@ -53,15 +61,21 @@ def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any 
     for each, piece in zip(reversed(condlist), reversed(choicelist), strict=True):
         condition = as_array(each, "numpy.select", "condlist")
         choice = as_array(piece, "numpy.select", "choicelist")
-        result = select_elements(truth(condition), choice, result)
+        if condition.dtype is not BOOL:
+            given = condition.type
+            raise Failure(DtypeNotAccepted(function="numpy.select", given=given, accepts="bool"))
+        result = select_elements(condition, choice, result)
     return result
 
 
-@function("numpy.choose", together=("choices",), alone=("a",))
+@function("numpy.choose", together=("choices",), alone=("a",), weak_items=("choices",))
 def choose(a: Value, choices: Sequence[Value] | Value) -> Value:
     """From the array whose number stands in `a`; numbers out of range are clamped."""
     a = as_array(a, "numpy.choose", "a")
     require("numpy.choose", a, "integer")
+    if a.dtype is U64:  # which NumPy does not cast to i64
+        accepts = "signed integer or 8- to 32-bit unsigned integer"
+        raise Failure(DtypeNotAccepted(function="numpy.choose", given=a.type, accepts=accepts))
     pieces = [as_array(each, "numpy.choose", "choices") for each in items("numpy.choose", choices)]
     result = pieces[0]
     for number, piece in enumerate(pieces[1:], 1):
@@ -83,7 +97,11 @@ def items(name: str, arrays: Any) -> list[Value]:
     return list(arrays)
 
 
-@of_arrays("numpy.clip", together=("a", "a_min", "a_max", "min", "max"))
+@of_arrays(
+    "numpy.clip",
+    together=("a", "a_min", "a_max", "min", "max"),
+    weak=("a_min", "a_max", "min", "max"),
+)
 def clip(
     a: Value,
     a_min: Value | None = None,
@@ -98,18 +116,20 @@ def clip(
         raise Failure(BadArguments(function="numpy.clip", problem=problem))
     require("numpy.clip", a, REAL)
     low, high = a_min if min is None else min, a_max if max is None else max
+    if low is None and high is None:
+        require("numpy.clip", a, "real")
     if low is not None:
         a = e.maximum(a, low)
     return a if high is None else e.minimum(a, high)
 
 
-@of_arrays("numpy.fmax", together=("x1", "x2"))
+@of_arrays("numpy.fmax", together=("x1", "x2"), weak=("x1", "x2"))
 def fmax(x1: Value, x2: Value, /) -> Value:
     """The larger; where one is NaN, the other."""
     return _ignoring_nan("numpy.fmax", e.maximum, x1, x2)
 
 
-@of_arrays("numpy.fmin", together=("x1", "x2"))
+@of_arrays("numpy.fmin", together=("x1", "x2"), weak=("x1", "x2"))
 def fmin(x1: Value, x2: Value, /) -> Value:
     """The smaller; where one is NaN, the other."""
     return _ignoring_nan("numpy.fmin", e.minimum, x1, x2)
@@ -124,7 +144,12 @@ def _ignoring_nan(name: str, extremum: e.Elementwise, x1: Value, x2: Value) -> V
     return where(is_nan(x1), x2, where(is_nan(x2), x1, extremum(x1, x2)))
 
 
-@of_arrays("numpy.nan_to_num", together=("x", "nan", "posinf", "neginf"))
+@of_arrays(
+    "numpy.nan_to_num",
+    together=("x", "nan", "posinf", "neginf"),
+    weak_items=("nan", "posinf", "neginf"),
+    keeps=("x",),
+)
 def nan_to_num(
     x: Value,
     copy: bool = True,
@@ -140,8 +165,8 @@ def nan_to_num(
         return x
     dtype, here = x.dtype, x.builder
     if dtype.is_complex:
-        given = [None if bound is None else e.real(bound) for bound in (posinf, neginf)]
-        missing = e.real(nan) if isinstance(nan, Value) else nan
+        given = [None if bound is None else _real(bound) for bound in (posinf, neginf)]
+        missing = _real(nan) if isinstance(nan, Value) else nan
         parts = [nan_to_num(part, True, missing, *given) for part in (e.real(x), e.imag(x))]
         return cast(e.make_complex(*parts), dtype)
     limits = float_info(dtype)
@@ -152,3 +177,13 @@ def nan_to_num(
     result = select_elements(e.equal(x, infinite), high, x)
     result = select_elements(e.equal(x, -infinite), low, result)
     return select_elements(is_nan(x), missing, result)
+
+
+def _real(number: Value) -> Value:
+    """What takes the place of a part of a complex number: known to be real."""
+    value = literal(number)
+    if value is None or complex(value).imag:
+        problem = "takes real numbers that are known while checking for an array of complex ones"
+        raise Failure(BadArguments(function="numpy.nan_to_num", problem=problem))
+    result: Value = e.real(number)
+    return result

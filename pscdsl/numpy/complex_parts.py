@@ -34,6 +34,7 @@ def imag(val: Value) -> Value:
 @of_arrays("numpy.conjugate", "numpy.conj", together=("x",))
 def conjugate(x: Value, /) -> Value:
     """The complex conjugate; a real array is its own."""
+    require("numpy.conjugate", x, "numeric")
     return e.conjugate(x) if x.dtype.is_complex else x
 
 

@@ -13,7 +13,7 @@ from pscdsl.builder import Builder, Value, Weak
 from pscdsl.meanings import MEANINGS, function
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.openness import as_dtype, as_operand
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
@@ -140,7 +140,7 @@ def _limit(owner: str, info: FloatInfo | IntegerInfo, name: str) -> Any:
 @function("numpy.finfo")
 def finfo(here: Builder, dtype: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype; of a complex one, those of its parts."""
-    given = _dtype_of(here, dtype).real
+    given = _dtype_of(here, dtype, "numpy.finfo").real
     if not given.is_float:
         problem = f"takes a floating-point dtype, not {given}"
         raise Failure(BadArguments(function="numpy.finfo", problem=problem))
@@ -171,7 +171,7 @@ def float_info(dtype: DType) -> FloatInfo:
 @function("numpy.iinfo")
 def iinfo(here: Builder, type: Any, /) -> IntegerInfo:  # noqa: A002
     """The limits of an integer dtype."""
-    given = _dtype_of(here, type)
+    given = _dtype_of(here, type, "numpy.iinfo")
     if not given.is_integer:
         problem = f"takes an integer dtype, not {given}"
         raise Failure(BadArguments(function="numpy.iinfo", problem=problem))
@@ -179,7 +179,9 @@ def iinfo(here: Builder, type: Any, /) -> IntegerInfo:  # noqa: A002
     return IntegerInfo(given, given.bits, high, low)
 
 
-def _dtype_of(here: Builder, x: Any) -> DType:
+def _dtype_of(here: Builder, x: Any, name: str) -> DType:
+    if isinstance(x, Value | Weak) and x.ndim:
+        raise Failure(BadArguments(function=name, problem="takes a dtype, give it `x.dtype`"))
     given = x.dtype if isinstance(x, Value | Weak) else as_dtype(x)
     return as_operand(here, x).dtype if given is None else given
 
@@ -204,6 +206,8 @@ _OF_NUMBERS: Final[dict[type, Kind]] = {
 @function("numpy.result_type")
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype in which operands meet; arrays of different dtypes do not."""
+    if not arrays_and_dtypes:
+        raise Failure(BadArguments(function="numpy.result_type", problem="takes at least one"))
     strong: DType | None = None
     kind = Kind.BOOL
     for each in arrays_and_dtypes:
@@ -211,8 +215,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
             kind = max(kind, each.kind)
         elif isinstance(each, Dim) or each.__class__ in _OF_NUMBERS:
             kind = max(kind, _OF_NUMBERS.get(each.__class__, Kind.INT))
-        elif isinstance(each, Value | DType):
-            own = each.dtype if isinstance(each, Value) else each
+        else:
+            own = _own_dtype(each)
             if strong is not None and strong is not own:
                 raise Failure(DtypesDiffer(left=ArrayType(strong), right=ArrayType(own)))
             strong = own
@@ -221,10 +225,24 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return dtypes.DEFAULT[kind] if strong is None else strong
 
 
+def _own_dtype(x: Any) -> DType:
+    """The dtype of an array, or one by its name."""
+    if isinstance(x, Value):
+        return x.dtype
+    if isinstance(x, np.ndarray | np.generic):
+        return from_numpy(x.dtype)
+    if not isinstance(x, str | DType):
+        problem = "takes arrays, numbers and dtypes"
+        raise Failure(BadArguments(function="numpy.result_type", problem=problem))
+    found = as_dtype(x)
+    assert found is not None
+    return found
+
+
 @function("numpy.promote_types")
 def promote_types(type1: Any, type2: Any) -> DType:
     """The dtype in which two dtypes meet: they are the same, or there is none."""
-    return result_type(as_dtype(type1), as_dtype(type2))  # type: ignore[no-any-return]
+    return result_type(_own_dtype(type1), _own_dtype(type2))  # type: ignore[no-any-return]
 
 
 @function("numpy.isscalar")

@@ -9,7 +9,7 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.ir import Scalar
-from pscdsl.meanings import function
+from pscdsl.meanings import function, require_no_integers
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.fitting import require_fitting
@@ -20,6 +20,7 @@ from pscdsl.primitives.creation import Constant
 from pscdsl.primitives.elementwise import Bitcast
 from pscdsl.scalars import kind_of
 from pscdsl.typing.arrays import Shape
+from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, DType, Kind
@@ -35,15 +36,15 @@ def array(
     ndmin: int = 0,
 ) -> Value | Weak:
     """Numbers, arrays and nested lists of them as one array; numbers alone leave it open."""
-    made = _made(here, "numpy.array", object, as_dtype(dtype))
-    missing = ndmin - made.ndim
-    return made if missing <= 0 else lifted(here, made, lambda x: _deepened(x, missing))
+    array = made(here, "numpy.array", object, as_dtype(dtype))
+    missing = ndmin - array.ndim
+    return array if missing <= 0 else lifted(here, array, lambda x: _deepened(x, missing))
 
 
 @function("numpy.asarray", "numpy.asanyarray")
 def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
     """As `np.array`."""
-    return _made(here, "numpy.asarray", a, as_dtype(dtype))
+    return made(here, "numpy.asarray", a, as_dtype(dtype))
 
 
 @function("numpy.ascontiguousarray")
@@ -55,7 +56,7 @@ def ascontiguousarray(here: Builder, a: Any, dtype: Any = None) -> Value | Weak:
 @function("numpy.copy")
 def copy_(here: Builder, a: Any) -> Value | Weak:
     """The array itself: it never changes."""
-    return _made(here, "numpy.copy", a, None)
+    return made(here, "numpy.copy", a, None)
 
 
 @function("numpy.astype")
@@ -77,7 +78,8 @@ def view(a: Value, dtype: Any) -> Value:
     return a if wanted is a.dtype else Bitcast(wanted)(a)
 
 
-def _made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | Weak:
+def made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | Weak:
+    """Numbers, arrays and nested lists of them as one array, open if nothing decides."""
     if not is_sequence(given):
         if not is_array(given):
             problem = f"takes numbers, arrays and lists of them, not {given!r}"
@@ -87,7 +89,13 @@ def _made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | 
     leaves = list(_leaves(given))
     if all(isinstance(leaf, bool | int | float | complex) for leaf in leaves):
         return _constant(here, leaves, outer, dtype)
-    return met(here, leaves, dtype, lambda values: _stacked(name, values, outer))
+
+    def stacked(values: Sequence[Value]) -> Value:
+        if dtype is None:
+            require_no_integers(name, leaves, values[0].dtype)
+        return _stacked(name, values, outer)
+
+    return met(here, leaves, dtype, stacked)
 
 
 def _outer(name: str, given: Any) -> tuple[int, ...]:
@@ -125,6 +133,10 @@ def _constant(
             if kind is Kind.COMPLEX and not wanted.is_complex:
                 plain = plain.real
             converted = plain.astype(to_numpy(wanted)).reshape(shape)
+            finite = np.isfinite(plain) if plain.dtype != object else True  # integers of any size
+            lost = finite & ~np.isfinite(converted).reshape(plain.shape)
+        if dtype is None and np.any(lost):
+            raise Failure(ScalarDoesNotFit(scalar=repr(plain[lost][0].item()), dtype=wanted))
         return here.bind(Constant.of(converted, wanted), ())[0]
 
     if dtype is not None:

@@ -10,8 +10,10 @@ from pscdsl.numpy.openness import as_dtype, as_operand, created, in_dtype, lifte
 from pscdsl.numpy.sizes import as_shape
 from pscdsl.scalars import kind_of
 from pscdsl.typing.arrays import Shape
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import Kind
+from pscdsl.typing.dtypes import DType, Kind
 
 
 @function("numpy.zeros")
@@ -96,9 +98,18 @@ def _like(
     given = as_dtype(dtype)
     if given is None and isinstance(array, Value):
         given = array.dtype
-    if given is None and isinstance(value, bool):
-        kind = array.kind if isinstance(array, Weak) else array.dtype.kind
-        return Weak(here, kind, sizes, lambda d: here.full(value, sizes, d), scalar=True)
+    if given is None and isinstance(array, Weak):
+        filling = as_operand(here, value)
+        kind = filling.kind if isinstance(filling, Weak) else filling.dtype.kind
+        if kind > array.kind:
+            problem = f"gives what has the dtype of an array of {array.dtype}: name a `dtype`"
+            raise Failure(BadArguments(function=name, problem=problem))
+        if isinstance(filling, Weak):
+
+            def at(wanted: DType) -> Value:
+                return broadcast_to(filling.at(wanted), sizes)
+
+            return Weak(here, array.kind, sizes, at, scalar=True)
     if isinstance(value, Value) and given is not None and value.dtype is not given:
         return broadcast_to(in_dtype(here, value, given), sizes)
     return _full(here, sizes, value, given)

@@ -8,6 +8,7 @@ from pscdsl.builder import Builder, Value, Weak, broadcast_to
 from pscdsl.meanings import function
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.elementwise import with_i64
 from pscdsl.numpy.openness import created
 from pscdsl.numpy.shorthand import (
     cast,
@@ -158,7 +159,7 @@ def diagonal(a: Value, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Value
 
 @of_arrays("numpy.vander", together=("x",))
 def vander(x: Value, N: Any = None, increasing: bool = False) -> Value:
-    """The powers of each element of a vector, the highest first."""
+    """The powers of each element of a vector, the highest first; integers in i64, u64 in f64."""
     name = "numpy.vander"
     if x.ndim != 1:
         raise Failure(WrongNumberOfAxes(function=name, given=x.type, wanted="a vector"))
@@ -166,6 +167,7 @@ def vander(x: Value, N: Any = None, increasing: bool = False) -> Value:
     count = size if N is None else as_count(N, name, x.builder.facts)
     if not x.dtype.is_number:
         raise Failure(BadArguments(function=name, problem=f"takes numbers, not {x.type}"))
+    x = with_i64(x)
     exponent = x.builder.bind(Iota((size, count), 1, I32), ())[0]
     if not increasing:
         exponent = e.subtract(count - 1, exponent)

@@ -7,6 +7,7 @@ from typing import Any
 from pscdsl.builder import Value, broadcast_to
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.joining import concatenated
 from pscdsl.numpy.shorthand import largest, least, part, raveled
 from pscdsl.numpy.sizes import as_integer
@@ -53,8 +54,14 @@ def _once(a: Value, axis: int) -> Value:
     return result
 
 
-@of_arrays("numpy.ediff1d", together=("ary", "to_end", "to_begin"))
+@of_arrays(
+    "numpy.ediff1d",
+    together=("ary", "to_end", "to_begin"),
+    cast=("to_end", "to_begin"),
+    keeps=("ary",),
+)
 def ediff1d(ary: Value, to_end: Any = None, to_begin: Any = None) -> Value:
     """Differences of neighbours along all elements, maybe with numbers before and after."""
+    require("numpy.ediff1d", ary, "numeric")
     pieces = [to_begin, _once(raveled(ary), 0), to_end]
     return concatenated("numpy.ediff1d", [raveled(x) for x in pieces if x is not None], 0)

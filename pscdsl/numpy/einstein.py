@@ -10,7 +10,7 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote
 from pscdsl.ir import Scalar
-from pscdsl.meanings import function
+from pscdsl.meanings import function, require_no_integers
 from pscdsl.numpy.contraction import Label, Labelled, Labels, contract
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.shorthand import listed
@@ -59,6 +59,7 @@ def _values(here: Builder, arrays: Sequence[Any]) -> tuple[Value, ...]:
         ]
     values = promote(*arrays)
     assert values is not None
+    require_no_integers(NAME, arrays, values[0].dtype)
     for each in values:
         require(NAME, each, "any")
     return values

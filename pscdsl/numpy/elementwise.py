@@ -6,23 +6,31 @@ A function like `exp` computes integers and bools in the floating-point dtype th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf, nan
 from typing import Any
 
 from pscdsl.builder import Value, broadcast_shapes, broadcast_to
 from pscdsl.ir import Literal, Scalar
 from pscdsl.meanings import Meaning
 from pscdsl.numpy.calling import of_arrays
-from pscdsl.numpy.shorthand import cast
+from pscdsl.numpy.shorthand import cast, filled, where
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives import special
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import BOOL, KEY, inexact
+from pscdsl.typing.dtypes import BOOL, F64, I64, KEY, U64, inexact
 
 
 def to_inexact(x: Value) -> Value:
     """The same numbers, integers and bools in floating point."""
     return cast(x, inexact(x.dtype))
+
+
+def with_i64(x: Value) -> Value:
+    """The same numbers as NumPy computes them beside i64; floating point stays what it is."""
+    if not x.dtype.is_integer:
+        return x
+    return cast(x, F64 if x.dtype is U64 else I64)
 
 
 def literal(x: Value) -> Scalar | None:
@@ -90,7 +98,7 @@ def _binary(
         return primitive(x1, x2)
 
     body.__doc__ = summary
-    return of_arrays(*qualified, together=("x1", "x2"))(body)
+    return of_arrays(*qualified, together=("x1", "x2"), weak=("x1", "x2"))(body)
 
 
 def _unchanged_integers(primitive: e.Elementwise) -> Callable[[Value], Any]:
@@ -106,6 +114,22 @@ def _for_bools(
 def _sign_bit(x: Value) -> Any:
     one = x.builder.literal(1, x.dtype)
     return e.less(e.copysign(one, x) if x.dtype.is_float else x, 0)
+
+
+def _signs(x: Value) -> Any:
+    """The signs, of zeros a positive 0; of a complex number with one infinite part that of it."""
+    found = e.sign(x)
+    if x.dtype.is_integer:
+        return found
+    zero = x.builder.literal(0, x.dtype)
+    if x.dtype.is_float:
+        return where(e.equal(x, 0), zero, found)
+    parts = e.real(x), e.imag(x)
+    infinite = [e.equal(e.absolute(part), inf) for part in parts]
+    one = [where(at, e.sign(x), filled(x, 0, ())) for at, x in zip(infinite, parts, strict=True)]
+    found = where(e.bitwise_or(*infinite), e.make_complex(*one), found)
+    found = where(e.bitwise_and(*infinite), x.builder.literal(complex(nan, nan), x.dtype), found)
+    return where(e.equal(x, 0), zero, found)
 
 
 def _nearest(x: Value) -> Any:
@@ -165,7 +189,7 @@ absolute = _unary(
     "absolute abs", "The absolute value, for complex numbers a real one.", e.absolute, "numeric"
 )
 _unary("fabs", "The absolute value, in floating point.", e.absolute, "floating", to_inexact)
-_unary("sign", "-1, 0 or 1; for complex numbers `x / abs(x)`.", e.sign, "numeric")
+_unary("sign", "-1, 0 or 1; for complex numbers `x / abs(x)`.", _signs, "numeric")
 _unary("square", "`x * x`.", lambda x: e.multiply(x, x), "numeric")
 _unary("signbit", "Whether the sign bit is set: true for -0.0.", _sign_bit, "real")
 

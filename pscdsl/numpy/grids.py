@@ -15,16 +15,16 @@ from pscdsl.numpy.choosing import items
 from pscdsl.numpy.conversion import array
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.openness import as_dtype, as_operand, lifted
-from pscdsl.numpy.shorthand import joined, reshaped
+from pscdsl.numpy.shorthand import cast, joined, reshaped
 from pscdsl.numpy.sizes import as_count, as_integer, as_shape
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import DType, Kind
+from pscdsl.typing.dtypes import BOOL, I32, I64, DType, Kind
 
 
 @function("numpy.meshgrid")
@@ -60,7 +60,11 @@ def meshgrid(
 @function("numpy.ix_")
 def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
     """Vectors of indices, each along an axis of its own."""
-    return meshgrid(here, *args, sparse=True, indexing="ij")  # type: ignore[no-any-return]
+    places: tuple[Value | Weak, ...] = meshgrid(here, *args, sparse=True, indexing="ij")
+    if any(each.dtype is BOOL for each in places):
+        what, instead = "`np.ix_` of bools", "give it the places, as integers"
+        raise Failure(DataDependentShape(what=what, instead=instead))
+    return places
 
 
 @function("numpy.indices")
@@ -124,6 +128,7 @@ def unravel_index(indices: Value, shape: Any) -> tuple[Value, ...]:
     """Places among all elements as places on each axis."""
     require("numpy.unravel_index", indices, "integer")
     sizes = as_shape(shape, "numpy.unravel_index", indices.builder.facts)
+    indices = _counting(indices)
     places: list[Value] = []
     for size in reversed(sizes):
         places.insert(0, e.remainder(indices, size))
@@ -140,8 +145,17 @@ def ravel_multi_index(multi_index: Any, dims: Any) -> Value:
     if len(places) != len(sizes):
         problem = f"takes places for each of {len(sizes)} axes, not {len(places)}"
         raise Failure(BadArguments(function=name, problem=problem))
-    result = places[0]
-    for place, size in zip(places[1:], sizes[1:], strict=True):
+    for place in places:
         require(name, place, "integer")
+    count = size_of(sizes)
+    wide = isinstance(count, int) and count - 1 > I32.range[1]
+    result, *rest = [cast(each, I64) if wide else _counting(each) for each in places]
+    for place, size in zip(rest, sizes[1:], strict=True):
         result = e.add(e.multiply(result, size), place)
     return result
+
+
+def _counting(places: Value) -> Value:
+    """Places as counts are: in i32, in i64 where that may not hold them."""
+    dtype = places.dtype
+    return cast(places, I32 if dtype.bits < 32 or dtype is I32 else I64)

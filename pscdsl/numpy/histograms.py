@@ -10,6 +10,7 @@ import numpy as np
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
+from pscdsl.numpy.openness import in_dtype
 from pscdsl.numpy.reductions import extremum, require_elements, total
 from pscdsl.numpy.searching import places, require_same_length, require_vector
 from pscdsl.numpy.shorthand import (
@@ -28,7 +29,6 @@ from pscdsl.numpy.shorthand import (
 )
 from pscdsl.numpy.sizes import as_count
 from pscdsl.numpy.sorting import require_count
-from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.indexing import Scatter
 from pscdsl.typing.codes.language import BadArguments
@@ -147,7 +147,7 @@ def _edges(here: Builder, a: Value, bins: Any, bounds: Any) -> Value:
         if not all(isinstance(each, int | float | np.generic) for each in known):
             problem = "takes edges that are numbers, or one array of them"
             raise Failure(BadArguments(function="numpy.histogram", problem=problem))
-        edges = here.constant(np.asarray(known, to_numpy(dtype)))
+        edges = in_dtype(here, known, dtype)
     elif isinstance(bins, Value | Weak):
         edges = bins.at(dtype) if isinstance(bins, Weak) else cast(bins, dtype)
     else:

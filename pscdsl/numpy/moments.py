@@ -9,6 +9,7 @@ import numpy as np
 from pscdsl.builder import Value, broadcast_to
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_numbers
+from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.reductions import accumulated, count_along, total
 from pscdsl.numpy.shorthand import cast, filled, is_nan, largest, where, wide
 from pscdsl.primitives.elementwise import (
@@ -63,7 +64,7 @@ def mean(
     return cast(mean_over(cast(a, wide(result)), axes, keepdims), result)
 
 
-@of_numbers("numpy.var", together=("a", "mean"), numbers=("ddof", "correction"))
+@of_numbers("numpy.var", together=("a", "mean"), scalars=("ddof", "correction"))
 def var(
     a: Value,
     axis: Axes = None,
@@ -79,7 +80,7 @@ def var(
     return cast(_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean), result.real)
 
 
-@of_numbers("numpy.std", together=("a", "mean"), numbers=("ddof", "correction"))
+@of_numbers("numpy.std", together=("a", "mean"), scalars=("ddof", "correction"))
 def std(
     a: Value,
     axis: Axes = None,
@@ -108,6 +109,7 @@ def _variance(
 
 def _fitting(mean: Value, x: Value) -> Value:
     """A mean that the user gives: it has the axes of the array, or fewer."""
+    require("numpy.var", mean, "inexact")  # NumPy subtracts it from integers in their own dtype
     if mean.ndim > x.ndim:
         wanted = f"a mean with at most {x.ndim} axes"
         raise Failure(WrongNumberOfAxes(function="numpy.var", given=mean.type, wanted=wanted))
@@ -140,7 +142,7 @@ def nanmean(
     return cast(divide(_present_total(x, axes, keepdims), _present(x, axes, keepdims)), result)
 
 
-@of_numbers("numpy.nanvar", together=("a", "mean"), numbers=("ddof", "correction"))
+@of_numbers("numpy.nanvar", together=("a", "mean"), scalars=("ddof", "correction"))
 def nanvar(
     a: Value,
     axis: Axes = None,
@@ -157,7 +159,7 @@ def nanvar(
     return cast(variance, result.real)
 
 
-@of_numbers("numpy.nanstd", together=("a", "mean"), numbers=("ddof", "correction"))
+@of_numbers("numpy.nanstd", together=("a", "mean"), scalars=("ddof", "correction"))
 def nanstd(
     a: Value,
     axis: Axes = None,

@@ -56,12 +56,16 @@ def as_dtype(dtype: object) -> DType | None:
 
 
 def as_operand(here: Builder, x: Any) -> Value | Weak:
-    """An argument as an array: scalars and sizes stay open."""
+    """An argument as an array: scalars, sizes and lists of numbers stay open."""
     if isinstance(x, Value | Weak):
         return x
     if isinstance(x, np.ndarray | np.generic):
         return here.constant(x)
-    return here.weak(x)
+    if is_array(x):
+        return here.weak(x)
+    from pscdsl.numpy.conversion import made  # which is about lists of what this is about
+
+    return made(here, "numpy.asarray", x, None)
 
 
 def in_dtype(here: Builder, x: Any, dtype: DType) -> Value:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Value
-from pscdsl.numpy.calling import of_numbers, require_number
-from pscdsl.numpy.elementwise import require, to_inexact
+from pscdsl.numpy.calling import of_numbers, require_scalar
+from pscdsl.numpy.elementwise import require, to_inexact, with_i64
 from pscdsl.numpy.searching import require_vector
 from pscdsl.numpy.shorthand import (
     at,
@@ -89,10 +89,11 @@ def polymul(a1: Value, a2: Value) -> Value:
 
 @of_numbers("numpy.polyder", together=("p",))
 def polyder(p: Value, m: int = 1) -> Value:
-    """The m-th derivative of a polynomial."""
+    """The m-th derivative of a polynomial; that of integers in i64, of u64 in f64."""
     require("numpy.polyder", p, "numeric")
     size = require_vector(p, "numpy.polyder", "a vector of coefficients")
     _check_order("numpy.polyder", m)
+    p = with_i64(p) if m else p
     for _ in range(m):
         if not at_least(p.builder.facts, size, 1):
             problem = f"takes coefficients of which there are at least {m}, not {size}"
@@ -115,7 +116,7 @@ def polyint(p: Value, m: int = 1, k: Any = None) -> Value:
         problem = f"takes {m} constants `k`, not {len(constants)}"
         raise Failure(BadArguments(function="numpy.polyint", problem=problem))
     for constant in constants:
-        require_number(constant, "numpy.polyint", "k")
+        require_scalar(constant, "numpy.polyint", "k")
         exponents = reversed_along(e.add(iota(p, size, p.dtype), 1), 0)
         last = e.add(filled(p, 0, (1,)), constant)
         p = joined((e.divide(p, exponents), cast(last, p.dtype)), 0)

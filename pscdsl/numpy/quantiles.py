@@ -37,7 +37,7 @@ from pscdsl.primitives.indexing import Gather
 from pscdsl.primitives.reductions import Reduce
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import F64, I32
+from pscdsl.typing.dtypes import BOOL, F64, I32
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,9 @@ def _quantiles(
     a: Value, q: Value, axis: Axes, method: Method, keepdims: bool, name: str, skip_nan: bool
 ) -> Value:
     require(name, a, REAL)
-    a = a if method.share is None and a.dtype.is_integer else to_inexact(a)
+    if a.dtype is BOOL and method.share is not None and "median" not in name:
+        require(name, a, "real")  # NumPy's subtraction, which is not defined on bools
+    a = a if method.share is None and not a.dtype.is_float else to_inexact(a)
     axes = normalize_axes(axis, a.ndim, name)
     require_elements(a, axes, name)
     rows = in_order(rows_of(a, axes), a.ndim - len(axes))

@@ -97,7 +97,7 @@ def _started(result: Value, initial: Value | Scalar | None, combine: Elementwise
     return result
 
 
-@of_numbers("numpy.sum", together=("a",), numbers=("initial",))
+@of_numbers("numpy.sum", together=("a",), scalars=("initial",))
 def sum(  # noqa: A001
     a: Value,
     axis: Axes = None,
@@ -112,7 +112,7 @@ def sum(  # noqa: A001
     return _started(result, initial, add)
 
 
-@of_numbers("numpy.prod", together=("a",), numbers=("initial",))
+@of_numbers("numpy.prod", together=("a",), scalars=("initial",))
 def prod(
     a: Value,
     axis: Axes = None,
@@ -156,7 +156,7 @@ def _extremum(
     return _started(extremum(a, kind, axes, keepdims), initial, combine)
 
 
-@of_numbers("numpy.max", "numpy.amax", together=("a",), numbers=("initial",))
+@of_numbers("numpy.max", "numpy.amax", together=("a",), scalars=("initial",))
 def max(  # noqa: A001
     a: Value,
     axis: Axes = None,
@@ -168,7 +168,7 @@ def max(  # noqa: A001
     return _extremum(a, "maximum", axis, keepdims, initial, "numpy.max")
 
 
-@of_numbers("numpy.min", "numpy.amin", together=("a",), numbers=("initial",))
+@of_numbers("numpy.min", "numpy.amin", together=("a",), scalars=("initial",))
 def min(  # noqa: A001
     a: Value,
     axis: Axes = None,
@@ -216,7 +216,7 @@ def without_nan(a: Value, value: Scalar) -> Value:
     return where(is_nan(a), filled(a, value, ()), a) if a.dtype.is_inexact else a
 
 
-@of_numbers("numpy.nansum", together=("a",), numbers=("initial",))
+@of_numbers("numpy.nansum", together=("a",), scalars=("initial",))
 def nansum(
     a: Value,
     axis: Axes = None,
@@ -230,7 +230,7 @@ def nansum(
     return result
 
 
-@of_numbers("numpy.nanprod", together=("a",), numbers=("initial",))
+@of_numbers("numpy.nanprod", together=("a",), scalars=("initial",))
 def nanprod(
     a: Value,
     axis: Axes = None,
@@ -263,7 +263,7 @@ def _nan_extremum(
     return result
 
 
-@of_numbers("numpy.nanmax", together=("a",), numbers=("initial",))
+@of_numbers("numpy.nanmax", together=("a",), scalars=("initial",))
 def nanmax(
     a: Value, axis: Axes = None, *, keepdims: bool = False, initial: Value | Scalar | None = None
 ) -> Value:
@@ -271,7 +271,7 @@ def nanmax(
     return _nan_extremum(a, "maximum", axis, keepdims, initial, "numpy.nanmax")
 
 
-@of_numbers("numpy.nanmin", together=("a",), numbers=("initial",))
+@of_numbers("numpy.nanmin", together=("a",), scalars=("initial",))
 def nanmin(
     a: Value, axis: Axes = None, *, keepdims: bool = False, initial: Value | Scalar | None = None
 ) -> Value:

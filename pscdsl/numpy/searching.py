@@ -56,7 +56,7 @@ def _side(side: Any, name: str) -> Side:
     raise Failure(BadArguments(function=name, problem=f"has no side {side!r}"))
 
 
-@of_numbers("numpy.searchsorted", together=("a", "v"), alone=("sorter",))
+@of_numbers("numpy.searchsorted", together=("a", "v"), alone=("sorter",), weak_items=("a", "v"))
 def searchsorted(a: Value, v: Value, side: str = "left", sorter: Value | None = None) -> Value:
     """The i32 places at which elements go into a sorted array."""
     size = require_vector(a, "numpy.searchsorted", "a sorted array")
@@ -69,7 +69,7 @@ def searchsorted(a: Value, v: Value, side: str = "left", sorter: Value | None = 
     return places(a, v, _side(side, "numpy.searchsorted"))
 
 
-@of_numbers("numpy.digitize", together=("x", "bins"))
+@of_numbers("numpy.digitize", together=("x", "bins"), weak_items=("x", "bins"))
 def digitize(x: Value, bins: Value, right: bool = False) -> Value:
     """The i32 index of the bin of each element; bins ascend or descend, which is not checked."""
     count = require_vector(bins, "numpy.digitize", "an array of bins")

@@ -28,7 +28,7 @@ from pscdsl.typing.codes.shapes_library import LengthsDiffer, TooFewElements
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import I32
+from pscdsl.typing.dtypes import I32, inexact
 
 KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
 
@@ -84,7 +84,9 @@ def argsort(
 @of_numbers("numpy.sort_complex", together=("a",))
 def sort_complex(a: Value) -> Value:
     """The elements in ascending order, as complex numbers."""
-    return in_order(cast(a, a.dtype.complex), normalize_axis(-1, a.ndim, "numpy.sort_complex"))
+    return in_order(
+        cast(a, inexact(a.dtype).complex), normalize_axis(-1, a.ndim, "numpy.sort_complex")
+    )
 
 
 @function("numpy.lexsort", alone=("keys",))

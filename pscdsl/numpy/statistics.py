@@ -14,6 +14,7 @@ from pscdsl.numpy.moments import averaging_dtype, mean_over
 from pscdsl.numpy.reductions import count_along, total
 from pscdsl.numpy.searching import require_same_length, require_vector
 from pscdsl.numpy.shorthand import (
+    at_least,
     cast,
     filled,
     joined,
@@ -25,8 +26,10 @@ from pscdsl.numpy.shorthand import (
 )
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.elementwise import Clamp
+from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_library import WeightsDoNotFit
+from pscdsl.typing.codes.shapes import instance
+from pscdsl.typing.codes.shapes_library import TooFewElements, WeightsDoNotFit
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
@@ -133,7 +136,7 @@ def _weight(x: Value, weights: tuple[Value | None, Value | None], name: str) -> 
     result: Value | None = None
     for each, what in zip(weights, ("`fweights`", "`aweights`"), strict=True):
         if each is not None:
-            require(name, each, REAL)
+            require(name, each, REAL if what == "`aweights`" else "integer or bool")
             sizes = (x.shape[1], require_vector(each, name, what))
             require_same_length(x, sizes, name, "the observations", what)
             factor = cast(each, x.dtype)
@@ -151,8 +154,18 @@ def _mean_weight(weight: Value, aweights: Value | None, all_weight: Value) -> Va
     return result
 
 
-def _squeezed(c: Value) -> Value:
-    return reshaped(c, ()) if c.shape == (1, 1) else c
+def _squeezed(c: Value, given: Value, name: str) -> Value:
+    """The covariances of several variables; that of one has no axes."""
+    facts, count = c.builder.facts, c.shape[0]
+    if facts.equal(count, 1):
+        return reshaped(c, ())
+    if count == 0 or at_least(facts, count, 2):
+        return c
+    why = instance(facts, Fact("<=", 2, count))
+    what = "more than one variable, that is a result with axes,"
+    raise Failure(
+        TooFewElements(function=name, given=given.type, size=count, needed=2, what=what, why=why)
+    )
 
 
 @of_numbers("numpy.cov", together=("m", "y"), alone=("fweights", "aweights"))
@@ -175,7 +188,8 @@ def cov(
         raise Failure(
             BadArguments(function="numpy.cov", problem=f"takes an integer `ddof`, not {ddof}")
         )
-    return _squeezed(_covariances(m, y, rowvar, ddof, (fweights, aweights), dtype, "numpy.cov"))
+    weights = (fweights, aweights)
+    return _squeezed(_covariances(m, y, rowvar, ddof, weights, dtype, "numpy.cov"), m, "numpy.cov")
 
 
 @of_numbers("numpy.corrcoef", together=("x", "y"))
@@ -188,7 +202,7 @@ def corrcoef(
     deviation: Value = cast(e.sqrt(variance), c.dtype)
     for axis in (0, 1):
         c = e.divide(c, spread(deviation, c.shape, (axis,)))
-    return _squeezed(_bounded(c))
+    return _squeezed(_bounded(c), x, "numpy.corrcoef")
 
 
 def _bounded(c: Value) -> Value:

@@ -34,7 +34,7 @@ from pscdsl.typing.codes.shapes_manipulation import (
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, I32, I64, U32
+from pscdsl.typing.dtypes import BOOL, I32, I64, U32, U64
 
 
 @of_arrays("numpy.take", together=("a",), alone=("indices",))
@@ -52,6 +52,7 @@ def take(a: Value, indices: Value, axis: int | None = None, *, mode: str = "rais
     require_elements(a.builder.facts, size, along)
     if mode == "raise":
         return read(a, selection(a, (*[slice(None)] * along, _known(places))))
+    places = _wide(places)
     places = e.remainder(places, size) if mode == "wrap" else _clipped(places, size)
     return taken(a, places, along)
 
@@ -69,12 +70,15 @@ def _known(places: Value) -> Any:
     return places
 
 
+def _wide(places: Value) -> Value:
+    """Places in a dtype that holds any size."""
+    if places.dtype.bits < 32:
+        return cast(places, I32)
+    return cast(places, I64) if places.dtype is U32 else places
+
+
 def _clipped(places: Value, size: Size) -> Value:
     """Places brought into range in so many words, so that they are known to be."""
-    if places.dtype.bits < 32:
-        places = cast(places, I32)
-    elif places.dtype is U32:
-        places = cast(places, I64)
     here, dtype = places.builder, places.dtype
     return e.Clamp()(here.literal(0, dtype), places, here.size(size - 1, dtype))
 
@@ -82,7 +86,7 @@ def _clipped(places: Value, size: Size) -> Value:
 def _checked(indices: Value) -> Value:
     if indices.dtype is BOOL or not indices.dtype.is_integer:
         raise Failure(NotAnIndex(what=f"an array of dtype {indices.dtype}"))
-    return indices
+    return cast(indices, I64) if indices.dtype is U64 else indices  # as NumPy, from 2**63 on too
 
 
 @of_arrays("numpy.take_along_axis", together=("arr",), alone=("indices",))
@@ -180,7 +184,13 @@ def _without(arr: Value, axis: int, gone: Sequence[tuple[Size, Size]]) -> Value:
     return joined([x for x in kept if x.shape[axis] != 0] or kept[:1], axis)
 
 
-@of_arrays("numpy.insert", together=("arr", "values"), traced=("obj",))
+@of_arrays(
+    "numpy.insert",
+    together=("arr", "values"),
+    traced=("obj",),
+    weak_items=("values",),
+    keeps=("arr",),
+)
 def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Value:
     """With values put in before a static place along an axis, by default among all elements."""
     if axis is None:

@@ -32,7 +32,7 @@ OUTER = (
 
 
 def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
-    @of_numbers(f"numpy.{name}.reduce", together=("array",), numbers=("initial",))
+    @of_numbers(f"numpy.{name}.reduce", together=("array",), scalars=("initial",))
     def reduce(
         array: Value,
         axis: Axes = 0,
@@ -52,7 +52,7 @@ def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
 
 
 def _extremum(name: str, whole: Meaning, kind: Extreme) -> None:
-    @of_numbers(f"numpy.{name}.reduce", together=("array",), numbers=("initial",))
+    @of_numbers(f"numpy.{name}.reduce", together=("array",), scalars=("initial",))
     def reduce(
         array: Value,
         axis: Axes = 0,

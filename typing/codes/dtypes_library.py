@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dtypes import DType
 
 
 class NegativePowerOfInteger(Diagnostic, code="PSC410"):
@@ -88,3 +89,51 @@ class NoSuchDType(Diagnostic, code="PSC411"):
     def help(self) -> str:
         """The dtypes that there are."""
         return "the dtypes are bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128"
+
+
+class IntegersMakeAnArray(Diagnostic, code="PSC412"):
+    """Integers of which NumPy makes an array meet an array of narrower or unsigned integers.
+
+    In arithmetic a Python number takes the dtype of the array that it meets.  A list does not, and
+    neither does a number where a function makes an array of it first, as `np.append`, `np.diff` and
+    `np.kron` do.  NumPy makes i64 of these integers, and of the result, and arrays of different
+    dtypes do not meet without a cast.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import u8
+
+
+    @psc.kernel
+    def f(x: u8["n"]) -> u8["n"]:
+        return np.diff(x, prepend=0)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import u8
+
+
+    @psc.kernel
+    def f(x: u8["n"]) -> u8["n"]:
+        return np.diff(x, prepend=np.uint8(0))
+    ```
+    """
+
+    function: str
+    dtype: DType
+
+    def message(self) -> str:
+        """Which function, and which dtypes."""
+        return f"`{self.function}` makes an i64 array of integers, which meets {self.dtype}"
+
+    def help(self) -> str:
+        """The number in the dtype of the array, or the array in i64."""
+        made = {"i": "int", "u": "uint"}[self.dtype.name[0]] + str(self.dtype.bits)
+        return f"write `np.array(…, dtype=np.{made})`, or cast the array with `.astype(psc.i64)`"

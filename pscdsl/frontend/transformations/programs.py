@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from pscdsl.builder import Builder, Program, Value
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.frames import Session
@@ -46,7 +48,8 @@ def elaborate(
     more = given(extra)
     program.span = definition.span
     try:
-        result = run(here, arguments, more)
+        with np.errstate(all="ignore"):  # as where a definition is run
+            result = run(here, arguments, more)
     except Poisoned:
         raise Failure(*session.findings) from None
     errors = [each for each in session.findings if each.severity is Severity.ERROR]
