@@ -29,6 +29,7 @@ from pscdsl.frontend.values import (
     Once,
     RecordValue,
     StaticFunction,
+    UnorderedView,
     VectorValue,
     View,
     describe,
@@ -164,15 +165,15 @@ def _item(value: MapValue, key: Any, default: Any = None, /) -> Any:
 
 
 def _keys(value: MapValue, /) -> View:
-    return View("the keys of a PMap", [key for key, _ in _sorted_items(value)])
+    return _view_of("the keys of a PMap", list(value.items))
 
 
 def _values(value: MapValue, /) -> View:
-    return View("the values of a PMap", [item for _, item in _sorted_items(value)])
+    return _view_of("the values of a PMap", list(value.items.values()))
 
 
 def _pairs(value: MapValue, /) -> View:
-    return View("the items of a PMap", _sorted_items(value))
+    return _view_of("the items of a PMap", list(value.items.items()))
 
 
 def _longer(value: VectorValue, item: Any, /) -> VectorValue:
@@ -192,8 +193,8 @@ def _placed(value: VectorValue, index: Any, item: Any, /) -> VectorValue:
     return VectorValue(tuple(items))
 
 
-def _sorted_items(value: MapValue, /) -> list[Any]:
-    return sorted(value.items.items(), key=lambda pair: pair[0])
+def _view_of(kind: str, items: list[Any]) -> View:
+    return View(kind, items) if len(items) < 2 else UnorderedView(kind, items)
 
 
 MAP: dict[str, Callable[..., Any]] = {

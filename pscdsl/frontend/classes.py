@@ -199,7 +199,9 @@ def _field(
             if "default" in options:
                 return replace(made, default=_default(frame, options["default"]))
             factory = options.get("default_factory")
-            return made if factory is None else replace(made, default=_made_by(frame, factory))
+            if factory is None:
+                return made
+            return replace(made, default=_made_by(frame, factory), anew=True)
     return replace(made, default=_default(frame, value))
 
 

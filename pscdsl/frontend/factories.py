@@ -26,7 +26,7 @@ from pscdsl.frontend.definitions import Definition, Excluded
 from pscdsl.frontend.expressions import closure, evaluate
 from pscdsl.frontend.frames import Frame, Session
 from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.mutable import is_mutable, parts
+from pscdsl.frontend.mutable import holds_arrays, is_mutable
 from pscdsl.frontend.source import FunctionStatement, targets
 from pscdsl.frontend.statements import run
 from pscdsl.frontend.values import External, Poison, Poisoned, is_traced
@@ -213,13 +213,6 @@ def _constants(function: Closure, statements: Sequence[ast.stmt]) -> Iterator[st
                 continue
             if getattr(evaluate(frame, each.value.func), "name", "") == "psc.constant":
                 yield from (name.id for name in each.targets if isinstance(name, ast.Name))
-
-
-def holds_arrays(value: Any) -> bool:
-    """Whether a value is or holds an array that is computed."""
-    return (is_traced(value) and not isinstance(value, Weak)) or any(
-        map(holds_arrays, parts(value))
-    )
 
 
 def _parameters(node: FunctionStatement) -> list[ast.arg]:

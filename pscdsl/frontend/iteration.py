@@ -79,7 +79,9 @@ def _items(value: Any, unknown: str) -> Sequence[Any]:
     if is_dict(value):
         return tuple(value)
     if isinstance(value, MapValue):
-        return tuple(sorted(value.items))
+        if len(value.items) > 1:
+            raise Failure(SetOrder(kind="a PMap"))
+        return tuple(value.items)
     if isinstance(value, VectorValue):
         return value.items
     if isinstance(value, Once):

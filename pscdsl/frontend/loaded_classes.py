@@ -165,7 +165,7 @@ def _dataclass_field(loaded: LoadedClass, each: dataclasses.Field[Any]) -> Field
             raise loaded.failure(what, "a default, or a function that makes the record")
         return function.apply(annotation[1].here(annotation[0]), (), {})
 
-    return Field(each.name, *annotation, made, keyword=keyword)
+    return Field(each.name, *annotation, made, keyword=keyword, anew=True)
 
 
 def _pyrsistent(cls: type[Any]) -> Mapping[str, Any]:

@@ -44,6 +44,7 @@ def of_module(resolver: Resolver, module: Module, name: str) -> Iterator[Mention
                 pending.append((other, bound))
             yield from _attributes(resolver, other, at, known_as)
             yield from _spelled(resolver, other.source, known_as)
+            yield from _matched(other.source, known_as)
 
 
 def of_class(
@@ -60,6 +61,17 @@ def of_class(
             ):
                 yield module.source, each
         yield from _spelled(resolver, module.source, name)
+        yield from _matched(module.source, name)
+
+
+def _matched(source: Source, name: str) -> Iterator[Mention]:
+    """Patterns that read an attribute of this name, or attributes that the text does not name."""
+    if "case" not in source.text:
+        return
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.MatchClass) and (name in node.kwd_attrs or node.patterns):
+            if name in node.kwd_attrs or "__match_args__" in source.text:
+                yield source, node
 
 
 def _imports(resolver: Resolver, other: Module, module: Module, name: str) -> Iterator[str]:

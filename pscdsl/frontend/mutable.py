@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pscdsl.builder import Weak
 from pscdsl.freezing import is_frozen
 from pscdsl.frontend.values import (
     EnumMember,
@@ -16,6 +17,7 @@ from pscdsl.frontend.values import (
     Partial,
     RecordValue,
     VectorValue,
+    is_traced,
 )
 from pscdsl.narrowing import is_constant, is_dict, is_sequence, is_tuple
 
@@ -48,6 +50,13 @@ def kind_of(value: Any) -> Kind | None:
 def is_mutable(value: Any) -> bool:
     """Whether a value, or something in it, can be changed in its place."""
     return kind_of(value) is not None
+
+
+def holds_arrays(value: Any) -> bool:
+    """Whether a value is or holds an array that is computed."""
+    return (is_traced(value) and not isinstance(value, Weak)) or any(
+        map(holds_arrays, parts(value))
+    )
 
 
 def iterator_in(value: Any) -> Once | None:

@@ -7,9 +7,10 @@ that says exactly what it gives, or refuses.  A rule has the parameters of the r
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
@@ -20,6 +21,7 @@ from pscdsl.frontend.frames import Frame, session_of
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.instances import isinstance_
 from pscdsl.frontend.iteration import items_of
+from pscdsl.frontend.mutable import holds_arrays, is_mutable
 from pscdsl.frontend.numbers_of_sizes import DOMAINS, Find, Number, applied, bounds_of
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.quotients import Quotient
@@ -34,6 +36,7 @@ from pscdsl.frontend.values import (
     RecordValue,
     StaticFunction,
     Undecided,
+    UnorderedView,
     VectorValue,
     describe,
     is_traced,
@@ -46,6 +49,7 @@ from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
 from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.codes.purity_state import SetOrder
 from pscdsl.typing.codes.shapes_manipulation import UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
@@ -84,7 +88,8 @@ def _body(name: str, entry: Entry) -> Rule:
 
 def _taken(value: Any) -> Any:
     """What is left of something that is gone through once, as a tuple."""
-    return tuple(value.take()) if isinstance(value, Once) else value
+    once = isinstance(value, Once) and not isinstance(value, UnorderedView)
+    return tuple(value.take()) if once else value
 
 
 def _call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -114,6 +119,8 @@ def _len(here: Any, obj: Any, /) -> Any:
         return obj.shape[0]
     if (is_known_array(obj) and obj.ndim) or is_set(obj):
         return len(obj)
+    if isinstance(obj, MapValue):
+        return len(obj.items)
     if isinstance(obj, RecordValue):
         obj.cls.refuse_special("__len__")
     return len(items_of(obj))
@@ -281,11 +288,24 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
 
 def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     require_closed("the `reverse` of `sorted`", reverse)
+    if isinstance(iterable, UnorderedView | MapValue):
+        return _sorted_map(iterable, key, reverse)
     items = items_of(iterable)
     _refuse_arrays("sorted", "`np.sort(x)`", list(items))
     keys = _keys(here, "sorted", key, items)
     options = {"key": keys.__getitem__, "reverse": reverse}
     return [items[i] for i in by_python("sorted", sorted, (range(len(items)),), options)]
+
+
+def _sorted_map(value: UnorderedView | MapValue, key: Any, reverse: Any) -> Any:
+    """The keys, values or items of a map in an order of their own."""
+    items = list(value.items if isinstance(value, MapValue) else value.in_any_order())
+    require_closed("what `sorted` compares", *items)
+    found: list[Any] = by_python("sorted", sorted, (items,), {"reverse": reverse})
+    ties = any(a == b for a, b in itertools.pairwise(found))
+    if key is not None or ties:
+        raise Failure(SetOrder(kind="a PMap"))
+    return found
 
 
 def _truths(name: str, real: Callable[..., Any]) -> Rule:
@@ -455,9 +475,14 @@ def _identity(here: Any, function: Any, /) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Cached:
-    """A function with a cache, which changes nothing but asks its arguments for their hashes."""
+    """A function with a cache, which changes nothing but asks its arguments for their hashes.
+
+    Its results are shared by all calls with equal arguments, so that nobody may change them; and
+    arguments are equal whose types differ, as 1 and 1.0 do, unless the cache is `typed`.
+    """
 
     function: Any
+    typed: bool = False
 
     @property
     def name(self) -> str:
@@ -470,7 +495,22 @@ class Cached:
             if not (isinstance(each, Dim | RecordValue) or is_key(meant(each))):
                 what = f"{describe(each)} as a key of the cache of `{self.name}`"
                 raise Failure(NotStatic(what=what, rewrite="leave the cache out"))
-        return self.function.apply(here, args, kwargs)
+        found = self.function.apply(here, args, kwargs)
+        for each in (*args, *kwargs.values()):
+            if not self._has_no_equals(each):
+                what = f"what the cache of `{self.name}` has for {describe(each)}"
+                rewrite = "leave the cache out, or use `functools.lru_cache(typed=True)`"
+                raise Failure(NotStatic(what=what, rewrite=rewrite))
+        if is_mutable(found) or holds_arrays(found):
+            what = f"what all calls of `{self.name}` share, as they have a cache,"
+            raise Failure(NotStatic(what=what, rewrite="leave the cache out"))
+        return found
+
+    def _has_no_equals(self, key: Any) -> bool:
+        """Whether no key of another type is equal to this one for the cache."""
+        if isinstance(key, bool | int | float | complex | Dim):
+            return self.typed
+        return isinstance(key, str | bytes | DType | Closure) or key is None
 
 
 def _cache(here: Any, user_function: Any, /) -> Any:
@@ -482,7 +522,12 @@ def _cache(here: Any, user_function: Any, /) -> Any:
 def _lru_cache(here: Any, maxsize: Any = 128, typed: Any = False) -> Any:
     if isinstance(maxsize, Applicable):
         return Cached(maxsize)
-    return StaticFunction("functools.lru_cache", _cache)
+    require_closed("the `typed` of `lru_cache`", typed)
+
+    def decorated(here: Any, function: Any, /) -> Any:
+        return replace(_cache(here, function), typed=bool(typed))
+
+    return StaticFunction("functools.lru_cache", decorated)
 
 
 def _wraps(here: Any, wrapped: Any) -> Any:

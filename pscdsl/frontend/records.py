@@ -12,6 +12,7 @@ from pscdsl.builder import Builder
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod
 from pscdsl.frontend.iteration import items_of
+from pscdsl.frontend.mutable import is_mutable
 from pscdsl.frontend.values import Applicable, EnumMember, Marker, RecordValue, StaticFunction
 from pscdsl.narrowing import is_dict
 from pscdsl.typing.codes.language import (
@@ -21,6 +22,7 @@ from pscdsl.typing.codes.language import (
     Unsupported,
 )
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
+from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.trees import RecordName
@@ -42,6 +44,8 @@ class Field:
     """Whether it is given by its name alone."""
     checked: bool = False
     """Whether pyrsistent looks at each value that is given for it: an `invariant`."""
+    anew: bool = False
+    """Whether a factory makes the default for each instance."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,14 @@ class RecordClass:
                 if each.default is None:
                     problem = f"misses a value for the field '{each.name}'"
                     raise Failure(BadArguments(function=self.title, problem=problem))
-                values[each.name] = each.default()
+                values[each.name] = default = each.default()
+                if not each.anew and is_mutable(default):
+                    raise Failure(
+                        MutableCapture(
+                            name=f"{self.title}.{each.name}",
+                            by="whoever has an instance with this default, which they share",
+                        )
+                    )
         made = RecordValue(self, self._converted(here, {name: values[name] for name in names}))
         self.look_at(here, made)
         return made

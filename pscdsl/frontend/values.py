@@ -19,7 +19,7 @@ from pscdsl.frontend.numbers_of_sizes import Number
 from pscdsl.narrowing import is_dict, is_sequence, is_tuple
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic
-from pscdsl.typing.codes.purity_state import IteratorUsed
+from pscdsl.typing.codes.purity_state import IteratorUsed, SetOrder
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import BOOL, C128, F64, I64
@@ -247,6 +247,18 @@ class View(Once):
 
     def take(self) -> Sequence[Any]:
         """The items."""
+        return self._items or ()
+
+
+class UnorderedView(View):
+    """The keys, values or items of a map without an order."""
+
+    def take(self) -> Sequence[Any]:
+        """A Failure."""
+        raise Failure(SetOrder(kind="a PMap"))
+
+    def in_any_order(self) -> Sequence[Any]:
+        """The items, for who does not look at their order."""
         return self._items or ()
 
 

@@ -11,7 +11,7 @@ class SetOrder(Diagnostic, code="PSC207"):
     In which order a set gives its items depends on a seed that each process draws for itself, and
     on what was added and removed before.  A program that is built in this order would be another
     one in the next process.  Whether something is in a set, and how many items it
-    has, may be asked.
+    has, may be asked.  The keys of a pyrsistent `PMap` have no order either.
 
     ## Example
 
@@ -48,9 +48,11 @@ class SetOrder(Diagnostic, code="PSC207"):
     ```
     """
 
+    kind: str = "a set"
+
     def message(self) -> str:
         """What is asked."""
-        return "the order of a set is not defined"
+        return f"the order of {self.kind} is not defined"
 
     def help(self) -> str:
         """What to write instead."""
