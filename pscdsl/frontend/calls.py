@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import not_taken
 from pscdsl.frontend import purity
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
@@ -87,10 +88,10 @@ def call(
     except Failure as failure:
         found = with_initial(with_operands(failure, frame, nodes), frame, node)
         raise with_origins(found, values).at(frame.span(node)) from None
-    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError):
         if not isinstance(function, Meaning | DType | ArrayMethod):
             raise  # only the library's own Python refuses arguments in this way
-        problem = f"does not take these arguments ({error})"
+        problem = not_taken(values, named)
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
     return noted_call(frame, node, function, result)
 

@@ -105,13 +105,11 @@ def _integer(value: Any) -> Any:
 
 
 def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) -> bool | Undecided:
-    """Tuples are compared item by item, up to the first that differ."""
-    if any(is_traced(each) for each in (*left, *right)):
-        raise _unknown(left, right)
-    if len(left) != len(right):
-        return False
+    """Tuples are compared item by item, up to the first that differ; then by their lengths."""
     facts: list[Fact] = []
-    for one, other in zip(left, right, strict=True):
+    for one, other in zip(left, right, strict=False):
+        if is_traced(one) or is_traced(other):
+            raise _unknown(left, right)
         found = equal(one, other, decide)
         if found is False:
             return False
@@ -119,6 +117,8 @@ def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) 
             if found.any_of:
                 raise _unknown(left, right)
             facts.extend(found.facts)
+    if len(left) != len(right):
+        return False
     return Undecided(tuple(facts)) if facts else True
 
 
@@ -188,7 +188,7 @@ def _dtype(value: Any) -> DType | None:
         warnings.simplefilter("ignore")  # of old names for dtypes
         try:
             return from_numpy(np.dtype(value))
-        except TypeError:
+        except (TypeError, ValueError):
             return None
 
 

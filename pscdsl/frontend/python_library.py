@@ -7,6 +7,7 @@ that says exactly what it gives, or refuses.  A rule has the parameters of the r
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ def _body(name: str, entry: Entry) -> Rule:
     if real is None:
         return entry.rule
 
+    @functools.wraps(entry.rule)  # messages are about its parameters
     def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
         alone = len(args) == 1 or name not in ("builtins.max", "builtins.min", "max", "min")
         taken = [*map(_taken, args[:1]), *args[1:]] if entry.consumes and alone else args
@@ -566,10 +568,10 @@ def _large(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     if name not in ("factorial", "comb", "perm"):
         return real
 
-    def bounded(*args: Any) -> Any:
+    def bounded(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(each, int) and abs(each) > 1000 for each in args):
             raise Failure(TooLarge(what=f"`math.{name}` of numbers above 1000"))
-        return real(*args)
+        return real(*args, **kwargs)
 
     return bounded
 
@@ -623,7 +625,8 @@ def _text(name: str) -> Rule:
 
 
 def _format(here: Any, value: Any, format_spec: Any = "", /) -> Any:
-    raise refused("`format`", value, format_spec)
+    require_closed("`format`", value, format_spec)
+    return by_python("format", _formatted, (value, format_spec))
 
 
 def _formatted(value: Any, format_spec: str = "", /) -> str:
@@ -646,13 +649,11 @@ def _callable(here: Any, obj: Any, /) -> bool:
         raise Failure(external_value(obj))
     if isinstance(obj, RecordValue):
         return "__call__" in obj.cls.members
+    if is_closed(obj):
+        return False
     if isinstance(obj, Applicable):
         return True
     raise refused("whether one can call this", obj)
-
-
-def _no(value: Any) -> bool:
-    return False
 
 
 FUNCTIONS: dict[str, Entry] = {
@@ -682,10 +683,10 @@ FUNCTIONS: dict[str, Entry] = {
     "builtins.frozenset": Entry(_set(frozenset), frozenset, consumes=True, sets=Sets.UNORDERED),
     "builtins.str": Entry(_text("str"), str),
     "builtins.repr": Entry(_text("repr"), repr),
-    "builtins.format": Entry(_format, _formatted),
+    "builtins.format": Entry(_format),
     "builtins.slice": Entry(_slice),
     "builtins.isinstance": Entry(isinstance_),
-    "builtins.callable": Entry(_callable, _no, sets=Sets.UNORDERED),
+    "builtins.callable": Entry(_callable),
     "builtins.getattr": Entry(_getattr),
     "builtins.type": Entry(_type),
     "builtins.pow": Entry(_pow),

@@ -12,7 +12,14 @@ from pscdsl.builder import Builder
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod
 from pscdsl.frontend.iteration import items_of
-from pscdsl.frontend.values import Applicable, EnumMember, Marker, RecordValue, StaticFunction
+from pscdsl.frontend.values import (
+    Applicable,
+    EnumMember,
+    Marker,
+    RecordValue,
+    StaticFunction,
+    describe,
+)
 from pscdsl.narrowing import is_dict
 from pscdsl.typing.codes.language import (
     BadArguments,
@@ -86,6 +93,10 @@ class RecordClass:
     def __post_init__(self) -> None:
         self.name = RecordName(self.title, self.module, self, self.number)
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the class `{self.title}`"
+
     def _admit(self, name: str, member: Member) -> None:
         """Refuse a member that is written, in the class that has it or in this one."""
         member.admit()
@@ -113,7 +124,9 @@ class RecordClass:
         """`Mode["FAST"]`; a Failure if it has no such member."""
         member = self.members.get(name) if isinstance(name, str) else None
         if member is None or not isinstance(member.value, Enum | EnumMember):
-            raise Failure(NoSuchItem(found=self.title, index=f"{name!r}", reason="no such member"))
+            raise Failure(
+                NoSuchItem(found=self.title, index=describe(name), reason="no such member")
+            )
         self._admit(name, member)
         return member.value
 

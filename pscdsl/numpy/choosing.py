@@ -40,19 +40,21 @@ def where_(condition: Value, x: Value | None = None, y: Value | None = None, /) 
 
 
 @function("numpy.select", together=("choicelist", "default"), alone=("condlist",))
-def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any = 0) -> Value:
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Value:
     """From the first array whose condition holds, else the default."""
-    if not len(condlist) == len(choicelist) > 0:
-        problem = f"takes as many conditions as choices, not {len(condlist)} and {len(choicelist)}"
-        raise Failure(BadArguments(function="numpy.select", problem=problem))
-    result: Value = (
-        default
-        if isinstance(default, Value)
-        else choicelist[0].builder.literal(default, choicelist[0].dtype)
+    name = "numpy.select"
+    conditions = [as_array(each, name, "condlist") for each in items(name, condlist)]
+    choices = [as_array(each, name, "choicelist") for each in items(name, choicelist)]
+    if len(conditions) != len(choices):
+        problem = f"takes as many conditions as choices, not {len(conditions)} and {len(choices)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    first = choices[0]
+    result = (
+        first.builder.literal(default, first.dtype)
+        if isinstance(default, int)
+        else as_array(default, name, "default")
     )
-    for each, piece in zip(reversed(condlist), reversed(choicelist), strict=True):
-        condition = as_array(each, "numpy.select", "condlist")
-        choice = as_array(piece, "numpy.select", "choicelist")
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = select_elements(truth(condition), choice, result)
     return result
 

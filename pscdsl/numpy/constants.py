@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.meanings import MEANINGS, function
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.openness import as_dtype, as_operand
@@ -142,7 +143,7 @@ def finfo(here: Builder, dtype: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype; of a complex one, those of its parts."""
     given = _dtype_of(here, dtype).real
     if not given.is_float:
-        problem = f"takes a floating-point dtype, not {given}"
+        problem = f"takes a floating-point dtype, not {describe(given)}"
         raise Failure(BadArguments(function="numpy.finfo", problem=problem))
     return float_info(given)
 
@@ -173,7 +174,7 @@ def iinfo(here: Builder, type: Any, /) -> IntegerInfo:  # noqa: A002
     """The limits of an integer dtype."""
     given = _dtype_of(here, type)
     if not given.is_integer:
-        problem = f"takes an integer dtype, not {given}"
+        problem = f"takes an integer dtype, not {describe(given)}"
         raise Failure(BadArguments(function="numpy.iinfo", problem=problem))
     low, high = given.range
     return IntegerInfo(given, given.bits, high, low)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, broadcast_to
+from pscdsl.descriptions import describe
 from pscdsl.meanings import function
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.choosing import items
@@ -16,7 +17,7 @@ from pscdsl.numpy.conversion import array
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.openness import as_dtype, as_operand, lifted
 from pscdsl.numpy.shorthand import joined, reshaped
-from pscdsl.numpy.sizes import as_count, as_integer, as_shape
+from pscdsl.numpy.sizes import as_count, as_integer, as_shape, as_times
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
 from pscdsl.typing.arrays import Shape, size_of
@@ -33,7 +34,7 @@ def meshgrid(
 ) -> tuple[Value | Weak, ...]:
     """Coordinates of a grid: each vector along an axis of its own, repeated along the others."""
     if indexing not in ("xy", "ij"):
-        problem = f"takes `indexing` as 'xy' or 'ij', not {indexing!r}"
+        problem = f"takes `indexing` as 'xy' or 'ij', not {describe(indexing)}"
         raise Failure(BadArguments(function="numpy.meshgrid", problem=problem))
     vectors = [as_operand(here, x) for x in xi]
     sizes: list[Size] = []
@@ -97,7 +98,8 @@ def diag_indices(here: Builder, n: Any, ndim: int = 2) -> tuple[Weak, ...]:
     def at(dtype: DType) -> Value:
         return here.bind(Iota((size,), 0, dtype), ())[0]
 
-    return tuple([Weak(here, Kind.INT, (size,), at) for _ in range(ndim)])
+    axes = as_times(ndim, "numpy.diag_indices")
+    return tuple([Weak(here, Kind.INT, (size,), at) for _ in range(axes)])
 
 
 @function("numpy.tril_indices")

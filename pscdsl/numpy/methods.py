@@ -62,8 +62,9 @@ class BoundMethod:
         """Call it."""
         return self.function(here, self.value, args, kwargs)
 
-    def __repr__(self) -> str:
-        return f"<method {self.name} of an array>"
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the method `{self.name}` of an array"
 
 
 def attribute(value: Value | Weak, name: str) -> Any | None:

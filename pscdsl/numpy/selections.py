@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from pscdsl.builder import Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.narrowing import NDArray, is_known_array, is_sequence, is_slice
 from pscdsl.numpy.arguments import as_known_integer
 from pscdsl.numpy.openness import Known
@@ -152,7 +153,7 @@ def _places(x: Value, item: Any, axis: int) -> Value:
             raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))
         item = item.default()
     if not isinstance(item, Value):
-        raise Failure(NotAnIndex(what=repr(item)))
+        raise Failure(NotAnIndex(what=describe(item)))
     if item.dtype is BOOL:
         refuse_mask()
     if not item.dtype.is_integer:
@@ -199,7 +200,7 @@ def _from_list(x: Value, item: Sequence[Any], axis: int) -> Value:
         if index is not None:
             leaf = place(facts, index, size, axis)
         elif not isinstance(leaf, Value | Weak):
-            raise Failure(NotAnIndex(what=repr(leaf)))
+            raise Failure(NotAnIndex(what=describe(leaf)))
         found.append(leaf)
     shape = _lengths(item)
     if all(isinstance(leaf, int) for leaf in found):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pscdsl.builder import Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.numpy.shorthand import largest, least
 from pscdsl.numpy.sizes import as_size
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -46,7 +47,7 @@ def cut(facts: Assumptions, given: slice, size: Size) -> Cut:
     """A slice of an axis of a size; bounds beyond the ends are moved there, as in NumPy."""
     step = 1 if given.step is None else _bound(given.step)
     if not isinstance(step, int) or step == 0:
-        problem = f"takes a step that is a number other than zero, not {step}"
+        problem = f"takes a step that is a number other than zero, not {describe(step)}"
         raise Failure(BadArguments(function="slice", problem=problem))
     if step > 0:
         start = 0 if given.start is None else _clipped(facts, given.start, size)
