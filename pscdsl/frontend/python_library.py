@@ -102,7 +102,15 @@ def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
     for value in values:
         for each in (value, *(value if is_sequence(value) else ())):
             if is_traced(each) or is_known_array(each):
-                raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
+                raise _leaving(name, each, rewrite, rewrite)
+
+
+def _leaving(name: str, array: Any, rewrite: str, of_sizes: str) -> Failure:
+    """The refusal to ask for the value of an array, or of a number that depends on sizes alone."""
+    if isinstance(array, Weak) and not array.ndim:
+        what = f"`{name}` of a number that depends on sizes"
+        return Failure(NotStatic(what=what, rewrite=of_sizes))
+    return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
 
 
 def _len(here: Any, obj: Any, /) -> Any:
@@ -257,8 +265,9 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
             if default is _ABSENT:
                 raise Failure(BadArguments(function=name, problem="is given nothing"))
             return default
-        rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
-        _refuse_arrays(name, rewrite, list(items))
+        if key is None:
+            rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
+            _refuse_arrays(name, rewrite, list(items))
         sizes = all(each.__class__ is int or isinstance(each, Dim) for each in items)
         if key is None and sizes:
             result = items[0]
@@ -274,7 +283,8 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
 def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     require_closed("the `reverse` of `sorted`", reverse)
     items = items_of(iterable)
-    _refuse_arrays("sorted", "`np.sort(x)`", list(items))
+    if key is None:
+        _refuse_arrays("sorted", "`np.sort(x)`", list(items))
     keys = _keys(here, "sorted", key, items)
     options = {"key": keys.__getitem__, "reverse": reverse}
     return [items[i] for i in by_python("sorted", sorted, (range(len(items)),), options)]
@@ -305,17 +315,29 @@ def _abs(here: Any, x: Any, /) -> Any:
     raise refused("`abs`", x)
 
 
+_ROUNDED = "`n // 2` rounds down to a size, `(n + 1) // 2` up; `np.round(n / 2)` is a number"
+
+
 def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
     if is_traced(number) or is_known_array(number):
-        raise Failure(ArrayLeavesProgram(function="round", rewrite="`np.round(x, digits)`"))
+        raise _leaving("round", number, "`np.round(x, digits)`", _ROUNDED)
     raise refused("`round`", number, ndigits)
+
+
+_OF_SIZES = {
+    "int": "`n // 2` of a size is one; `np.trunc(…)` gives the number, which is no size",
+    "float": "multiply it by 1.0",
+    "bool": "compare sizes, as in `x.shape[0] > 2`",
+    "complex": "`number + 0j` is a complex number",
+}
+"""What to write where a number depends on sizes."""
 
 
 def _leaves(name: str, dtype: str, x: Any) -> Failure:
     """The refusal to make a number of Python's of something."""
     if is_traced(x) or is_known_array(x):
         rewrite = f"`x.astype(psc.{dtype})` keeps it an array"
-        return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
+        return _leaving(name, x, rewrite, _OF_SIZES[name])
     return refused(f"`{name}`", x)
 
 
@@ -337,8 +359,8 @@ def _float(here: Any, x: Any = 0, /) -> Any:
         return by_python("float", float, (x,))
     if isinstance(x, Dim):
         return operators.binary(_frame(here), _NO_NODE, "Mult", x, 1.0)
-    if isinstance(x, Quotient):
-        return x
+    if isinstance(x, Weak) and not x.ndim and x.kind is Kind.FLOAT:
+        return x  # it depends on sizes alone
     raise _leaves("float", "f32", x)
 
 
@@ -556,7 +578,8 @@ def _root_of_size(here: Any, size: Dim) -> Weak:
 
 
 def _prod(here: Any, iterable: Any, /, *, start: Any = 1) -> Any:
-    _refuse_arrays("math.prod", "`np.prod(x)` works on arrays", iterable, start)
+    if is_traced(iterable) or is_known_array(iterable):
+        raise _leaving("math.prod", iterable, "`np.prod(x, axis=0)`", "")
     total, frame = start, _frame(here)
     for each in items_of(iterable):
         total = operators.binary(frame, _NO_NODE, "Mult", total, each)

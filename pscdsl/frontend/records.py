@@ -25,6 +25,7 @@ from pscdsl.typing.codes.language import (
     BadArguments,
     NoSuchAttribute,
     NotCallable,
+    NotStatic,
     Unsupported,
 )
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
@@ -129,6 +130,21 @@ class RecordClass:
             )
         self._admit(name, member)
         return member.value
+
+    def enum_members(self) -> tuple[Any, ...]:
+        """What a loop over an enumeration gives: its members in order, other names for one not."""
+        found: list[Any] = []
+        for name, member in self.members.items():
+            if member.kind != "value" or name.startswith("__"):
+                continue
+            value = member.value
+            if not isinstance(value, Enum | EnumMember):
+                raise Failure(NotStatic(what=f"which members `{self.title}` has"))
+            self._admit(name, member)
+            canonical = not isinstance(value, Enum) or any(value is each for each in type(value))
+            if canonical and value.name == name:
+                found.append(value)
+        return tuple(found)
 
     def field_names(self) -> tuple[str, ...]:
         """The fields in order."""

@@ -14,14 +14,14 @@ from pscdsl.descriptions import describe
 from pscdsl.meanings import MEANINGS, function
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.openness import as_dtype, as_operand
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import CLASSES, DType, Kind
+from pscdsl.typing.dtypes import CLASSES, KEY, DType, Kind
 from pscdsl.typing.signatures import DTypeClass
 
 _CONSTANTS: Final[dict[str, object]] = {
@@ -204,7 +204,11 @@ _OF_NUMBERS: Final[dict[type, Kind]] = {
 
 @function("numpy.result_type")
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype in which operands meet; arrays of different dtypes do not."""
+    """The dtype in which operands meet; dtypes alone as NumPy has it, arrays in their own."""
+    if not arrays_and_dtypes:
+        raise Failure(BadArguments(function="numpy.result_type", problem="takes at least one"))
+    if all(isinstance(each, DType | str) for each in arrays_and_dtypes):
+        return _promoted("numpy.result_type", *arrays_and_dtypes)
     strong: DType | None = None
     kind = Kind.BOOL
     for each in arrays_and_dtypes:
@@ -212,8 +216,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
             kind = max(kind, each.kind)
         elif isinstance(each, Dim) or each.__class__ in _OF_NUMBERS:
             kind = max(kind, _OF_NUMBERS.get(each.__class__, Kind.INT))
-        elif isinstance(each, Value | DType):
-            own = each.dtype if isinstance(each, Value) else each
+        else:
+            own = _dtype_among("numpy.result_type", each)
             if strong is not None and strong is not own:
                 raise Failure(DtypesDiffer(left=ArrayType(strong), right=ArrayType(own)))
             strong = own
@@ -224,8 +228,31 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 @function("numpy.promote_types")
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The dtype in which two dtypes meet: they are the same, or there is none."""
-    return result_type(as_dtype(type1), as_dtype(type2))  # type: ignore[no-any-return]
+    """The dtype that holds what two dtypes hold, as NumPy has it."""
+    return _promoted("numpy.promote_types", type1, type2)
+
+
+def _dtype_among(name: str, x: Any) -> DType:
+    """The dtype of an array, or one that is given."""
+    if isinstance(x, Value):
+        return x.dtype
+    found = from_numpy(x.dtype) if isinstance(x, np.ndarray | np.generic) else as_dtype(x)
+    if found is None:
+        raise Failure(BadArguments(function=name, problem="takes arrays and dtypes, not None"))
+    return found
+
+
+def _promoted(name: str, *given: Any) -> DType:
+    """What NumPy gives for dtypes; a Failure where it gives none, or one that is none of ours."""
+    known = [_dtype_among(name, each) for each in given]
+    try:
+        if KEY in known:
+            raise TypeError
+        return from_numpy(np.result_type(*map(to_numpy, known)))
+    except TypeError:
+        shown = " and ".join(map(str, dict.fromkeys(known)))
+        problem = f"finds no dtype for {shown}"
+        raise Failure(BadArguments(function=name, problem=problem)) from None
 
 
 @function("numpy.isscalar")

@@ -22,10 +22,10 @@ from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import DType, Kind
+from pscdsl.typing.dtypes import BOOL, DType, Kind
 
 
 @function("numpy.meshgrid")
@@ -61,7 +61,14 @@ def meshgrid(
 @function("numpy.ix_")
 def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
     """Vectors of indices, each along an axis of its own."""
-    return meshgrid(here, *args, sparse=True, indexing="ij")  # type: ignore[no-any-return]
+    vectors = [as_operand(here, x) for x in args]
+    for x in vectors:
+        if x.ndim != 1:
+            raise Failure(WrongNumberOfAxes(function="numpy.ix_", given=x.type, wanted="vectors"))
+        if x.dtype is BOOL:
+            instead = "give the indices themselves, as in `np.ix_([0, 2], [1])`"
+            raise Failure(DataDependentShape(what="`np.ix_` of a mask", instead=instead))
+    return meshgrid(here, *vectors, sparse=True, indexing="ij")  # type: ignore[no-any-return]
 
 
 @function("numpy.indices")

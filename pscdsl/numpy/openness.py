@@ -57,12 +57,17 @@ def as_dtype(dtype: object) -> DType | None:
 
 
 def as_operand(here: Builder, x: Any) -> Value | Weak:
-    """An argument as an array: scalars and sizes stay open."""
+    """An argument as an array: scalars and sizes stay open; a list of them is what it holds."""
     if isinstance(x, Value | Weak):
         return x
     if isinstance(x, np.ndarray | np.generic):
         return here.constant(x)
-    return here.weak(x)
+    if is_array(x):
+        return here.weak(x)
+    from pscdsl.numpy.conversion import asarray
+
+    found: Value | Weak = asarray(here, x)
+    return found
 
 
 def in_dtype(here: Builder, x: Any, dtype: DType) -> Value:

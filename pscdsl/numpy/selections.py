@@ -192,8 +192,11 @@ def _from_list(x: Value, item: Sequence[Any], axis: int) -> Value:
     """Nested lists of places; those known while checking must be on the axis."""
     facts, size, here = x.builder.facts, x.shape[axis], x.builder
     leaves = list(_leaves(item))
-    if any(isinstance(leaf, bool | np.bool_) for leaf in leaves):
-        refuse_mask()
+    truths = [isinstance(leaf, bool | np.bool_) for leaf in leaves]
+    if truths and all(truths):
+        return _from_constant(x, np.array(leaves).reshape(_lengths(item)), axis)
+    if any(truths):
+        raise Failure(NotAnIndex(what="a list of numbers and of `True` and `False`"))
     found: list[Any] = []
     for leaf in leaves:
         index = as_known_integer(leaf)
@@ -219,8 +222,13 @@ def _from_constant(x: Value, item: NDArray, axis: int) -> Value:
     """An array known while checking; its places must be on the axis."""
     facts, size = x.builder.facts, x.shape[axis]
     if item.dtype == np.bool_:
-        if item.ndim != 1 or not isinstance(size, int) or size != len(item):
-            refuse_mask()
+        if item.ndim != 1:
+            raise Failure(NotAnIndex(what=f"a mask of {item.ndim} axes"))
+        claim = Fact("==", size, len(item))
+        if facts.proves(claim.negated()):
+            raise Failure(NotAnIndex(what=f"a mask of {len(item)} elements for {size} of an axis"))
+        if not facts.proves(claim):
+            raise Failure(UnprovenSize.of(facts, "a mask", claim))
         item = np.flatnonzero(item)
     if item.dtype.kind not in "iu":
         raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))

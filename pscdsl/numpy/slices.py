@@ -80,8 +80,16 @@ def _clipped(facts: Assumptions, given: object, size: Size, after: int = 0) -> S
     if facts.proves(Fact("<=", 0, bound)):
         return least(facts, bound + after, size)
     if not facts.proves(Fact("<=", bound, -1)):
-        raise Failure(UnprovenSize.of(facts, "a bound of a slice", Fact("<=", 0, bound)))
+        claim = Fact("<=", bound, -1) if _falls(bound) else Fact("<=", 0, bound)
+        raise Failure(UnprovenSize.of(facts, "a bound of a slice", claim))
     return largest(facts, bound + size + after, 0)
+
+
+def _falls(bound: Size) -> bool:
+    """Whether a bound is negative for all sizes that are large: it counts from the end then."""
+    if isinstance(bound, int):
+        return bound < 0
+    return all(coefficient < 0 for monomial, coefficient in bound.terms if monomial)
 
 
 def place(facts: Assumptions, index: Size, size: Size, axis: int) -> Size:
