@@ -98,9 +98,7 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         owner = f"an array ({value.type})"
         instead = methods.INSTEAD.get(name, "").format(x=frame.source.text_of(node.value))
         known = () if instead else methods.NAMES
-        raise Failure(
-            NoSuchAttribute(owner=owner, attribute=name, known=known, instead=instead)
-        )
+        raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known, instead=instead))
     return found
 
 

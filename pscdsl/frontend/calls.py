@@ -34,6 +34,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.meanings import MEANINGS, Meaning
 from pscdsl.narrowing import is_dict, is_known_array, is_scalar
+from pscdsl.numpy.keywords import refuse_missing
 from pscdsl.numpy.layout import values_only
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.numpy_dtypes import to_numpy
@@ -127,6 +128,8 @@ def invoke(
         kwargs = {name: value for name, value in kwargs.items() if name != "out"}
     if isinstance(function, Meaning):
         kwargs = values_only(function.name, kwargs)
+        if kwargs and frame.program is not None:
+            refuse_missing(function, function.name, kwargs)
         if frame.program is None:
             return static_numpy(function, args, kwargs)
         args, kwargs = _plain_all(here, args, kwargs)
@@ -139,6 +142,11 @@ def invoke(
     if isinstance(function, Marker):
         raise Failure(NotCallable(found=describe(function)))
     if isinstance(function, ArrayMethod):
+        name = f"numpy.{function.name}"
+        kwargs = values_only(name, kwargs)
+        meaning = MEANINGS.get("numpy.ravel" if function.name == "flatten" else name)
+        if kwargs and isinstance(meaning, Meaning):
+            refuse_missing(meaning, name, kwargs)
         args, kwargs = _plain_all(here, args, kwargs)
         return function.apply(here, args, kwargs)
     if isinstance(function, Applicable):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.meanings import function
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.calling import as_array, of_arrays
@@ -60,11 +61,16 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Value:
 
 
 @function("numpy.choose", together=("choices",), alone=("a",))
-def choose(a: Value, choices: Sequence[Value] | Value) -> Value:
-    """From the array whose number stands in `a`; numbers out of range are clamped."""
+def choose(a: Value, choices: Sequence[Value] | Value, *, mode: str = "raise") -> Value:
+    """From the array whose number stands in `a`; numbers are clamped, or wrapped around."""
     a = as_array(a, "numpy.choose", "a")
     require("numpy.choose", a, "integer")
+    if mode not in ("raise", "wrap", "clip"):
+        problem = f"takes `mode` as 'raise', 'wrap' or 'clip', not {describe(mode)}"
+        raise Failure(BadArguments(function="numpy.choose", problem=problem))
     pieces = [as_array(each, "numpy.choose", "choices") for each in items("numpy.choose", choices)]
+    if mode == "wrap":
+        a = e.remainder(a, len(pieces))
     result = pieces[0]
     for number, piece in enumerate(pieces[1:], 1):
         result = select_elements(e.greater_equal(a, number), piece, result)

@@ -396,7 +396,12 @@ class BadArguments(Diagnostic, code="PSC120"):
 
     function: str
     problem: str
+    instead: str = ""
 
     def message(self) -> str:
         """What does not fit."""
         return f"`{self.function}` {self.problem}"
+
+    def help(self) -> str | None:
+        """What to write instead, where that is known."""
+        return self.instead or None
