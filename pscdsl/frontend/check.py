@@ -386,7 +386,7 @@ def load_definition(path: Path | str, name: str) -> Definition:
     errors = [d for d in problems if d.severity is Severity.ERROR]
     if errors:
         raise Failure(*errors)
-    checked = {each.closure.node for each in found.values()}
+    checked: set[ast.AST] = {each.closure.node for each in found.values()}
     for each in unchecked_kernels(module, checked):
         if each.name == name:
             raise LookupError(f"{shown_path(real)}: {without_program(name)}")

@@ -9,7 +9,6 @@ are compared as facts about them.  Anything else is refused.
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
@@ -33,7 +32,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.meanings import Meaning
 from pscdsl.narrowing import is_tuple
-from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.numpy_dtypes import meant_by
 from pscdsl.traces import Trace
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic
@@ -182,14 +181,7 @@ def _dtype(value: Any) -> DType | None:
         value = PYTHON_DTYPES.get(value.name)
     if value is None or isinstance(value, DType):
         return value
-    if not isinstance(value, str):
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of old names for dtypes
-        try:
-            return from_numpy(np.dtype(value))
-        except (TypeError, ValueError):
-            return None
+    return meant_by(value) if isinstance(value, str) else None
 
 
 def _same_function(left: Closure, right: Closure) -> bool:

@@ -293,9 +293,9 @@ def _binds(value: Any) -> bool:
 
 def replaced(here: Builder, value: RecordValue, changes: Mapping[str, Any]) -> RecordValue:
     """A record with some fields changed; of a dataclass, it is made and looked at anew."""
-    unknown = changes.keys() - value.fields.keys()
+    unknown = [each for each in changes if each not in value.fields]
     if unknown:
-        problem = f"has no field '{sorted(unknown)[0]}', only {', '.join(value.fields)}"
+        problem = f"has no field {describe(unknown[0])}, only {', '.join(value.fields)}"
         raise Failure(BadArguments(function=value.cls.title, problem=problem))
     made = RecordValue(value.cls, {**value.fields, **changes})
     if value.cls.kind in ("dataclass", "record"):

@@ -11,7 +11,7 @@ from pscdsl.builder import Builder, Value, Weak, promote, weakened
 from pscdsl.descriptions import describe
 from pscdsl.narrowing import NDArray
 from pscdsl.numpy.shorthand import cast
-from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.numpy_dtypes import meant_by
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.dtypes_library import NoSuchDType
@@ -49,10 +49,9 @@ def as_dtype(dtype: object) -> DType | None:
     if isinstance(dtype, str) and is_dtype_name(dtype):
         return named(dtype)
     if isinstance(dtype, str | np.dtype):
-        try:
-            return from_numpy(np.dtype(dtype))  # pyright: ignore[reportUnknownArgumentType]
-        except (TypeError, ValueError):
-            pass
+        found = meant_by(dtype)
+        if found is not None:
+            return found
     raise Failure(NoSuchDType(given=shown))
 
 
