@@ -81,7 +81,7 @@ ACCEPTED = (
     ("max([x, -x], key=lambda v: v.ndim)", "n"),
     ("x if (1, x) == (2, x) else -x", "n"),
     ("math.prod([x, x, 2])", "n"),
-    ("x * float(math.log2(x.shape[0]))", "n"),
+    ("x * float(x.shape[0] / 2)", "n"),
 )
 
 
@@ -105,15 +105,15 @@ REFUSED = (
     ("x and 5", "PSC121", "`and`", "np.logical_and(x, 5)", "np.logical_and(x, 5)"),
     ("not (0 or x)", "PSC121", "`not`", "np.logical_not(0 or x)", "np.logical_not(0 or x)"),
     (
-        *("x * round(x.shape[0] / 2)", "PSC109", "a number that depends on sizes"),
+        *("x * round(x.shape[0] / 2)", "PSC109", "the number that `"),
         *("np.round(n / 2)", "x * np.round(x.shape[0] / 2)"),
     ),
     (
-        *("x * min(2.5, x.shape[0] / 2)", "PSC109", "a number that depends on sizes"),
+        *("x * min(2.5, x.shape[0] / 2)", "PSC109", "the number that `"),
         *("np.minimum(a, b)", "x * np.minimum(2.5, x.shape[0] / 2)"),
     ),
     (
-        *("x * int(math.log2(x.shape[0]))", "PSC109", "a number that depends on sizes"),
+        *("x * int(math.log2(x.shape[0]))", "PSC109", "the number that `"),
         *("np.trunc(…)", "x * np.trunc(math.log2(x.shape[0]))"),
     ),
     ("a, b = R(x, x); a + b", "PSC101", "no items", "`r.u`, `r.v`", "r = R(x, x); r.u + r.v"),

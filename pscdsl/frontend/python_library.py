@@ -106,9 +106,9 @@ def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
 
 
 def _leaving(name: str, array: Any, rewrite: str, of_sizes: str) -> Failure:
-    """The refusal to ask for the value of an array, or of a number that depends on sizes alone."""
+    """The refusal to ask for the value of an array, or of a number that has no dtype yet."""
     if isinstance(array, Weak) and not array.ndim:
-        what = f"`{name}` of a number that depends on sizes"
+        what = f"the number that `{name}` is given"
         return Failure(NotStatic(what=what, rewrite=of_sizes))
     return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
 
@@ -359,8 +359,8 @@ def _float(here: Any, x: Any = 0, /) -> Any:
         return by_python("float", float, (x,))
     if isinstance(x, Dim):
         return operators.binary(_frame(here), _NO_NODE, "Mult", x, 1.0)
-    if isinstance(x, Weak) and not x.ndim and x.kind is Kind.FLOAT:
-        return x  # it depends on sizes alone
+    if isinstance(x, Quotient):
+        return x
     raise _leaves("float", "f32", x)
 
 
