@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import random
+import re
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,23 @@ def test_every_parameter_with_every_kind(part: int) -> None:
                 ours.value(call(name, {**given, parameter: text}))
                 tried += 1
     assert tried > 100
+
+
+def test_every_parameter_outside_of_kernels() -> None:
+    ours, rng = Elaboration(), random.Random(2)
+    ours.session.program = None
+    values = [each for each in VALUES if not re.search(r"\bx\b", each)]
+    for name, meaning in MEANT.items():
+        for parameter in meaning.signature.parameters.values():
+            if parameter.name == "here" or parameter.kind not in (0, 1, 3):
+                continue
+            for value in rng.sample(values, len(values) // SHARE):
+                given = {
+                    each: "[1.0, 2.0]"
+                    for each in meaning.signature.parameters.values()
+                    if each.default is each.empty and each.kind in (0, 1, 3) and each.name != "here"
+                }
+                ours.value(call(name, {**given, parameter: rng.choice(FORMS[:2]).format(value)}))
 
 
 OF_PYTHON = ("{f}({a})", "{f}({b}, {a})", "{f}({a}, {b}, x)", "{f}(*{a})", "{f}()", "{f}({a}, k=1)")

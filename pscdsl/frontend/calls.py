@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from pscdsl.builder import Value
 from pscdsl.descriptions import not_taken
 from pscdsl.frontend import purity
+from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
 from pscdsl.frontend.owned import noted_call
@@ -33,7 +35,7 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_dict, is_known_array, is_scalar
+from pscdsl.narrowing import is_constant, is_dict, is_dtype, is_known_array, is_scalar
 from pscdsl.numpy.keywords import refuse_missing
 from pscdsl.numpy.layout import values_only
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
@@ -233,18 +235,36 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
         work *= max(each.size, 1) if is_known_array(each) else 1
     if work > MAX_WORK and not isinstance(real, np.ufunc):
         raise Failure(TooLarge(what=f"`{function.name}` of arrays this large"))
-    plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
-    named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
+    plain = [_as_numpys(function.name, x) for x in args]
+    named = {key: _as_numpys(function.name, x) for key, x in kwargs.items()}
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are for whoever runs the module
             result = real(*plain, **named)
     except Exception as error:
-        raise Failure(NotStatic(what=f"`{function.name}` here ({error})")) from None
+        said, *_ = (*str(error).splitlines(), "")
+        why = f" ({said})" if said and "<" not in said else ""
+        raise Failure(NotStatic(what=f"`{function.name}` here{why}")) from None
     if is_known_array(result) and result.size > MAX_STATIC:
         raise Failure(TooLarge(what="a constant this large"))
     if is_known_array(result) and result.dtype.kind not in "?biufcV":
         raise Failure(NotStatic(what=f"an array of {result.dtype.name}"))
     return result
+
+
+def _as_numpys(name: str, value: Any) -> Any:
+    """An argument as NumPy itself takes it; a Failure for what is none of its or of Python's."""
+    if isinstance(value, StaticFunction):
+        value = PYTHON_DTYPES.get(value.name, value)
+    if isinstance(value, DType):
+        return to_numpy(value)
+    if is_closed(value) or is_constant(value) or is_dtype(value):
+        return value
+    if type(value) in (list, tuple):
+        return type(value)(_as_numpys(name, each) for each in value)
+    if isinstance(value, External):
+        raise Failure(purity.external_value(value))
+    raise Failure(NotStatic(what=f"`{name}` of {describe(value)} outside of a kernel"))
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:
