@@ -102,6 +102,7 @@ REFUSED = (
     ("x * isinstance(1)", "PSC120", "`isinstance` missing a required argument", None, None),
     ("np.array(x, ndmin=2**31)", "PSC120", "at most 64 axes", None, None),
     ("np.diff(x, n=10**20)", "PSC116", "too large", None, None),
+    ("x * len(np.triu_indices(2**31))", "PSC116", "too large", None, None),
     ("x and 5", "PSC121", "`and`", "np.logical_and(x, 5)", "np.logical_and(x, 5)"),
     ("not (0 or x)", "PSC121", "`not`", "np.logical_not(0 or x)", "np.logical_not(0 or x)"),
     (

@@ -22,6 +22,7 @@ from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
@@ -121,10 +122,17 @@ def triu_indices(here: Builder, n: Any, k: Any = 0, m: Any = None) -> Any:
     return _triangle(here, "numpy.triu_indices", np.triu_indices, n, k, m)
 
 
+MOST_PLACES = 1_000_000
+"""No larger matrix is gone through while checking."""
+
+
 def _triangle(
     here: Builder, name: str, places: Callable[..., Any], n: Any, k: Any, m: Any
 ) -> tuple[Value | Weak, ...]:
-    given = [as_integer(x, name) for x in (n, k, n if m is None else m)]
+    rows, diagonal, columns = (as_integer(x, name) for x in (n, k, n if m is None else m))
+    if max(rows, 1) * max(columns, 1) > MOST_PLACES:
+        raise Failure(TooLarge(what=f"`{name}` of a matrix with more than {MOST_PLACES} places"))
+    given = rows, diagonal, columns
     return tuple([array(here, each.tolist()) for each in places(*given)])
 
 
