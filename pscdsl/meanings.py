@@ -152,9 +152,11 @@ class Meaning:
     def _require_operands(self, name: str, argument: Any) -> None:
         """A Failure if an array is asked for, and something is given that is none and holds none.
 
-        None stands for an array that is left out; whether one may be is for the body to say.
+        None stands for an array that is left out, where that is the default.
         """
-        wrong = None if argument is None else _first_stranger(argument)
+        if argument is None and self.signature.parameters[name].default is None:
+            return
+        wrong = _first_stranger(argument)
         if wrong is not None:
             given = describe(wrong[0])
             problem = f"takes arrays in `{name}`, not {given}" if is_sequence(argument) else ""
