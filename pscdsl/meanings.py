@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
+from pscdsl.descriptions import describe
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitives.elementwise import Convert
@@ -51,6 +52,7 @@ class Meaning:
     _positional: list[str]
     _by_keyword: frozenset[str]
     _required: frozenset[str]
+    _arrays: frozenset[str]
     _simple: bool
     """Whether it takes neither `*args` nor `**kwargs`."""
 
@@ -99,6 +101,7 @@ class Meaning:
         self._by_keyword = frozenset(p.name for p in parameters if p.kind in (1, 3))
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
         self._simple = all(p.kind in (0, 1, 3) for p in parameters)
+        self._arrays = self.together | self.alone
         unknown = (self.together | self.alone) - set(names)
         assert not unknown, f"{self.name}: no parameters {unknown}"
 
@@ -118,6 +121,8 @@ class Meaning:
         arguments = self._bind(args, kwargs)
         if not self.together and not self.alone:
             return self._call(arguments)
+        for name in self._arrays & arguments.keys():
+            self._require_operands(name, arguments[name])
         for name in self.alone & arguments.keys():
             arguments[name] = _map_operands(lambda x: _settle(here, x), arguments[name])
         operands: list[Any] = []
@@ -197,6 +202,20 @@ class Meaning:
             return self.signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise Failure(BadArguments(function=self.name, problem=str(error))) from None
+
+    def _require_operands(self, name: str, argument: Any) -> None:
+        """A Failure if an array is asked for, and something is given that is none and holds none.
+
+        None stands for an array that is left out, where that is the default.
+        """
+        if argument is None and self.signature.parameters[name].default is None:
+            return
+        wrong = _first_stranger(argument)
+        if wrong is not None:
+            given = describe(wrong[0])
+            problem = f"takes arrays in `{name}`, not {given}" if is_sequence(argument) else ""
+            problem = problem or f"takes an array as `{name}`, not {given}"
+            raise Failure(BadArguments(function=self.name, problem=problem))
 
     def _call(self, arguments: dict[str, Any]) -> Any:
         if not self._simple:
@@ -285,6 +304,13 @@ _OPERANDS = (Value, Weak, Dim, bool, int, float, complex, np.generic, np.ndarray
 
 def _is_operand(x: object) -> bool:
     return isinstance(x, _OPERANDS)
+
+
+def _first_stranger(argument: Any) -> tuple[Any] | None:
+    """The first part of an argument that is no operand, if there is one."""
+    if not is_sequence(argument):
+        return None if _is_operand(argument) else (argument,)
+    return next(filter(None, map(_first_stranger, argument)), None)
 
 
 def _map_operands(transform: Callable[[Any], Any], argument: Any) -> Any:

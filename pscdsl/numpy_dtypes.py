@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import ml_dtypes
@@ -49,6 +50,16 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
         if found is None:
             raise TypeError(f"NumPy dtype {dtype} has no counterpart")
     return found
+
+
+def meant_by(text: object) -> DType | None:
+    """Our dtype for what NumPy takes for a dtype, such as a text; None if there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of old names for dtypes
+        try:
+            return from_numpy(np.dtype(text))  # type: ignore[call-overload]
+        except (TypeError, ValueError):
+            return None
 
 
 def is_masked(value: object) -> bool:

@@ -109,7 +109,7 @@ def test_a_file_is_printed_though_a_kernel_in_it_is_not_checked(
     assert main(["ir", str(path)]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("double[n](x: f32[n]) -> f32[n]")
-    assert "factory.inner is not checked" in err
+    assert "`factory.inner` is made inside `factory`" in err
 
 
 def test_kernels_that_transformations_make_are_kernels(write: Write, capsys: Capture) -> None:

@@ -24,6 +24,7 @@ TYPED_PROGRAM = FOUNDATION | {
     "builder",
     "elements",
     "cost",
+    "descriptions",
     "evaluate",
     "forms",
     "hlo",

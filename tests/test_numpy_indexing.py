@@ -246,6 +246,8 @@ def test_constants_as_indices() -> None:
     agree(X[made], run(lambda x: getitem(x, call("array", x.builder, made)), X))
     assert rejected(IndexOutOfRange, lambda x: getitem(x, call("array", x.builder, [3])), X)
     agree(X[[True, False, True]], run(getitem, X, Static(np.array([True, False, True]))))
+    agree(X[[True, False, True]], run(getitem, X, [True, False, True]))
+    agree(X[:, [True, False, False, True]], run(getitem, X, np.s_[:, [True, False, False, True]]))
 
 
 def test_masks_in_updates() -> None:
@@ -301,7 +303,8 @@ def test_dynamic_slice_and_update() -> None:
         (NotAnIndex, np.float32(1)),
         (NotAnIndex, (Ellipsis, Ellipsis)),
         (DataDependentShape, X > 1),
-        (DataDependentShape, [True, False, True]),
+        (NotAnIndex, [True, False]),
+        (NotAnIndex, [True, 2]),
         (DataDependentShape, slice(0, np.int32(2))),
     ],
 )

@@ -19,6 +19,7 @@ import math
 import operator
 import os
 import random
+import re
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
@@ -130,6 +131,15 @@ FUNCTION_NAMES = [
 ]
 
 
+INTERNAL = re.compile(
+    r"object at|0x[0-9a-f]|<locals>|<(?:function|class|meaning|method|error)\b|\b_\w+\(\)|"
+    r"\w_\(\)|\b(?:Value|Weak|Literal|Var|Dim|Closure|KnownModule|Builtin|StaticFunction|Marker|"
+    r"External|Undecided|Alias|Once|View|Poison|Partial|Cached|BoundMethod|EnumMember|DTypeClass|"
+    r"Record(?:Class|Value|Name)|MapValue|VectorValue|StaticModule|Frame|Source|Fact)\("
+)
+"""What no message says: reprs of objects of ours, and names of our functions."""
+
+
 class Elaboration:
     """One frame of a kernel, in which expressions are evaluated one after the other."""
 
@@ -154,9 +164,11 @@ class Elaboration:
         node = self.frame.source.tree.body[0]
         assert isinstance(node, ast.Expr)
         value = evaluate(self.frame, node.value)
-        codes = [each.code for each in session.findings]
-        assert "PSC999" not in codes, (expression, session.findings[0].message())
-        assert isinstance(value, Poison) == bool(codes), expression
+        for each in session.findings:
+            said = (each.message(), each.label(), each.help() or "")
+            assert each.code != "PSC999", (expression, said)
+            assert not any(map(INTERNAL.search, said)), (expression, said)
+        assert isinstance(value, Poison) == bool(session.findings), expression
         return value
 
 

@@ -25,6 +25,10 @@ class DTypeClass:
     name: str
     members: tuple[DType, ...]
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the dtype class `psc.{self.name}`"
+
     def usual_first(self) -> tuple[DType, ...]:
         """The members, those that people use most in front: messages are about the first."""
         usual = DEFAULT.values()

@@ -49,7 +49,7 @@ def dims(options: Iterable[str]) -> dict[str, int]:
 
 def kernels(target: str) -> Iterator[Kernel[..., Any]]:
     """The kernels that are meant, built from the source without importing it."""
-    from pscdsl.frontend.check import check_paths
+    from pscdsl.frontend.check import check_paths, without_program
     from pscdsl.kernel import load_kernel
 
     path, name = _split(target)
@@ -66,7 +66,7 @@ def kernels(target: str) -> Iterator[Kernel[..., Any]]:
         try:
             yield load_kernel(path, kernel.name)
         except LookupError:  # it is made by a function that is not called here
-            say(f"pscdsl: {kernel.name} is not checked: no program of it", error=True)
+            say(f"pscdsl: {without_program(kernel.name)}", error=True)
 
 
 def reporting(action: Callable[[], None]) -> int:

@@ -123,8 +123,11 @@ def augment(
         frame.report(node, AliasedUpdate(name=name, sign=sign, why=why))
     if isinstance(left, list | dict | set):
         kind = type(left).__name__  # pyright: ignore[reportUnknownArgumentType]
-        rewrite = f"{name} = {name} {sign} …"
-        raise Failure(Mutation(what=f"`{sign}=` on the {kind} `{name}`", rewrite=rewrite))
+        text = frame.source.text_of(value)
+        rewrite = f"{name} = {name} {sign} {text}"
+        if isinstance(left, list) and sign == "+":
+            rewrite = f"{name} = [*{name}, *{text}]"  # it may be any collection
+        raise Failure(purity.made_anew(f"`{sign}=` on the {kind} `{name}`", rewrite))
     frame.names[name] = POISON
     result = operators.binary(frame, node, operator, left, right)
     if is_traced(left) and left.ndim and is_traced(result):

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-import numpy as np
-
 from pscdsl.builder import Builder
 from pscdsl.frontend import purity
 from pscdsl.frontend.closed import by_python, is_closed, is_set, require_closed
@@ -98,9 +96,10 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     frame.here(node)
     found = methods.attribute(value, name)
     if found is None:
-        known = tuple(each for each in dir(np.ndarray) if not each.startswith("_"))
         owner = f"an array ({value.type})"
-        raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known))
+        instead = methods.INSTEAD.get(name, "").format(x=frame.source.text_of(node.value))
+        known = () if instead else methods.NAMES
+        raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known, instead=instead))
     return found
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import not_taken
 from pscdsl.frontend import purity
+from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
 from pscdsl.frontend.owned import noted_call
@@ -32,7 +35,8 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_dict, is_known_array, is_scalar
+from pscdsl.narrowing import is_constant, is_dict, is_dtype, is_known_array, is_scalar
+from pscdsl.numpy.keywords import refuse_missing
 from pscdsl.numpy.layout import values_only
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.numpy_dtypes import to_numpy
@@ -87,10 +91,10 @@ def call(
     except Failure as failure:
         found = with_initial(with_operands(failure, frame, nodes), frame, node)
         raise with_origins(found, values).at(frame.span(node)) from None
-    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError):
         if not isinstance(function, Meaning | DType | ArrayMethod):
             raise  # only the library's own Python refuses arguments in this way
-        problem = f"does not take these arguments ({error})"
+        problem = not_taken(values, named)
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
     return noted_call(frame, node, function, result)
 
@@ -126,6 +130,8 @@ def invoke(
         kwargs = {name: value for name, value in kwargs.items() if name != "out"}
     if isinstance(function, Meaning):
         kwargs = values_only(function.name, kwargs)
+        if kwargs and frame.program is not None:
+            refuse_missing(function, function.name, kwargs)
         if frame.program is None:
             return static_numpy(function, args, kwargs)
         args, kwargs = _plain_all(here, args, kwargs)
@@ -138,6 +144,11 @@ def invoke(
     if isinstance(function, Marker):
         raise Failure(NotCallable(found=describe(function)))
     if isinstance(function, ArrayMethod):
+        name = f"numpy.{function.name}"
+        kwargs = values_only(name, kwargs)
+        meaning = MEANINGS.get("numpy.ravel" if function.name == "flatten" else name)
+        if kwargs and isinstance(meaning, Meaning):
+            refuse_missing(meaning, name, kwargs)
         args, kwargs = _plain_all(here, args, kwargs)
         return function.apply(here, args, kwargs)
     if isinstance(function, Applicable):
@@ -224,18 +235,36 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
         work *= max(each.size, 1) if is_known_array(each) else 1
     if work > MAX_WORK and not isinstance(real, np.ufunc):
         raise Failure(TooLarge(what=f"`{function.name}` of arrays this large"))
-    plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
-    named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
+    plain = [_as_numpys(function.name, x) for x in args]
+    named = {key: _as_numpys(function.name, x) for key, x in kwargs.items()}
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are for whoever runs the module
             result = real(*plain, **named)
     except Exception as error:
-        raise Failure(NotStatic(what=f"`{function.name}` here ({error})")) from None
+        said, *_ = (*str(error).splitlines(), "")
+        why = f" ({said})" if said and "<" not in said else ""
+        raise Failure(NotStatic(what=f"`{function.name}` here{why}")) from None
     if is_known_array(result) and result.size > MAX_STATIC:
         raise Failure(TooLarge(what="a constant this large"))
     if is_known_array(result) and result.dtype.kind not in "?biufcV":
         raise Failure(NotStatic(what=f"an array of {result.dtype.name}"))
     return result
+
+
+def _as_numpys(name: str, value: Any) -> Any:
+    """An argument as NumPy itself takes it; a Failure for what is none of its or of Python's."""
+    if isinstance(value, StaticFunction):
+        value = PYTHON_DTYPES.get(value.name, value)
+    if isinstance(value, DType):
+        return to_numpy(value)
+    if is_closed(value) or is_constant(value) or is_dtype(value):
+        return value
+    if type(value) in (list, tuple):
+        return type(value)(_as_numpys(name, each) for each in value)
+    if isinstance(value, External):
+        raise Failure(purity.external_value(value))
+    raise Failure(NotStatic(what=f"`{name}` of {describe(value)} outside of a kernel"))
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:

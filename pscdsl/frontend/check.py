@@ -398,5 +398,16 @@ def load_definition(path: Path | str, name: str) -> Definition:
     errors = [d for d in problems if d.severity is Severity.ERROR]
     if errors:
         raise Failure(*errors)
+    checked: set[ast.AST] = {each.closure.node for each in found.values()}
+    for each in unchecked_kernels(module, checked):
+        if each.name == name:
+            raise LookupError(f"{shown_path(real)}: {without_program(name)}")
     known = ", ".join(found) or "none"
     raise LookupError(f"{shown_path(real)} has no kernel `{name}`; its kernels are: {known}")
+
+
+def without_program(name: str) -> str:
+    """Why a kernel that is there has no program that could be shown, and what to do."""
+    maker = name.rpartition(".")[0]
+    where = f"inside `{maker}`" if maker else "when its file runs"
+    return f"kernel `{name}` is made {where}, and nothing is run here: define it at module level"

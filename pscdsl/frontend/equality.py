@@ -9,7 +9,6 @@ are compared as facts about them.  Anything else is refused.
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
@@ -33,7 +32,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.meanings import Meaning
 from pscdsl.narrowing import is_tuple
-from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.numpy_dtypes import meant_by
 from pscdsl.traces import Trace
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic
@@ -105,13 +104,11 @@ def _integer(value: Any) -> Any:
 
 
 def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) -> bool | Undecided:
-    """Tuples are compared item by item, up to the first that differ."""
-    if any(is_traced(each) for each in (*left, *right)):
-        raise _unknown(left, right)
-    if len(left) != len(right):
-        return False
+    """Tuples are compared item by item, up to the first that differ; then by their lengths."""
     facts: list[Fact] = []
-    for one, other in zip(left, right, strict=True):
+    for one, other in zip(left, right, strict=False):
+        if is_traced(one) or is_traced(other):
+            raise _unknown(left, right)
         found = equal(one, other, decide)
         if found is False:
             return False
@@ -119,6 +116,8 @@ def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) 
             if found.any_of:
                 raise _unknown(left, right)
             facts.extend(found.facts)
+    if len(left) != len(right):
+        return False
     return Undecided(tuple(facts)) if facts else True
 
 
@@ -182,14 +181,7 @@ def _dtype(value: Any) -> DType | None:
         value = PYTHON_DTYPES.get(value.name)
     if value is None or isinstance(value, DType):
         return value
-    if not isinstance(value, str):
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of old names for dtypes
-        try:
-            return from_numpy(np.dtype(value))
-        except TypeError:
-            return None
+    return meant_by(value) if isinstance(value, str) else None
 
 
 def _same_function(left: Closure, right: Closure) -> bool:

@@ -7,6 +7,7 @@ whatever goes wrong, lets the rest of the function be checked, and sees that all
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -274,14 +275,15 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
         value = evaluate(frame, each)
         if isinstance(value, Poison):
             return POISON
+        if index == len(values) - 1 and not pending:
+            return value  # whose truth nobody asks for here
         if is_traced(value) or is_known_array(value):
-            word, sign = ("and", "&") if is_and else ("or", "|")
             rest = [frame.source.text_of(x) for x in node.values]
             raise Failure(
                 BranchOnArray(
-                    construct=f"`{word}`",
-                    found=str(getattr(value, "type", "an array")),
-                    rewrite=f" {sign} ".join(f"({text})" for text in rest),
+                    construct="`and`" if is_and else "`or`",
+                    found=describe(value),
+                    rewrite=_elementwise(is_and, operators.is_truth(value), rest),
                 )
             )
         if pending:
@@ -293,8 +295,6 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
             elif value is not is_and:
                 return value
             continue
-        if index == len(values) - 1:
-            return value
         truth = operators.static_truth(value, operators.decider(frame))
         if isinstance(value, Undecided):
             pending.append(value)
@@ -307,6 +307,14 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
     if any(len(each.facts) > 1 and each.any_of is is_and for each in pending):
         raise Failure(NotStatic(what="a mixture of `and` and `or` of conditions on sizes"))
     return Undecided(tuple(fact for each in pending for fact in each.facts), not is_and)
+
+
+def _elementwise(is_and: bool, of_truths: bool, texts: list[str]) -> str:
+    """`and` or `or` element by element."""
+    if of_truths:
+        return (" & " if is_and else " | ").join(f"({text})" for text in texts)
+    function = "np.logical_and" if is_and else "np.logical_or"
+    return functools.reduce(lambda left, right: f"{function}({left}, {right})", texts)
 
 
 def _conditional(

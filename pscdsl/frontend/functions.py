@@ -36,6 +36,10 @@ class Closure:
     annotated: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What stands for names in its annotations alone, because they were evaluated before."""
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return "a lambda" if isinstance(self.node, ast.Lambda) else f"the function `{self.name}`"
+
     def annotation_frame(self) -> Frame:
         """Where its annotations are read."""
         frame = Frame(Session(None), self.source, self.scope, self.outer)
@@ -130,6 +134,10 @@ class BoundMethod:
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call with the bound argument first."""
         return self.function.apply(here, (self.self_value, *args), kwargs)
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the method `{self.name}`"
 
 
 def bind(

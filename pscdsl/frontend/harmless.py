@@ -95,7 +95,22 @@ class Harmless:
         if self._is_harmless(source, node, whole):
             return None
         shown = self._shown(source, node)
-        return Harm(source.span(shown), f"`{source.text_of(shown)}`")
+        by = self._by(source, node) if shown in (node, uses(source).parents.get(node)) else ""
+        return Harm(source.span(shown), by or f"`{source.text_of(shown)}`")
+
+    def _by(self, source: Source, node: ast.AST) -> str:
+        """Who gets a value, where the name alone does not say it; empty if its place does."""
+        parents = uses(source).parents
+        parent = parents.get(node)
+        call = parents.get(parent) if isinstance(parent, ast.keyword) else parent
+        if isinstance(call, ast.Call) and len(source.text_of(call)) > _MOST_SHOWN:
+            function = source.text_of(call.func)
+            return f"`{function}(…)`" if len(function) <= _MOST_SHOWN else "the function it goes to"
+        if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension):
+            return "the loop over it, which gets parts of it"
+        if isinstance(parent, ast.arguments):
+            return "calls of the function whose default it is"
+        return "" if self._shown(source, node) is not node else "whoever gets it there"
 
     def _shown(self, source: Source, node: ast.AST) -> ast.AST:
         """What to show of a use: the call or the statement around it, if that is short."""

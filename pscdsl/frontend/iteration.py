@@ -21,12 +21,13 @@ from pscdsl.frontend.values import (
     is_traced,
 )
 from pscdsl.narrowing import is_dict, is_sequence
-from pscdsl.typing.codes.language import LOOPS, NotStatic
+from pscdsl.typing.codes.language import LOOPS, NotStatic, Unsupported
 from pscdsl.typing.codes.language_arrays import LoopOverArray
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.codes.purity_state import SetOrder
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
 from pscdsl.typing.spans import Span
 
 MAX_UNROLL = 10_000
@@ -72,6 +73,8 @@ def items_of(value: Any) -> Sequence[Any]:
 
 def _items(value: Any, unknown: str) -> Sequence[Any]:
     """The items in their order; `unknown` is what is said of a value without any."""
+    from pscdsl.frontend.records import RecordClass
+
     if is_traced(value):
         raise Failure(LoopOverArray(found=str(value.type)))
     if is_sequence(value) or isinstance(value, range | str | bytes):
@@ -92,6 +95,13 @@ def _items(value: Any, unknown: str) -> Sequence[Any]:
         value.cls.refuse_special("__iter__")
     if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
         return tuple(value.fields.values())
+    if isinstance(value, RecordClass) and value.enumeration:
+        return value.enum_members()
     if isinstance(value, External):
         raise Failure(external_value(value))
-    raise Failure(NotStatic(what=unknown.format(describe(value)), rewrite=LOOPS))
+    if isinstance(value, RecordValue):
+        what = f"going through {describe(value)}, which has no items,"
+        fields = ", ".join(f"`r.{name}`" for name in value.fields)
+        raise Failure(Unsupported(what=what, rewrite=f"name its fields, as in {fields}"))
+    rewrite = LOOPS if isinstance(value, Dim) else ""
+    raise Failure(NotStatic(what=unknown.format(describe(value)), rewrite=rewrite))

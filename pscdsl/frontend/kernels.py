@@ -170,7 +170,6 @@ def _is_ours(module: StaticModule, name: str) -> bool:
     return False
 
 
-INSIDE = "it is defined inside a function or class"
 DECORATED = "what another decorator makes of it is not known"
 NOT_RUN = "it stands in a branch that is not taken, or in a loop"
 
@@ -228,23 +227,27 @@ def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterato
         return False
 
     def visit(
-        body: Sequence[ast.stmt], prefix: str, inside: bool, around: ast.FunctionDef | None = None
+        body: Sequence[ast.stmt], prefix: str, inside: str, around: ast.FunctionDef | None = None
     ) -> Iterator[Unchecked]:
         for node in body:
             if isinstance(node, FunctionStatement):
                 if node not in checked and node.decorator_list and is_kernel(node):
-                    reason = INSIDE if inside else DECORATED if node in bound else NOT_RUN
+                    reason = DECORATED if node in bound else NOT_RUN
+                    if inside:
+                        reason = f"it is defined inside {inside}"
                     place = module.source.span(node).head(3)
                     yield Unchecked(prefix + node.name, reason, place, node, around)
                 own = node if isinstance(node, ast.FunctionDef) and node in bound else None
-                yield from visit(node.body, f"{prefix}{node.name}.", True, own)
+                inner = f"{prefix}{node.name}"
+                yield from visit(node.body, f"{inner}.", f"the function `{inner}`", own)
             elif isinstance(node, ast.ClassDef):
-                yield from visit(node.body, f"{prefix}{node.name}.", True)
+                inner = f"{prefix}{node.name}"
+                yield from visit(node.body, f"{inner}.", f"the class `{inner}`")
             else:
-                for inner in inner_bodies(node):
-                    yield from visit(inner, prefix, inside)
+                for each in inner_bodies(node):
+                    yield from visit(each, prefix, inside)
 
-    yield from visit(module.source.tree.body, "", False)
+    yield from visit(module.source.tree.body, "", "")
 
 
 def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

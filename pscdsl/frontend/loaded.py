@@ -55,7 +55,7 @@ from pscdsl.narrowing import is_constant, is_dtype, is_pmap, is_precord, is_pvec
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.processes import forget_at_end
 from pscdsl.traces import MISSING, Trace, captured_by, is_outside, namespace_of
-from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.language import NoSuchAttribute, Unsupported
 from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
 from pscdsl.typing.diagnostics import Failure
 
@@ -539,10 +539,22 @@ def _read_class(cls: type[Any], trace: Trace) -> Any:
     source = None if filename is None else current_source(filename, namespace)
     stands = source is not None and cls.__qualname__ in source.classes()
     if filename is None or stands or kind_of(cls) is not None:
-        return class_of_object(
-            cls, LoadedModule(cls, source, trace), functools.partial(abstract, trace=trace), source
-        )
+        scope, read = LoadedModule(cls, source, trace), functools.partial(abstract, trace=trace)
+        try:
+            return class_of_object(cls, scope, read, source)
+        except Failure as failure:
+            if module is None:  # nothing is known of the names in its text
+                raise _without_module(cls, failure) from None
+            raise
     return External(f"{cls.__module__}.{cls.__qualname__}")
+
+
+def _without_module(cls: type[Any], failure: Failure) -> Failure:
+    """What to say of a class that cannot be read as its module is not to be found."""
+    name = cls.__module__
+    what = f"the class `{cls.__qualname__}` of `{name}`, which is not in `sys.modules`,"
+    rewrite = f'set `sys.modules["{name}"]` to the module before it is run'
+    return Failure(Unsupported(what=what, rewrite=rewrite, span=failure.diagnostics[0].span))
 
 
 def _class_of(value: object) -> type[Any]:

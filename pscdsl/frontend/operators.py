@@ -350,11 +350,15 @@ def negated(frame: Frame, node: ast.UnaryOp, operand: Any) -> bool | Undecided:
     """`not x`."""
     if is_traced(operand) or is_known_array(operand):
         text = frame.source.text_of(node.operand)
-        raise Failure(
-            BranchOnArray(construct="`not`", found=describe(operand), rewrite=f"~({text})")
-        )
+        rewrite = f"~({text})" if is_truth(operand) else f"np.logical_not({text})"
+        raise Failure(BranchOnArray(construct="`not`", found=describe(operand), rewrite=rewrite))
     found = static_truth(operand, decider(frame))
     return found.negated() if isinstance(found, Undecided) else not found
+
+
+def is_truth(array: Any) -> bool:
+    """Whether an array is one of truth values, on which `&`, `|` and `~` are `and`, `or`, `not`."""
+    return str(array.dtype) == "bool"
 
 
 def decider(frame: Frame) -> Decide:

@@ -221,12 +221,17 @@ def array_attribute(name: str, owner: str) -> Diagnostic:
 def static_attribute(value: Any, name: str) -> Diagnostic | None:
     """What is wrong with an attribute of a list or dict, by its name."""
     if isinstance(value, list) and name in LIST_METHODS:
-        return Mutation(what=f"`list.{name}`", rewrite=LIST_METHODS[name].format(x="items"))
+        return made_anew(f"`list.{name}`", LIST_METHODS[name].format(x="items"))
     if isinstance(value, set) and name in SET_METHODS:
-        return Mutation(what=f"`set.{name}`", rewrite="a set comprehension, or `s | {item}`")
+        return made_anew(f"`set.{name}`", "a set comprehension, or `s | {item}`")
     if isinstance(value, dict) and name in DICT_METHODS:
-        return Mutation(what=f"`dict.{name}`", rewrite=DICT_METHODS[name].format(x="d"))
+        return made_anew(f"`dict.{name}`", DICT_METHODS[name].format(x="d"))
     return None
+
+
+def made_anew(what: str, rewrite: str) -> Diagnostic:
+    """The refusal to change a list, set or dict, which all its names would show."""
+    return Mutation(what=what, rewrite=f"{rewrite}; another name of it keeps what it has")
 
 
 def index_text(text: str, node: ast.expr) -> str:

@@ -7,6 +7,7 @@ that says exactly what it gives, or refuses.  A rule has the parameters of the r
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -76,6 +77,7 @@ def _body(name: str, entry: Entry) -> Rule:
     if real is None:
         return entry.rule
 
+    @functools.wraps(entry.rule)  # messages are about its parameters
     def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
         alone = len(args) == 1 or name not in ("builtins.max", "builtins.min", "max", "min")
         taken = [*map(_taken, args[:1]), *args[1:]] if entry.consumes and alone else args
@@ -107,7 +109,15 @@ def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
     for value in values:
         for each in (value, *(value if is_sequence(value) else ())):
             if is_traced(each) or is_known_array(each):
-                raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
+                raise _leaving(name, each, rewrite, rewrite)
+
+
+def _leaving(name: str, array: Any, rewrite: str, of_sizes: str) -> Failure:
+    """The refusal to ask for the value of an array, or of a number that has no dtype yet."""
+    if isinstance(array, Weak) and not array.ndim:
+        what = f"the number that `{name}` is given"
+        return Failure(NotStatic(what=what, rewrite=of_sizes))
+    return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
 
 
 def _len(here: Any, obj: Any, /) -> Any:
@@ -272,8 +282,9 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
             if default is _ABSENT:
                 raise Failure(BadArguments(function=name, problem="is given nothing"))
             return default
-        rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
-        _refuse_arrays(name, rewrite, list(items))
+        if key is None:
+            rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
+            _refuse_arrays(name, rewrite, list(items))
         sizes = all(each.__class__ is int or isinstance(each, Dim) for each in items)
         if key is None and sizes:
             result = items[0]
@@ -291,7 +302,8 @@ def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = Fals
     if isinstance(iterable, UnorderedView | MapValue):
         return _sorted_map(iterable, key, reverse)
     items = items_of(iterable)
-    _refuse_arrays("sorted", "`np.sort(x)`", list(items))
+    if key is None:
+        _refuse_arrays("sorted", "`np.sort(x)`", list(items))
     keys = _keys(here, "sorted", key, items)
     options = {"key": keys.__getitem__, "reverse": reverse}
     return [items[i] for i in by_python("sorted", sorted, (range(len(items)),), options)]
@@ -333,17 +345,29 @@ def _abs(here: Any, x: Any, /) -> Any:
     raise refused("`abs`", x)
 
 
+_ROUNDED = "`n // 2` rounds down to a size, `(n + 1) // 2` up; `np.round(n / 2)` is a number"
+
+
 def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
     if is_traced(number) or is_known_array(number):
-        raise Failure(ArrayLeavesProgram(function="round", rewrite="`np.round(x, digits)`"))
+        raise _leaving("round", number, "`np.round(x, digits)`", _ROUNDED)
     raise refused("`round`", number, ndigits)
+
+
+_OF_SIZES = {
+    "int": "`n // 2` of a size is one; `np.trunc(…)` gives the number, which is no size",
+    "float": "multiply it by 1.0",
+    "bool": "compare sizes, as in `x.shape[0] > 2`",
+    "complex": "`number + 0j` is a complex number",
+}
+"""What to write where a number depends on sizes."""
 
 
 def _leaves(name: str, dtype: str, x: Any) -> Failure:
     """The refusal to make a number of Python's of something."""
     if is_traced(x) or is_known_array(x):
         rewrite = f"`x.astype(psc.{dtype})` keeps it an array"
-        return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
+        return _leaving(name, x, rewrite, _OF_SIZES[name])
     return refused(f"`{name}`", x)
 
 
@@ -626,7 +650,8 @@ def _root_of_size(here: Any, size: Dim) -> Weak:
 
 
 def _prod(here: Any, iterable: Any, /, *, start: Any = 1) -> Any:
-    _refuse_arrays("math.prod", "`np.prod(x)` works on arrays", iterable, start)
+    if is_traced(iterable) or is_known_array(iterable):
+        raise _leaving("math.prod", iterable, "`np.prod(x, axis=0)`", "")
     total, frame = start, _frame(here)
     for each in items_of(iterable):
         total = operators.binary(frame, _NO_NODE, "Mult", total, each)
@@ -638,10 +663,10 @@ def _large(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     if name not in ("factorial", "comb", "perm"):
         return real
 
-    def bounded(*args: Any) -> Any:
+    def bounded(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(each, int) and abs(each) > 1000 for each in args):
             raise Failure(TooLarge(what=f"`math.{name}` of numbers above 1000"))
-        return real(*args)
+        return real(*args, **kwargs)
 
     return bounded
 
@@ -695,7 +720,8 @@ def _text(name: str) -> Rule:
 
 
 def _format(here: Any, value: Any, format_spec: Any = "", /) -> Any:
-    raise refused("`format`", value, format_spec)
+    require_closed("`format`", value, format_spec)
+    return by_python("format", _formatted, (value, format_spec))
 
 
 def _formatted(value: Any, format_spec: str = "", /) -> str:
@@ -718,13 +744,11 @@ def _callable(here: Any, obj: Any, /) -> bool:
         raise Failure(external_value(obj))
     if isinstance(obj, RecordValue):
         return "__call__" in obj.cls.members
+    if is_closed(obj):
+        return False
     if isinstance(obj, Applicable):
         return True
     raise refused("whether one can call this", obj)
-
-
-def _no(value: Any) -> bool:
-    return False
 
 
 FUNCTIONS: dict[str, Entry] = {
@@ -754,10 +778,10 @@ FUNCTIONS: dict[str, Entry] = {
     "builtins.frozenset": Entry(_set(frozenset), frozenset, consumes=True, sets=Sets.UNORDERED),
     "builtins.str": Entry(_text("str"), str),
     "builtins.repr": Entry(_text("repr"), repr),
-    "builtins.format": Entry(_format, _formatted),
+    "builtins.format": Entry(_format),
     "builtins.slice": Entry(_slice),
     "builtins.isinstance": Entry(isinstance_),
-    "builtins.callable": Entry(_callable, _no, sets=Sets.UNORDERED),
+    "builtins.callable": Entry(_callable),
     "builtins.getattr": Entry(_getattr),
     "builtins.type": Entry(_type),
     "builtins.pow": Entry(_pow),

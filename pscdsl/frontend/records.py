@@ -13,12 +13,20 @@ from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.functions import BoundMethod
 from pscdsl.frontend.iteration import items_of
 from pscdsl.frontend.mutable import is_mutable
-from pscdsl.frontend.values import Applicable, EnumMember, Marker, RecordValue, StaticFunction
+from pscdsl.frontend.values import (
+    Applicable,
+    EnumMember,
+    Marker,
+    RecordValue,
+    StaticFunction,
+    describe,
+)
 from pscdsl.narrowing import is_dict
 from pscdsl.typing.codes.language import (
     BadArguments,
     NoSuchAttribute,
     NotCallable,
+    NotStatic,
     Unsupported,
 )
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
@@ -90,6 +98,10 @@ class RecordClass:
     def __post_init__(self) -> None:
         self.name = RecordName(self.title, self.module, self, self.number)
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the class `{self.title}`"
+
     def _admit(self, name: str, member: Member) -> None:
         """Refuse a member that is written, in the class that has it or in this one."""
         member.admit()
@@ -117,9 +129,26 @@ class RecordClass:
         """`Mode["FAST"]`; a Failure if it has no such member."""
         member = self.members.get(name) if isinstance(name, str) else None
         if member is None or not isinstance(member.value, Enum | EnumMember):
-            raise Failure(NoSuchItem(found=self.title, index=f"{name!r}", reason="no such member"))
+            raise Failure(
+                NoSuchItem(found=self.title, index=describe(name), reason="no such member")
+            )
         self._admit(name, member)
         return member.value
+
+    def enum_members(self) -> tuple[Any, ...]:
+        """What a loop over an enumeration gives: its members in order, other names for one not."""
+        found: list[Any] = []
+        for name, member in self.members.items():
+            if member.kind != "value" or name.startswith("__"):
+                continue
+            value = member.value
+            if not isinstance(value, Enum | EnumMember):
+                raise Failure(NotStatic(what=f"which members `{self.title}` has"))
+            self._admit(name, member)
+            canonical = not isinstance(value, Enum) or any(value is each for each in type(value))
+            if canonical and value.name == name:
+                found.append(value)
+        return tuple(found)
 
     def field_names(self) -> tuple[str, ...]:
         """The fields in order."""
@@ -275,9 +304,9 @@ def _binds(value: Any) -> bool:
 
 def replaced(here: Builder, value: RecordValue, changes: Mapping[str, Any]) -> RecordValue:
     """A record with some fields changed; of a dataclass, it is made and looked at anew."""
-    unknown = changes.keys() - value.fields.keys()
+    unknown = [each for each in changes if each not in value.fields]
     if unknown:
-        problem = f"has no field '{sorted(unknown)[0]}', only {', '.join(value.fields)}"
+        problem = f"has no field {describe(unknown[0])}, only {', '.join(value.fields)}"
         raise Failure(BadArguments(function=value.cls.title, problem=problem))
     made = RecordValue(value.cls, {**value.fields, **changes})
     if value.cls.kind in ("dataclass", "record"):

@@ -26,7 +26,8 @@ class TypeVariable:
     problem: str = ""
     """Why it stands for no tree of arrays; empty if it does."""
 
-    def __repr__(self) -> str:
+    def description(self) -> str:
+        """How messages speak of it."""
         return f"the type variable {self.name}"
 
     def spec(self, span: Span) -> TreeSpec:

@@ -8,6 +8,7 @@ here.  Whatever can be called has a method `apply(here, args, kwargs)`.
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
-from pscdsl.frontend.numbers_of_sizes import Number
-from pscdsl.narrowing import is_dict, is_sequence, is_tuple
+from pscdsl.descriptions import describe as describe
+from pscdsl.descriptions import not_taken
+from pscdsl.descriptions import shortened as shortened
+from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.purity_state import IteratorUsed, SetOrder
@@ -60,6 +63,10 @@ class Poison:
     def __repr__(self) -> str:
         return "<error>"
 
+    def description(self) -> str:
+        """How messages speak of it; none should."""
+        return "what was refused before"
+
 
 POISON: Final = Poison()
 
@@ -84,6 +91,10 @@ class Undecided(Open):
     def __str__(self) -> str:
         return (" or " if self.any_of else " and ").join(map(str, self.facts))
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the condition `{self}`"
+
     def negated(self) -> Undecided:
         """The opposite."""
         several = len(self.facts) > 1
@@ -95,6 +106,10 @@ class Marker:
     """A name that matters by itself: `typing.NamedTuple`, `pscdsl.Record`, `pyrsistent.PMap`."""
 
     name: str
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"`{self.name}`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +124,20 @@ class Alias:
         """An instance of a record class, whatever its sizes are called."""
         return self.head.apply(here, args, kwargs)
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the type of {describe(self.head)}"
+
 
 @dataclass(frozen=True)
 class KnownModule:
     """A module whose functions have meanings of ours."""
 
     name: str
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the module `{self.name}`"
 
 
 @dataclass(frozen=True)
@@ -133,6 +156,10 @@ class External:
 
         raise Failure(external_use(self))
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"`{self.name}`"
+
 
 @dataclass(frozen=True)
 class EnumMember:
@@ -147,6 +174,10 @@ class EnumMember:
 
     def __repr__(self) -> str:
         return f"{self.owner.rpartition('.')[2]}.{self.name}"
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"`{self!r}`"
 
 
 PYTHON_DTYPES: Final = {
@@ -169,9 +200,18 @@ class StaticFunction:
         """Call it; what Python raises for bad arguments is a finding."""
         try:
             return self.body(here, *args, **kwargs)
-        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        except (TypeError, ValueError, ArithmeticError, LookupError):
             name = self.name.removeprefix("builtins.")
-            raise Failure(BadArguments(function=name, problem=f"fails: {error}")) from None
+            problem = self._misfit(args, kwargs)
+            raise Failure(BadArguments(function=name, problem=problem)) from None
+
+    def _misfit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """Why it does not take some arguments, in words that name nothing in here."""
+        try:
+            inspect.signature(self.body).bind(None, *args, **kwargs)
+        except TypeError as error:
+            return str(error)
+        return not_taken(args, kwargs)
 
 
 @dataclass(frozen=True)
@@ -194,6 +234,10 @@ class Partial:
         """Call with all arguments."""
         return self.function.apply(here, (*self.args, *args), {**self.kwargs, **kwargs})
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"a `functools.partial` of {describe(self.function)}"
+
 
 @dataclass(frozen=True, eq=False)
 class RecordValue(Open):
@@ -207,6 +251,10 @@ class RecordValue(Open):
         """Which class."""
         return self.cls.name
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"a record of the class `{self.cls.title}`"
+
 
 @dataclass(frozen=True, eq=False)
 class MapValue(Open):
@@ -214,12 +262,20 @@ class MapValue(Open):
 
     items: Mapping[str, Any]
 
+    def description(self) -> str:
+        """How messages speak of it."""
+        return "a PMap"
+
 
 @dataclass(frozen=True, eq=False)
 class VectorValue(Open):
     """A pyrsistent vector."""
 
     items: tuple[Any, ...]
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return "a PVector"
 
 
 class Once(Open):
@@ -233,6 +289,10 @@ class Once(Open):
         self.kind = kind
         self.lazy = lazy
         self._items: Sequence[Any] | None = items
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return self.kind
 
     def take(self) -> Sequence[Any]:
         """The items; a Failure if they were taken before."""
@@ -320,46 +380,3 @@ def is_type(value: object) -> bool:
 
     kinds = (Marker, StaticFunction, Alias, RecordClass, TypeVariable, DType, DTypeClass)
     return value is None or isinstance(value, kinds)
-
-
-def describe(value: object) -> str:
-    """A value for messages: arrays by their type, the rest by what it is."""
-    if isinstance(value, Number):
-        return "a number made of sizes"
-    if isinstance(value, Value | Weak):
-        return str(value.type)
-    if isinstance(value, RecordValue):
-        return value.name.name
-    if isinstance(value, MapValue):
-        return "a PMap"
-    if isinstance(value, VectorValue):
-        return "a PVector"
-    if is_tuple(value):
-        rest = ", …" if len(value) > MAX_SHOWN else ""
-        return f"({', '.join(map(describe, value[:MAX_SHOWN]))}{rest})"
-    if isinstance(value, Undecided):
-        return f"the condition `{value}`"
-    if isinstance(value, Dim):
-        return f"the size {value}"
-    if isinstance(value, KnownModule | External | Marker):
-        return f"`{value.name}`"
-    if isinstance(value, np.ndarray):
-        return "a NumPy array"
-    if isinstance(value, Applicable):
-        return f"the function `{getattr(value, 'name', 'function')}`"
-    if isinstance(value, Once):
-        return value.kind
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, dict):
-        return "a dict"
-    return shortened(repr(value))
-
-
-MAX_SHOWN = 20
-"""Longer tuples are cut short in messages."""
-
-
-def shortened(text: str, limit: int = 200) -> str:
-    """A text for messages, cut short if it is long."""
-    return text if len(text) <= limit else f"{text[:limit]}…"

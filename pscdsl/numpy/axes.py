@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
+from pscdsl.descriptions import describe
 from pscdsl.narrowing import is_sequence
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange, RepeatedAxis
@@ -41,5 +42,5 @@ def normalize_axes(axes: object, rank: int, function: str) -> tuple[int, ...]:
 
 
 def _refuse(axis: object, function: str) -> NoReturn:
-    problem = f"takes an axis that is a static integer, not {axis!r}"
+    problem = f"takes an axis that is a static integer, not {describe(axis)}"
     raise Failure(BadArguments(function=function, problem=problem))

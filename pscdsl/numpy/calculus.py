@@ -6,6 +6,7 @@ from math import pi
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.meanings import function
 from pscdsl.numpy.axes import Axes, normalize_axes, normalize_axis
 from pscdsl.numpy.calling import as_array, of_numbers
@@ -130,7 +131,7 @@ def unwrap(p: Value, discont: Any = None, axis: int = -1, *, period: Any = 2 * p
     require_elements(p, (place,), "numpy.unwrap")
     for number, what in ((period, "period"), (discont, "discont")):
         if not (isinstance(number, int | float) or (number is None and what == "discont")):
-            problem = f"takes a static number as `{what}`, not {number!r}"
+            problem = f"takes a static number as `{what}`, not {describe(number)}"
             raise Failure(BadArguments(function="numpy.unwrap", problem=problem))
     whole = p.dtype.is_integer and isinstance(period, int)
     p = p if whole else to_inexact(p)
@@ -160,7 +161,7 @@ def gradient(
     f = as_array(f, "numpy.gradient", "f")
     require("numpy.gradient", f, "numeric")
     if edge_order not in (1, 2):
-        problem = f"takes an `edge_order` of 1 or 2, not {edge_order}"
+        problem = f"takes an `edge_order` of 1 or 2, not {describe(edge_order)}"
         raise Failure(BadArguments(function="numpy.gradient", problem=problem))
     axes = normalize_axes(axis, f.ndim, "numpy.gradient")
     if len(varargs) not in (0, 1, len(axes)):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.ir import Literal, Scalar
 from pscdsl.meanings import Meaning, function
 from pscdsl.numpy.shorthand import joined, listed, reshaped
@@ -67,7 +68,7 @@ def of_arrays(
                 if name not in traced:
                     require_static(x, names[0], name)
                 if name in flags and isinstance(x, Dim):
-                    problem = f"takes True or False as `{name}`, not the size {x}"
+                    problem = f"takes True or False as `{name}`, not {describe(x)}"
                     raise Failure(BadArguments(function=names[0], problem=problem))
             elif x is not None or name not in optional:
                 x = as_array(x, names[0], name)
@@ -129,7 +130,7 @@ def require_scalar(x: object, name: str, parameter: str) -> None:
 def require_number(x: object, name: str, parameter: str) -> None:
     """Refuse what is neither a number nor an array of them."""
     if not isinstance(x, Value | Weak | Scalar | Dim | np.ndarray | np.generic):
-        problem = f"takes a number as `{parameter}`, not {x!r}"
+        problem = f"takes a number as `{parameter}`, not {describe(x)}"
         raise Failure(BadArguments(function=name, problem=problem))
 
 
@@ -139,7 +140,7 @@ def require_static(x: object, name: str, parameter: str) -> None:
         problem = f"takes a `{parameter}` that is known while checking, not an array"
         raise Failure(BadArguments(function=name, problem=problem))
     if parameter == "dtype" and not (x is None or isinstance(x, DType)):
-        raise Failure(BadArguments(function=name, problem=f"takes no dtype {x!r}"))
+        raise Failure(BadArguments(function=name, problem=f"takes no dtype {describe(x)}"))
 
 
 def as_array(x: object, name: str, parameter: str) -> Value:
@@ -148,7 +149,7 @@ def as_array(x: object, name: str, parameter: str) -> Value:
         return x
     items = listed(x)
     if not items:
-        what = repr(x) if items is None else "an empty list"
+        what = describe(x) if items is None else "an empty list"
         problem = f"takes an array as `{parameter}`, not {what}"
         raise Failure(BadArguments(function=name, problem=problem))
     numbers = _literals(items)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.meanings import function
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.calling import as_array, of_arrays
@@ -48,35 +49,41 @@ def where_(condition: Value, x: Value | None = None, y: Value | None = None, /) 
     weak=("default",),
     cast=("choicelist",),
 )
-def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Any = 0) -> Value:
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Value:
     """From the first array whose condition holds, else the default."""
-    if not len(condlist) == len(choicelist) > 0:
-        problem = f"takes as many conditions as choices, not {len(condlist)} and {len(choicelist)}"
-        raise Failure(BadArguments(function="numpy.select", problem=problem))
-    result: Value = (
-        default
-        if isinstance(default, Value)
-        else choicelist[0].builder.literal(default, choicelist[0].dtype)
+    name = "numpy.select"
+    conditions = [as_array(each, name, "condlist") for each in items(name, condlist)]
+    choices = [as_array(each, name, "choicelist") for each in items(name, choicelist)]
+    if len(conditions) != len(choices):
+        problem = f"takes as many conditions as choices, not {len(conditions)} and {len(choices)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    first = choices[0]
+    result = (
+        first.builder.literal(default, first.dtype)
+        if isinstance(default, int)
+        else as_array(default, name, "default")
     )
-    for each, piece in zip(reversed(condlist), reversed(choicelist), strict=True):
-        condition = as_array(each, "numpy.select", "condlist")
-        choice = as_array(piece, "numpy.select", "choicelist")
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         if condition.dtype is not BOOL:
-            given = condition.type
-            raise Failure(DtypeNotAccepted(function="numpy.select", given=given, accepts="bool"))
+            raise Failure(DtypeNotAccepted(function=name, given=condition.type, accepts="bool"))
         result = select_elements(condition, choice, result)
     return result
 
 
 @function("numpy.choose", together=("choices",), alone=("a",), weak_items=("choices",))
-def choose(a: Value, choices: Sequence[Value] | Value) -> Value:
-    """From the array whose number stands in `a`; numbers out of range are clamped."""
+def choose(a: Value, choices: Sequence[Value] | Value, *, mode: str = "raise") -> Value:
+    """From the array whose number stands in `a`; numbers are clamped, or wrapped around."""
     a = as_array(a, "numpy.choose", "a")
     require("numpy.choose", a, "integer")
     if a.dtype is U64:  # which NumPy does not cast to i64
         accepts = "signed integer or 8- to 32-bit unsigned integer"
         raise Failure(DtypeNotAccepted(function="numpy.choose", given=a.type, accepts=accepts))
+    if mode not in ("raise", "wrap", "clip"):
+        problem = f"takes `mode` as 'raise', 'wrap' or 'clip', not {describe(mode)}"
+        raise Failure(BadArguments(function="numpy.choose", problem=problem))
     pieces = [as_array(each, "numpy.choose", "choices") for each in items("numpy.choose", choices)]
+    if mode == "wrap":
+        a = e.remainder(a, len(pieces))
     result = pieces[0]
     for number, piece in enumerate(pieces[1:], 1):
         result = select_elements(e.greater_equal(a, number), piece, result)

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.meanings import MEANINGS, function
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.openness import as_dtype, as_operand
@@ -20,7 +21,7 @@ from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import CLASSES, DType, Kind
+from pscdsl.typing.dtypes import CLASSES, KEY, DType, Kind
 from pscdsl.typing.signatures import DTypeClass
 
 _CONSTANTS: Final[dict[str, object]] = {
@@ -142,7 +143,7 @@ def finfo(here: Builder, dtype: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype; of a complex one, those of its parts."""
     given = _dtype_of(here, dtype, "numpy.finfo").real
     if not given.is_float:
-        problem = f"takes a floating-point dtype, not {given}"
+        problem = f"takes a floating-point dtype, not {describe(given)}"
         raise Failure(BadArguments(function="numpy.finfo", problem=problem))
     return float_info(given)
 
@@ -173,7 +174,7 @@ def iinfo(here: Builder, type: Any, /) -> IntegerInfo:  # noqa: A002
     """The limits of an integer dtype."""
     given = _dtype_of(here, type, "numpy.iinfo")
     if not given.is_integer:
-        problem = f"takes an integer dtype, not {given}"
+        problem = f"takes an integer dtype, not {describe(given)}"
         raise Failure(BadArguments(function="numpy.iinfo", problem=problem))
     low, high = given.range
     return IntegerInfo(given, given.bits, high, low)
@@ -205,9 +206,11 @@ _OF_NUMBERS: Final[dict[type, Kind]] = {
 
 @function("numpy.result_type")
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype in which operands meet; arrays of different dtypes do not."""
+    """The dtype in which operands meet; dtypes alone as NumPy has it, arrays in their own."""
     if not arrays_and_dtypes:
         raise Failure(BadArguments(function="numpy.result_type", problem="takes at least one"))
+    if all(isinstance(each, DType | str) for each in arrays_and_dtypes):
+        return _promoted("numpy.result_type", *arrays_and_dtypes)
     strong: DType | None = None
     kind = Kind.BOOL
     for each in arrays_and_dtypes:
@@ -216,7 +219,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         elif isinstance(each, Dim) or each.__class__ in _OF_NUMBERS:
             kind = max(kind, _OF_NUMBERS.get(each.__class__, Kind.INT))
         else:
-            own = _own_dtype(each)
+            own = _dtype_among("numpy.result_type", each)
             if strong is not None and strong is not own:
                 raise Failure(DtypesDiffer(left=ArrayType(strong), right=ArrayType(own)))
             strong = own
@@ -225,24 +228,36 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return dtypes.DEFAULT[kind] if strong is None else strong
 
 
-def _own_dtype(x: Any) -> DType:
-    """The dtype of an array, or one by its name."""
+@function("numpy.promote_types")
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The dtype that holds what two dtypes hold, as NumPy has it."""
+    return _promoted("numpy.promote_types", type1, type2)
+
+
+def _dtype_among(name: str, x: Any) -> DType:
+    """The dtype of an array, or one that is given."""
     if isinstance(x, Value):
         return x.dtype
     if isinstance(x, np.ndarray | np.generic):
         return from_numpy(x.dtype)
-    if not isinstance(x, str | DType):
-        problem = "takes arrays, numbers and dtypes"
-        raise Failure(BadArguments(function="numpy.result_type", problem=problem))
-    found = as_dtype(x)
-    assert found is not None
+    found = None if is_sequence(x) else as_dtype(x)
+    if found is None:
+        problem = f"takes arrays, numbers and dtypes, not {describe(x)}"
+        raise Failure(BadArguments(function=name, problem=problem))
     return found
 
 
-@function("numpy.promote_types")
-def promote_types(type1: Any, type2: Any) -> DType:
-    """The dtype in which two dtypes meet: they are the same, or there is none."""
-    return result_type(_own_dtype(type1), _own_dtype(type2))  # type: ignore[no-any-return]
+def _promoted(name: str, *given: Any) -> DType:
+    """What NumPy gives for dtypes; a Failure where it gives none, or one that is none of ours."""
+    known = [_dtype_among(name, each) for each in given]
+    try:
+        if KEY in known:
+            raise TypeError
+        return from_numpy(np.result_type(*map(to_numpy, known)))
+    except TypeError:
+        shown = " and ".join(map(str, dict.fromkeys(known)))
+        problem = f"finds no dtype for {shown}"
+        raise Failure(BadArguments(function=name, problem=problem)) from None
 
 
 @function("numpy.isscalar")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.ir import Scalar
 from pscdsl.meanings import function, require_no_integers
 from pscdsl.narrowing import is_sequence
@@ -15,6 +16,7 @@ from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.fitting import require_fitting
 from pscdsl.numpy.openness import Known, as_dtype, as_operand, in_dtype, is_array, lifted, met
 from pscdsl.numpy.shorthand import joined, reshaped
+from pscdsl.numpy.sizes import as_integer
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.primitives.creation import Constant
 from pscdsl.primitives.elementwise import Bitcast
@@ -24,6 +26,9 @@ from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, DType, Kind
+
+MOST_AXES = 64
+"""NumPy's arrays have no more."""
 
 
 @function("numpy.array")
@@ -37,7 +42,11 @@ def array(
 ) -> Value | Weak:
     """Numbers, arrays and nested lists of them as one array; numbers alone leave it open."""
     array = made(here, "numpy.array", object, as_dtype(dtype))
-    missing = ndmin - array.ndim
+    least = as_integer(ndmin, "numpy.array")
+    if least > MOST_AXES:
+        problem = f"makes arrays of at most {MOST_AXES} axes"
+        raise Failure(BadArguments(function="numpy.array", problem=problem))
+    missing = least - array.ndim
     return array if missing <= 0 else lifted(here, array, lambda x: _deepened(x, missing))
 
 
@@ -82,7 +91,7 @@ def made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | W
     """Numbers, arrays and nested lists of them as one array, open if nothing decides."""
     if not is_sequence(given):
         if not is_array(given):
-            problem = f"takes numbers, arrays and lists of them, not {given!r}"
+            problem = f"takes numbers, arrays and lists of them, not {describe(given)}"
             raise Failure(BadArguments(function=name, problem=problem))
         return as_operand(here, given) if dtype is None else in_dtype(here, given, dtype)
     outer = _outer(name, given)
@@ -102,7 +111,7 @@ def _outer(name: str, given: Any) -> tuple[int, ...]:
     """The lengths of nested lists, which must be regular."""
     if not is_sequence(given):
         if not is_array(given):
-            problem = f"takes numbers, arrays and lists of them, not {given!r}"
+            problem = f"takes numbers, arrays and lists of them, not {describe(given)}"
             raise Failure(BadArguments(function=name, problem=problem))
         return ()
     shapes = {_outer(name, item) for item in given}

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import accumulator
@@ -58,7 +59,7 @@ def _each(x: Any, count: int, name: str, what: str) -> tuple[int, ...]:
     items = listed(x) or (x,) * count
     found = tuple([as_integer(item, name) for item in items])
     if len(found) != count or min((1, *found)) < 1:
-        _refuse(name, f"takes `{what}` as a positive integer or {count} of them, not {x}")
+        _refuse(name, f"takes `{what}` as a positive integer or {count} of them, not {describe(x)}")
     return found
 
 
@@ -66,7 +67,7 @@ def _groups(facts: Assumptions, x: Any, name: str) -> Size:
     """A positive number of groups."""
     size = as_size(x, name)
     if isinstance(size, int) and size < 1:
-        _refuse(name, f"takes `groups` as a positive integer, not {x}")
+        _refuse(name, f"takes `groups` as a positive integer, not {describe(x)}")
     if not at_least(facts, size, 1):
         raise Failure(UnprovenSize.of(facts, f"the groups of `{name}`", Fact("<=", 1, size)))
     return size
@@ -92,12 +93,14 @@ def _padding(
         return tuple([_same(facts, size, extent, stride) for size, extent, stride in parts])
     given = listed(padding)
     if given is None or len(given) != len(shape):
-        _refuse(name, f"takes a padding 'same', 'valid' or {len(shape)} pairs, not {padding!r}")
+        _refuse(
+            name, f"takes a padding 'same', 'valid' or {len(shape)} pairs, not {describe(padding)}"
+        )
     pairs: list[tuple[Size, Size]] = []
     for each in given:
         pair = listed(each)
         if pair is None or len(pair) != 2:
-            _refuse(name, f"takes a pair of sizes as the padding of an axis, not {each!r}")
+            _refuse(name, f"takes a pair of sizes as the padding of an axis, not {describe(each)}")
         pairs.append((as_size(pair[0], name), as_size(pair[1], name)))
     return tuple(pairs)
 
@@ -219,7 +222,7 @@ def _pooled(
     items = listed(window) or (window,) * count
     sizes = tuple([as_count(item, name, facts) for item in items])
     if len(sizes) != count or not all(at_least(facts, size, 1) for size in sizes):
-        _refuse(name, f"takes a window of {count} positive sizes, not {window}")
+        _refuse(name, f"takes a window of {count} positive sizes, not {describe(window)}")
     step = _each(sizes if strides is None else strides, count, name, "strides")
     spacing = _each(dilation, count, name, "dilation")
     extents = _extents(sizes, spacing)
@@ -290,7 +293,7 @@ def reduce_window(
     """The "sum", "prod", "max" or "min" of windows over the last axes, as many as it has sizes."""
     name = "pscdsl.reduce_window"
     if kind not in KINDS:
-        _refuse(name, f"has no kind {kind!r}; there are {', '.join(KINDS)}")
+        _refuse(name, f"has no kind {describe(kind)}; there are {', '.join(KINDS)}")
     sizes = listed(window)
     count = x.ndim if sizes is None else len(sizes)
     if count > x.ndim:

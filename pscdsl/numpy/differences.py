@@ -10,7 +10,7 @@ from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.joining import concatenated
 from pscdsl.numpy.shorthand import largest, least, part, raveled
-from pscdsl.numpy.sizes import as_integer
+from pscdsl.numpy.sizes import as_times
 from pscdsl.primitives import elementwise as e
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
@@ -27,7 +27,7 @@ def diff(
 ) -> Value:
     """Each element's difference to the one before it, `n` times; of bools, whether they differ."""
     place = normalize_axis(axis, a.ndim, "numpy.diff")
-    times = as_integer(n, "numpy.diff")
+    times = as_times(n, "numpy.diff")
     if times < 0:
         raise Failure(BadArguments(function="numpy.diff", problem=f"cannot be taken {times} times"))
     if times == 0:

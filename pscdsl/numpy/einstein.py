@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote
+from pscdsl.descriptions import describe
 from pscdsl.ir import Scalar
 from pscdsl.meanings import function, require_no_integers
 from pscdsl.numpy.contraction import Label, Labelled, Labels, contract
@@ -51,7 +52,9 @@ def _fail(text: str, problem: str) -> NoReturn:
 def _values(here: Builder, arrays: Sequence[Any]) -> tuple[Value, ...]:
     for each in arrays:
         if not isinstance(each, Value | Weak | Scalar | Dim | np.ndarray | np.generic):
-            raise Failure(BadArguments(function=NAME, problem=f"takes arrays, not {each!r}"))
+            raise Failure(
+                BadArguments(function=NAME, problem=f"takes arrays, not {describe(each)}")
+            )
     if not any(isinstance(each, Value | Weak) for each in arrays):
         arrays = [
             here.constant(x) if isinstance(x, np.ndarray | np.generic) else here.weak(x)
@@ -88,7 +91,7 @@ def _letter(text: str, letter: str) -> str:
     if letter == ".":
         _fail(text, "`...` has three dots and stands at most once for each operand")
     if letter not in LETTERS:
-        _fail(text, f"{letter!r} is no letter")
+        _fail(text, f"{describe(letter)} is no letter")
     return letter
 
 
@@ -109,7 +112,7 @@ def _from_numbers(numbers: object) -> list[Symbol]:
     symbols: list[Symbol] = []
     items = listed(numbers)
     if items is None:
-        problem = f"takes a list of integers after each operand, not {numbers!r}"
+        problem = f"takes a list of integers after each operand, not {describe(numbers)}"
         raise Failure(BadArguments(function=NAME, problem=problem))
     for item in items:
         if item is ...:
@@ -117,7 +120,7 @@ def _from_numbers(numbers: object) -> list[Symbol]:
         elif isinstance(item, int) and 0 <= item < len(LETTERS):
             symbols.append(LETTERS[item])
         else:
-            problem = f"numbers axes from 0 to {len(LETTERS) - 1}, not by {item!r}"
+            problem = f"numbers axes from 0 to {len(LETTERS) - 1}, not by {describe(item)}"
             raise Failure(BadArguments(function=NAME, problem=problem))
     return symbols
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from pscdsl.builder import Builder, Value, Weak, weakened
+from pscdsl.descriptions import describe
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_numbers
@@ -157,7 +158,7 @@ def _transformed(
 ) -> Value:
     """The transform along axes, the last of which is the one that has a half."""
     if norm not in EXPONENTS:
-        problem = f"takes `norm` as 'backward', 'ortho' or 'forward', not {norm!r}"
+        problem = f"takes `norm` as 'backward', 'ortho' or 'forward', not {describe(norm)}"
         raise Failure(BadArguments(function=name, problem=problem))
     x = _prepared(name, kind, x)
     sizes: list[Size] = []

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, broadcast_to
+from pscdsl.descriptions import describe
 from pscdsl.meanings import function
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.choosing import items
@@ -16,11 +17,12 @@ from pscdsl.numpy.conversion import array
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.openness import as_dtype, as_operand, lifted
 from pscdsl.numpy.shorthand import cast, joined, reshaped
-from pscdsl.numpy.sizes import as_count, as_integer, as_shape
+from pscdsl.numpy.sizes import as_count, as_integer, as_shape, as_times
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.creation import Iota
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
@@ -33,7 +35,7 @@ def meshgrid(
 ) -> tuple[Value | Weak, ...]:
     """Coordinates of a grid: each vector along an axis of its own, repeated along the others."""
     if indexing not in ("xy", "ij"):
-        problem = f"takes `indexing` as 'xy' or 'ij', not {indexing!r}"
+        problem = f"takes `indexing` as 'xy' or 'ij', not {describe(indexing)}"
         raise Failure(BadArguments(function="numpy.meshgrid", problem=problem))
     vectors = [as_operand(here, x) for x in xi]
     sizes: list[Size] = []
@@ -60,11 +62,14 @@ def meshgrid(
 @function("numpy.ix_")
 def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
     """Vectors of indices, each along an axis of its own."""
-    places: tuple[Value | Weak, ...] = meshgrid(here, *args, sparse=True, indexing="ij")
-    if any(each.dtype is BOOL for each in places):
-        what, instead = "`np.ix_` of bools", "give it the places, as integers"
-        raise Failure(DataDependentShape(what=what, instead=instead))
-    return places
+    vectors = [as_operand(here, x) for x in args]
+    for x in vectors:
+        if x.ndim != 1:
+            raise Failure(WrongNumberOfAxes(function="numpy.ix_", given=x.type, wanted="vectors"))
+        if x.dtype is BOOL:
+            instead = "give the indices themselves, as in `np.ix_([0, 2], [1])`"
+            raise Failure(DataDependentShape(what="`np.ix_` of a mask", instead=instead))
+    return meshgrid(here, *vectors, sparse=True, indexing="ij")  # type: ignore[no-any-return]
 
 
 @function("numpy.indices")
@@ -101,7 +106,8 @@ def diag_indices(here: Builder, n: Any, ndim: int = 2) -> tuple[Weak, ...]:
     def at(dtype: DType) -> Value:
         return here.bind(Iota((size,), 0, dtype), ())[0]
 
-    return tuple([Weak(here, Kind.INT, (size,), at) for _ in range(ndim)])
+    axes = as_times(ndim, "numpy.diag_indices")
+    return tuple([Weak(here, Kind.INT, (size,), at) for _ in range(axes)])
 
 
 @function("numpy.tril_indices")
@@ -116,10 +122,17 @@ def triu_indices(here: Builder, n: Any, k: Any = 0, m: Any = None) -> Any:
     return _triangle(here, "numpy.triu_indices", np.triu_indices, n, k, m)
 
 
+MOST_PLACES = 1_000_000
+"""No larger matrix is gone through while checking."""
+
+
 def _triangle(
     here: Builder, name: str, places: Callable[..., Any], n: Any, k: Any, m: Any
 ) -> tuple[Value | Weak, ...]:
-    given = [as_integer(x, name) for x in (n, k, n if m is None else m)]
+    rows, diagonal, columns = (as_integer(x, name) for x in (n, k, n if m is None else m))
+    if max(rows, 1) * max(columns, 1) > MOST_PLACES:
+        raise Failure(TooLarge(what=f"`{name}` of a matrix with more than {MOST_PLACES} places"))
+    given = rows, diagonal, columns
     return tuple([array(here, each.tolist()) for each in places(*given)])
 
 

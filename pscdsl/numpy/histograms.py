@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.openness import in_dtype
@@ -138,7 +139,7 @@ def _edges(here: Builder, a: Value, bins: Any, bounds: Any) -> Value:
     if isinstance(bins, int | Dim):
         count = as_count(bins, "numpy.histogram", here.facts)
         if not at_least(here.facts, count, 1):
-            problem = f"takes at least 1 bin, not {bins}"
+            problem = f"takes at least 1 bin, not {describe(bins)}"
             raise Failure(BadArguments(function="numpy.histogram", problem=problem))
         first, last = _bounds(a, bounds, dtype)
         return _even(first, last, count)
@@ -151,7 +152,7 @@ def _edges(here: Builder, a: Value, bins: Any, bounds: Any) -> Value:
     elif isinstance(bins, Value | Weak):
         edges = bins.at(dtype) if isinstance(bins, Weak) else cast(bins, dtype)
     else:
-        problem = f"takes a number of bins or their edges, not {bins!r}"
+        problem = f"takes a number of bins or their edges, not {describe(bins)}"
         raise Failure(BadArguments(function="numpy.histogram", problem=problem))
     require_vector(edges, "numpy.histogram", "an array of edges")
     require_count(edges, 0, 2, "an array of edges", "numpy.histogram")
@@ -168,7 +169,7 @@ def _bounds(a: Value, bounds: Any, dtype: DType) -> tuple[Value, Value]:
     else:
         pair = listed(bounds)
         if pair is None or len(pair) != 2:
-            problem = f"takes a `range` of two numbers, not {bounds!r}"
+            problem = f"takes a `range` of two numbers, not {describe(bounds)}"
             raise Failure(BadArguments(function="numpy.histogram", problem=problem))
         first, last = (e.add(filled(x, 0, ()), each) for each in pair)
     single = e.equal(first, last)

@@ -13,11 +13,16 @@ MAKING = frozenset(
         "ones_like empty_like full_like astype"
     ).split()
 )
-"""Functions whose `order=` is about memory alone; in `reshape` and `ravel` it is about values."""
+"""Functions whose `order=` is about memory alone."""
+COUNTING = frozenset(("numpy.reshape", "numpy.ravel", "numpy.flatten"))
+"""Functions whose `order=` says how elements are counted: "C" is how it is done here."""
 
 
 def values_only(name: str, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keywords of a call without an `order=` that does not change the result."""
-    if name not in MAKING or kwargs.get("order", "") not in ORDERS:
+    order = kwargs.get("order", "")
+    if not isinstance(order, str) or not (
+        (name in MAKING and order in ORDERS) or (name in COUNTING and order in ("C", "c"))
+    ):
         return kwargs
     return {key: value for key, value in kwargs.items() if key != "order"}

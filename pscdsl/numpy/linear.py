@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 from pscdsl.builder import Value, broadcast_shapes
+from pscdsl.descriptions import describe
 from pscdsl.meanings import Meaning
 from pscdsl.numpy import diagonals, reductions
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
@@ -202,7 +203,7 @@ def tensordot(a: Value, b: Value, axes: Any = 2) -> Value:
     name = "numpy.tensordot"
     if isinstance(axes, int):
         if not 0 <= axes <= min(a.ndim, b.ndim):
-            problem = f"cannot take {axes} axes of {a.type} and {b.type}"
+            problem = f"cannot take {describe(axes)} axes of {a.type} and {b.type}"
             raise Failure(BadArguments(function=name, problem=problem))
         return _along(name, a, b, range(a.ndim - axes, a.ndim), range(axes))
     pair = listed(axes)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.ir import Scalar
 from pscdsl.meanings import function
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
@@ -21,7 +22,9 @@ from pscdsl.typing.dims import Dim
 def _applied(name: str, func: Any, here: Builder, args: Sequence[Any], kwargs: Any) -> Value:
     """What a function returns, as one array."""
     if not hasattr(func, "apply"):
-        raise Failure(BadArguments(function=name, problem=f"takes a function, not {func!r}"))
+        raise Failure(
+            BadArguments(function=name, problem=f"takes a function, not {describe(func)}")
+        )
     result = func.apply(here, tuple(args), kwargs)
     if isinstance(result, Weak):
         return result.default()

@@ -40,6 +40,14 @@ LEAVES_PROGRAM: Final[dict[str, str]] = {
 }
 """Attributes that turn an array into something else, and what to write instead."""
 
+INSTEAD: Final[dict[str, str]] = {
+    "flat": "`{x}.ravel()` has the elements along one axis",
+    "getfield": "`{x}.view(dtype)` reads the same bits as another dtype",
+    "device": "a kernel runs on one device; leave it out",
+    "to_device": "a kernel runs on one device; leave it out",
+}
+"""The other attributes of NumPy's arrays that there are none of here, and what to write instead."""
+
 AS_FUNCTION: Final = frozenset(
     (
         "all any argmax argmin argpartition argsort choose clip compress conj conjugate copy "
@@ -62,8 +70,9 @@ class BoundMethod:
         """Call it."""
         return self.function(here, self.value, args, kwargs)
 
-    def __repr__(self) -> str:
-        return f"<method {self.name} of an array>"
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the method `{self.name}` of an array"
 
 
 def attribute(value: Value | Weak, name: str) -> Any | None:
@@ -156,3 +165,6 @@ _METHODS: Final[
     "astype": _cast,
     "view": _viewed,
 }
+
+NAMES: Final = (*_PROPERTIES, *_METHODS)
+"""The attributes of arrays in kernels."""

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
+from pscdsl.descriptions import describe
 from pscdsl.narrowing import NDArray
 from pscdsl.numpy.shorthand import cast
-from pscdsl.numpy_dtypes import from_numpy
+from pscdsl.numpy_dtypes import meant_by
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.dtypes_library import NoSuchDType
@@ -44,14 +45,13 @@ def as_dtype(dtype: object) -> DType | None:
     """A dtype argument, maybe by its name; a Failure if it is none."""
     if dtype is None or (isinstance(dtype, DType) and dtype is not KEY):
         return dtype
-    shown = f"an array ({dtype.type})" if isinstance(dtype, Value | Weak) else repr(dtype)
+    shown = f"an array ({dtype.type})" if isinstance(dtype, Value | Weak) else describe(dtype)
     if isinstance(dtype, str) and is_dtype_name(dtype):
         return named(dtype)
     if isinstance(dtype, str | np.dtype):
-        try:
-            return from_numpy(np.dtype(dtype))  # pyright: ignore[reportUnknownArgumentType]
-        except TypeError:
-            pass
+        found = meant_by(dtype)
+        if found is not None:
+            return found
     raise Failure(NoSuchDType(given=shown))
 
 

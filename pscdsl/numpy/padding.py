@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pscdsl.builder import Value, promote
+from pscdsl.descriptions import describe
 from pscdsl.narrowing import is_dict, is_known_array, is_sequence
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axis
@@ -44,7 +45,7 @@ def pad(
     if mode == "empty" or mode == "constant":
         return _with_constants(array, widths, 0 if mode == "empty" else constant_values)
     if mode not in _INSIDE or reflect_type != "even":
-        what = f"`pad` with mode {mode!r}" + ("" if reflect_type == "even" else ", odd")
+        what = f"`pad` with mode {describe(mode)}" + ("" if reflect_type == "even" else ", odd")
         modes = ", ".join(map(repr, ("constant", *_INSIDE)))
         raise Failure(NotSupported(what=what, instead=f"the modes are {modes}"))
     for axis, (low, high) in enumerate(widths):

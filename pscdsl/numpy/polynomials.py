@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.numpy.calling import of_numbers, require_scalar
 from pscdsl.numpy.elementwise import require, to_inexact, with_i64
 from pscdsl.numpy.searching import require_vector
@@ -20,6 +21,7 @@ from pscdsl.numpy.shorthand import (
     part,
     reversed_along,
 )
+from pscdsl.numpy.sizes import as_times
 from pscdsl.numpy.sliding import convolve
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.control import Scan
@@ -125,6 +127,6 @@ def polyint(p: Value, m: int = 1, k: Any = None) -> Value:
 
 
 def _check_order(name: str, m: object) -> None:
-    if not isinstance(m, int) or m < 0:
-        problem = f"takes an order that is a number of times, not {m!r}"
+    if as_times(m, name) < 0:
+        problem = f"takes an order that is a number of times, not {describe(m)}"
         raise Failure(BadArguments(function=name, problem=problem))

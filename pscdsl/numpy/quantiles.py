@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
@@ -101,9 +102,11 @@ def _fraction(here: Builder, q: Any, scale: int, name: str) -> Value:
     try:
         numbers = np.asarray(q, np.float64) / scale
     except (TypeError, ValueError):
-        raise Failure(BadArguments(function=name, problem=f"takes numbers, not {q!r}")) from None
+        raise Failure(
+            BadArguments(function=name, problem=f"takes numbers, not {describe(q)}")
+        ) from None
     if not np.all((numbers >= 0) & (numbers <= 1)):
-        problem = f"takes fractions between 0 and {scale}, not {q}"
+        problem = f"takes fractions between 0 and {scale}, not {describe(q)}"
         raise Failure(BadArguments(function=name, problem=problem))
     return here.constant(numbers)
 
@@ -111,7 +114,7 @@ def _fraction(here: Builder, q: Any, scale: int, name: str) -> Value:
 def _method(method: object, name: str) -> Method:
     found = METHODS.get(method) if isinstance(method, str) else None
     if found is None:
-        raise Failure(BadArguments(function=name, problem=f"has no method {method!r}"))
+        raise Failure(BadArguments(function=name, problem=f"has no method {describe(method)}"))
     return found
 
 

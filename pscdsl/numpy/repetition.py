@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.narrowing import is_sequence
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
@@ -68,7 +69,7 @@ def repeat(a: Value, repeats: Any, axis: int | None = None) -> Value:
 def _by_counts(a: Value, counts: Sequence[Any], axis: int) -> Value:
     size = a.shape[axis]
     if size != len(counts) or not all(isinstance(count, int) and count >= 0 for count in counts):
-        problem = f"takes one static count for each of {size} elements, not {list(counts)}"
+        problem = f"takes one static count for each of {size} elements, not {describe(counts)}"
         raise Failure(BadArguments(function="numpy.repeat", problem=problem))
     places = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     if not len(counts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.shorthand import cast, filled, where
@@ -17,7 +18,7 @@ from pscdsl.typing.diagnostics import Failure
 def round_(a: Value, decimals: Any = 0) -> Value:
     """To a number of decimals, half to even; negative decimals round to tens, hundreds, …."""
     if not isinstance(decimals, int):
-        problem = f"takes a static number of decimals, not {decimals!r}"
+        problem = f"takes a static number of decimals, not {describe(decimals)}"
         raise Failure(BadArguments(function="numpy.round", problem=problem))
     if a.dtype.is_complex:
         parts = round_(e.real(a), decimals), round_(e.imag(a), decimals)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.shorthand import (
@@ -53,7 +54,7 @@ def places(a: Value, v: Value, side: Side) -> Value:
 def _side(side: Any, name: str) -> Side:
     if side in ("left", "right"):
         return side  # type: ignore[no-any-return]
-    raise Failure(BadArguments(function=name, problem=f"has no side {side!r}"))
+    raise Failure(BadArguments(function=name, problem=f"has no side {describe(side)}"))
 
 
 @of_numbers("numpy.searchsorted", together=("a", "v"), alone=("sorter",), weak_items=("a", "v"))

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from pscdsl.builder import Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.narrowing import NDArray, is_known_array, is_sequence, is_slice
 from pscdsl.numpy.arguments import as_known_integer
 from pscdsl.numpy.openness import Known
@@ -152,7 +153,7 @@ def _places(x: Value, item: Any, axis: int) -> Value:
             raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))
         item = item.default()
     if not isinstance(item, Value):
-        raise Failure(NotAnIndex(what=repr(item)))
+        raise Failure(NotAnIndex(what=describe(item)))
     if item.dtype is BOOL:
         refuse_mask()
     if not item.dtype.is_integer:
@@ -191,15 +192,18 @@ def _from_list(x: Value, item: Sequence[Any], axis: int) -> Value:
     """Nested lists of places; those known while checking must be on the axis."""
     facts, size, here = x.builder.facts, x.shape[axis], x.builder
     leaves = list(_leaves(item))
-    if any(isinstance(leaf, bool | np.bool_) for leaf in leaves):
-        refuse_mask()
+    truths = [isinstance(leaf, bool | np.bool_) for leaf in leaves]
+    if truths and all(truths):
+        return _from_constant(x, np.array(leaves).reshape(_lengths(item)), axis)
+    if any(truths):
+        raise Failure(NotAnIndex(what="a list of numbers and of `True` and `False`"))
     found: list[Any] = []
     for leaf in leaves:
         index = as_known_integer(leaf)
         if index is not None:
             leaf = place(facts, index, size, axis)
         elif not isinstance(leaf, Value | Weak):
-            raise Failure(NotAnIndex(what=repr(leaf)))
+            raise Failure(NotAnIndex(what=describe(leaf)))
         found.append(leaf)
     shape = _lengths(item)
     if all(isinstance(leaf, int) for leaf in found):
@@ -218,8 +222,13 @@ def _from_constant(x: Value, item: NDArray, axis: int) -> Value:
     """An array known while checking; its places must be on the axis."""
     facts, size = x.builder.facts, x.shape[axis]
     if item.dtype == np.bool_:
-        if item.ndim != 1 or not isinstance(size, int) or size != len(item):
-            refuse_mask()
+        if item.ndim != 1:
+            raise Failure(NotAnIndex(what=f"a mask of {item.ndim} axes"))
+        claim = Fact("==", size, len(item))
+        if facts.proves(claim.negated()):
+            raise Failure(NotAnIndex(what=f"a mask of {len(item)} elements for {size} of an axis"))
+        if not facts.proves(claim):
+            raise Failure(UnprovenSize.of(facts, "a mask", claim))
         item = np.flatnonzero(item)
     if item.dtype.kind not in "iu":
         raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))

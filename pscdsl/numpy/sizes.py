@@ -6,6 +6,7 @@ import math
 import operator
 
 from pscdsl.builder import Builder, Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.narrowing import is_sequence, is_tuple
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -54,7 +55,9 @@ def as_size(x: object, function: str) -> Size:
             return operator.index(x)  # type: ignore[arg-type]
     except TypeError:
         pass
-    raise Failure(BadArguments(function=function, problem=f"takes integers as sizes, not {x!r}"))
+    raise Failure(
+        BadArguments(function=function, problem=f"takes integers as sizes, not {describe(x)}")
+    )
 
 
 LARGEST = 2**40
@@ -84,4 +87,17 @@ def as_integer(x: object, function: str) -> int:
     size = as_size(x, function)
     if isinstance(size, int):
         return size
-    raise Failure(BadArguments(function=function, problem=f"takes an integer, not the size {size}"))
+    problem = f"takes an integer, not {describe(size)}"
+    raise Failure(BadArguments(function=function, problem=problem))
+
+
+MOST_TIMES = 1000
+"""Nothing that becomes equations for each time is done more often."""
+
+
+def as_times(x: object, function: str, most: int = MOST_TIMES) -> int:
+    """How often something is done while checking."""
+    times = as_integer(x, function)
+    if times > most:
+        raise Failure(TooLarge(what=f"the program of `{function}` {times} times"))
+    return times

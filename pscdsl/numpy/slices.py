@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pscdsl.builder import Value, Weak
+from pscdsl.descriptions import describe
 from pscdsl.numpy.shorthand import largest, least
 from pscdsl.numpy.sizes import as_size
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -46,7 +47,7 @@ def cut(facts: Assumptions, given: slice, size: Size) -> Cut:
     """A slice of an axis of a size; bounds beyond the ends are moved there, as in NumPy."""
     step = 1 if given.step is None else _bound(given.step)
     if not isinstance(step, int) or step == 0:
-        problem = f"takes a step that is a number other than zero, not {step}"
+        problem = f"takes a step that is a number other than zero, not {describe(step)}"
         raise Failure(BadArguments(function="slice", problem=problem))
     if step > 0:
         start = 0 if given.start is None else _clipped(facts, given.start, size)
@@ -79,8 +80,16 @@ def _clipped(facts: Assumptions, given: object, size: Size, after: int = 0) -> S
     if facts.proves(Fact("<=", 0, bound)):
         return least(facts, bound + after, size)
     if not facts.proves(Fact("<=", bound, -1)):
-        raise Failure(UnprovenSize.of(facts, "a bound of a slice", Fact("<=", 0, bound)))
+        claim = Fact("<=", bound, -1) if _falls(bound) else Fact("<=", 0, bound)
+        raise Failure(UnprovenSize.of(facts, "a bound of a slice", claim))
     return largest(facts, bound + size + after, 0)
+
+
+def _falls(bound: Size) -> bool:
+    """Whether a bound is negative for all sizes that are large: it counts from the end then."""
+    if isinstance(bound, int):
+        return bound < 0
+    return all(coefficient < 0 for monomial, coefficient in bound.terms if monomial)
 
 
 def place(facts: Assumptions, index: Size, size: Size, axis: int) -> Size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.contraction import Labelled, contract
 from pscdsl.numpy.elementwise import require
@@ -52,7 +53,7 @@ def correlate(a: Value, v: Value, mode: str = "valid") -> Value:
 
 def _check(name: str, a: Value, v: Value, mode: str) -> None:
     if mode not in MODES:
-        raise Failure(BadArguments(function=name, problem=f"has no mode {mode!r}"))
+        raise Failure(BadArguments(function=name, problem=f"has no mode {describe(mode)}"))
     for x in (a, v):
         require(name, x, "any")
         require_vector(x, name, "vectors")

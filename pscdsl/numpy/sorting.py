@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value
+from pscdsl.descriptions import describe
 from pscdsl.meanings import function
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import as_array, of_numbers
@@ -52,7 +53,7 @@ def _one_axis(a: Value, axis: int | None, name: str) -> tuple[Value, int]:
 
 def _check_kind(name: str, kind: object, stable: object) -> None:
     if kind not in KINDS:
-        raise Failure(BadArguments(function=name, problem=f"has no kind {kind!r}"))
+        raise Failure(BadArguments(function=name, problem=f"has no kind {describe(kind)}"))
     if kind is not None and stable is not None:
         problem = "takes `kind` or `stable`"
         raise Failure(BadArguments(function=name, problem=problem))

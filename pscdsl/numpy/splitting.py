@@ -15,13 +15,16 @@ from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.conversion import asarray
 from pscdsl.numpy.openness import lifted
 from pscdsl.numpy.shorthand import at, part, simplified
-from pscdsl.numpy.sizes import as_integer, as_size
+from pscdsl.numpy.sizes import as_size, as_times
 from pscdsl.numpy.slices import Cut, cut_between
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import NotDivisible, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size, minimum
+
+MOST_PARTS = 10_000
+"""No array is taken apart into more: each is an equation."""
 
 
 @function("numpy.split")
@@ -90,7 +93,7 @@ def _split(here: Builder, name: str, ary: Any, given: Any, axis: int) -> list[Va
     if is_sequence(given):
         cuts = _between(here.facts, [as_size(index, name) for index in given], size)
     else:
-        cuts = _equal(here.facts, name, as_integer(given, name), size)
+        cuts = _equal(here.facts, name, as_times(given, name, MOST_PARTS), size)
     return [
         lifted(here, array, lambda x, c=each: part(x, place, c.start, c.limit))  # type: ignore[misc]
         for each in cuts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.contraction import Labelled, contract
@@ -185,9 +186,8 @@ def cov(
     if ddof is None:
         ddof = 0 if bias else 1
     if not isinstance(ddof, int):
-        raise Failure(
-            BadArguments(function="numpy.cov", problem=f"takes an integer `ddof`, not {ddof}")
-        )
+        problem = f"takes an integer `ddof`, not {describe(ddof)}"
+        raise Failure(BadArguments(function="numpy.cov", problem=problem))
     weights = (fweights, aweights)
     return _squeezed(_covariances(m, y, rowvar, ddof, weights, dtype, "numpy.cov"), m, "numpy.cov")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Value, broadcast_to
+from pscdsl.descriptions import describe
 from pscdsl.ir import Literal
 from pscdsl.narrowing import is_known_array, is_sequence, is_slice
 from pscdsl.numpy.arguments import as_items, as_known_integer
@@ -41,7 +42,7 @@ from pscdsl.typing.dtypes import BOOL, I32, I64, U32, U64
 def take(a: Value, indices: Value, axis: int | None = None, *, mode: str = "raise") -> Value:
     """The elements at indices along an axis, by default among all; clamped, or wrapped around."""
     if mode not in ("raise", "wrap", "clip"):
-        problem = f"takes `mode` as 'raise', 'wrap' or 'clip', not {mode!r}"
+        problem = f"takes `mode` as 'raise', 'wrap' or 'clip', not {describe(mode)}"
         raise Failure(BadArguments(function="numpy.take", problem=problem))
     if axis is None:
         a, along = raveled(a), 0

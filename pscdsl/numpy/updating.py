@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak, broadcast_to
+from pscdsl.descriptions import describe
 from pscdsl.meanings import function
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.elementwise import require
@@ -54,7 +55,7 @@ _COMBINE: dict[str, tuple[Combine, e.Elementwise | None]] = {
 def update(here: Builder, x: Any, index: Any, value: Any, combine: str = "set") -> Value | Weak:
     """`x` with `x[index]` replaced by, or combined with, `value`; computed indices are clamped."""
     if combine not in _COMBINE:
-        problem = f"takes `combine` as {', '.join(map(repr, _COMBINE))}, not {combine!r}"
+        problem = f"takes `combine` as {', '.join(map(repr, _COMBINE))}, not {describe(combine)}"
         raise Failure(BadArguments(function="pscdsl.update", problem=problem))
     return met(here, (x, value), None, lambda pair: _updated(pair[0], pair[1], index, combine))
 

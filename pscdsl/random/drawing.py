@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
+from pscdsl.descriptions import describe
 from pscdsl.meanings import Meaning, function
 from pscdsl.narrowing import is_constant, is_sequence
 from pscdsl.numpy.conversion import asarray
@@ -36,21 +35,13 @@ def of_key(name: str) -> Callable[[Callable[..., Any]], Meaning]:
         @wraps(body)
         def checked(here: Builder, key: Any, *args: Any, **kwargs: Any) -> Any:
             if not isinstance(key, Value) or key.dtype is not KEY or key.ndim:
-                raise Failure(NotOneKey(function=f"psc.random.{name}", found=_described(key)))
+                raise Failure(NotOneKey(function=f"psc.random.{name}", found=describe(key)))
             return body(here, key, *args, **kwargs)
 
         checked.__signature__ = inspect.signature(body)  # type: ignore[attr-defined]
         return function(qualified)(checked)
 
     return declare
-
-
-def _described(x: object) -> str:
-    if isinstance(x, Value | Weak):
-        return str(x.type)
-    if isinstance(x, bool | int | float | complex | str | None):
-        return repr(x)
-    return "a constant" if isinstance(x, np.ndarray | np.generic) else "something else"
 
 
 def subkeys(key: Value, count: int) -> list[Value]:
@@ -91,7 +82,7 @@ def array_of(here: Builder, x: Any) -> Value | Weak:
         found: Value | Weak = asarray(here, x)
         return found
     if not is_array(x):
-        problem = f"takes numbers and arrays as parameters, not {_described(x)}"
+        problem = f"takes numbers and arrays as parameters, not {describe(x)}"
         raise Failure(BadArguments(function="psc.random", problem=problem))
     return as_operand(here, x)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pscdsl.builder import Value
 from pscdsl.numpy.shorthand import filled, where
-from pscdsl.numpy.sizes import as_integer
+from pscdsl.numpy.sizes import as_times
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives import special as s
 from pscdsl.special.declaring import floating, of_special
@@ -114,7 +114,7 @@ def zeta(x: Value, q: Value | None = None) -> Any:
 @of_special("polygamma", together="x")
 def polygamma(n: Any, x: Value) -> Any:
     """The derivative of `digamma` of an order that is known while checking."""
-    order = as_integer(n, "pscdsl.special.polygamma")
+    order = as_times(n, "pscdsl.special.polygamma")
     if order < 0:
         problem = f"takes an order from 0 on, not {order}"
         raise Failure(BadArguments(function="pscdsl.special.polygamma", problem=problem))
@@ -133,7 +133,7 @@ def polygamma(n: Any, x: Value) -> Any:
 @of_special("multigammaln", together="a")
 def multigammaln(a: Value, d: Any) -> Any:
     """The logarithm of the gamma function of several dimensions, whose number is static."""
-    count = as_integer(d, "pscdsl.special.multigammaln")
+    count = as_times(d, "pscdsl.special.multigammaln")
     if count < 1:
         problem = f"takes a dimension from 1 on, not {count}"
         raise Failure(BadArguments(function="pscdsl.special.multigammaln", problem=problem))

@@ -170,15 +170,19 @@ class NoSuchAttribute(Diagnostic, code="PSC103"):
     owner: str
     attribute: str
     known: tuple[str, ...] = ()
+    instead: str = ""
+    """What is written in its place, if that is known."""
 
     def message(self) -> str:
         """Which attribute of what."""
         return f"{self.owner} has no attribute `{self.attribute}`"
 
     def help(self) -> str | None:
-        """Names that are alike."""
+        """What to write instead, or names that are alike."""
         from difflib import get_close_matches
 
+        if self.instead:
+            return self.instead
         near = get_close_matches(self.attribute, self.known, 1)
         return f"did you mean `{near[0]}`?" if near else None
 
@@ -392,7 +396,12 @@ class BadArguments(Diagnostic, code="PSC120"):
 
     function: str
     problem: str
+    instead: str = ""
 
     def message(self) -> str:
         """What does not fit."""
         return f"`{self.function}` {self.problem}"
+
+    def help(self) -> str | None:
+        """What to write instead, where that is known."""
+        return self.instead or None

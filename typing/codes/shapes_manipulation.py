@@ -9,7 +9,7 @@ from pscdsl.typing.arrays import ArrayType, Shape, show_shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.shapes import disagreement, instance
 from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.dims import Size
+from pscdsl.typing.dims import DimTooLarge, Size
 
 
 def axes(count: int) -> str:
@@ -461,6 +461,13 @@ class UnprovenSize(Diagnostic, code="PSC320"):
 
 def tidy(fact: Fact) -> Fact:
     """The same fact with a constant moved to one side: `2 <= n` rather than `0 <= n-2`."""
+    try:
+        return _tidy(fact)
+    except DimTooLarge:  # it stays as it is
+        return fact
+
+
+def _tidy(fact: Fact) -> Fact:
     if fact.relation == "<":
         fact = Fact("<=", fact.left + 1, fact.right)
     gap = fact.right - fact.left

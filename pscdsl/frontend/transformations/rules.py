@@ -23,7 +23,7 @@ from pscdsl.ir import Var
 from pscdsl.narrowing import is_tuple
 from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule
 from pscdsl.typing.codes.control_rules import OwnRuleMismatch, RuleMissing
-from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.trees import TupleType, Type, leaves
 
@@ -99,7 +99,9 @@ class RuledFunction:
         del here
         wanted = 1 if self.kind == "custom_jvp" else 2
         if len(rules) != wanted:
-            raise TypeError(f"takes {wanted} function{'s' * (wanted > 1)}")
+            name = f"psc.{self.kind}.{REGISTER[self.kind]}"
+            problem = f"takes {wanted} function{'s' * (wanted > 1)}"
+            raise Failure(BadArguments(function=name, problem=problem))
         self.rules = tuple(applicable(each, f"{self.name}.{REGISTER[self.kind]}") for each in rules)
         return rules[0] if self.kind == "custom_jvp" else None
 

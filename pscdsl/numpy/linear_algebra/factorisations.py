@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.linear_algebra.operands import hermitian_part, matrix, square
 from pscdsl.numpy.linear_algebra.results import EighResult, EigResult, QRResult, SVDResult
@@ -31,7 +32,9 @@ def _hermitian(name: str, a: Value, uplo: Any) -> Value:
     if uplo is None:
         return hermitian_part(x)
     if uplo not in ("L", "U", "l", "u"):
-        raise Failure(BadArguments(function=name, problem=f"takes 'L' or 'U', not {uplo!r}"))
+        raise Failure(
+            BadArguments(function=name, problem=f"takes 'L' or 'U', not {describe(uplo)}")
+        )
     return x if uplo in ("L", "l") else m.hermitian(x, lower=False)
 
 
@@ -66,7 +69,7 @@ def qr(a: Value, mode: str = "reduced") -> QRResult | Value:
     if mode == "raw":
         raise Failure(NotSupported(what="`np.linalg.qr` in mode 'raw'"))
     if mode not in ("reduced", "complete", "r"):
-        problem = f"takes the mode 'reduced', 'complete' or 'r', not {mode!r}"
+        problem = f"takes the mode 'reduced', 'complete' or 'r', not {describe(mode)}"
         raise Failure(BadArguments(function=name, problem=problem))
     found = Qr(complete=mode == "complete").bind(matrix(name, a))
     return found[1] if mode == "r" else QRResult(found)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.narrowing import is_scalar
 from pscdsl.numpy import arithmetic
 from pscdsl.numpy.axes import Axes, normalize_axes
@@ -49,7 +50,8 @@ def norm(x: Value, ord: Order = None, axis: Axes = None, keepdims: bool = False)
         return _vector_norm(name, x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
         return _matrix_norm(name, x, ord, axes, keepdims)
-    problem = f"takes vectors or matrices in the order {ord!r}, not {x.type} along {len(axes)} axes"
+    given = f"{x.type} along {len(axes)} axes"
+    problem = f"takes vectors or matrices in the order {describe(ord)}, not {given}"
     raise Failure(BadArguments(function=name, problem=problem))
 
 
@@ -82,12 +84,14 @@ def known_order(name: str, order: object) -> Order:
     order = order.item() if is_scalar(order) else order
     if order is None or (isinstance(order, str | int | float) and not isinstance(order, bool)):
         return order
-    raise Failure(BadArguments(function=name, problem=f"takes no norm of the order {order!r}"))
+    raise Failure(
+        BadArguments(function=name, problem=f"takes no norm of the order {describe(order)}")
+    )
 
 
 def _vector_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdims: bool) -> Value:
     if isinstance(order, str) or order is None:
-        problem = f"takes a number as the order of a norm of vectors, not {order!r}"
+        problem = f"takes a number as the order of a norm of vectors, not {describe(order)}"
         raise Failure(BadArguments(function=name, problem=problem))
     dtype, x, axes = x.dtype.real, cast(x, wide(x.dtype)), tuple(axes)
     if order == 0:
@@ -136,7 +140,7 @@ def _matrix_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdim
         return finished(found, x.shape, axes, keepdims)
     if order not in (2, -2, "nuc"):
         wanted = "'fro', 'nuc', 1, -1, 2, -2, np.inf or -np.inf"
-        problem = f"takes {wanted} as the order of a norm of matrices, not {order!r}"
+        problem = f"takes {wanted} as the order of a norm of matrices, not {describe(order)}"
         raise Failure(BadArguments(function=name, problem=problem))
     rest_axes = [axis for axis in range(x.ndim) if axis not in axes]
     singular = _singular(name, transposed(x, (*rest_axes, *axes)), needed=order != "nuc")

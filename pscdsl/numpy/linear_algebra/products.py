@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Value
+from pscdsl.descriptions import describe
 from pscdsl.meanings import Meaning, function
 from pscdsl.numpy import diagonals, linear
 from pscdsl.numpy.calling import as_array, of_numbers
@@ -27,7 +28,9 @@ def matrix_power(a: Value, n: Any) -> Value:
     name = "numpy.linalg.matrix_power"
     require_square(name, a)
     if not isinstance(n, int) or isinstance(n, bool):
-        raise Failure(BadArguments(function=name, problem=f"takes a static integer, not {n!r}"))
+        raise Failure(
+            BadArguments(function=name, problem=f"takes a static integer, not {describe(n)}")
+        )
     if n < 0:
         a, n = inverse(require_precision(name, a)), -n
     if n == 0:

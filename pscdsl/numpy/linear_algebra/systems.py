@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.builder import Value, broadcast_to
+from pscdsl.descriptions import describe
 from pscdsl.numpy.axes import normalize_axes
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.linear_algebra.operands import (
@@ -105,7 +106,7 @@ def tensorinv(a: Value, ind: int = 2) -> Value:
     """The inverse of what `tensordot(a, x, ind)` does."""
     name = "numpy.linalg.tensorinv"
     if not 0 < ind <= a.ndim:
-        problem = f"takes a number of leading axes of {a.type}, not {ind}"
+        problem = f"takes a number of leading axes of {a.type}, not {describe(ind)}"
         raise Failure(BadArguments(function=name, problem=problem))
     left, right = a.shape[:ind], a.shape[ind:]
     flat = _flat(name, require_precision(name, a), left, right)

@@ -1,0 +1,99 @@
+"""How messages speak of a static value: in the user's words, never by what it is in here.
+
+A class whose instances stand for something of the user's has a method `description`.  What has none
+is a value of CPython's, written as Python writes it if it is short, or it is called by its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from pscdsl.builder import Value, Weak
+from pscdsl.narrowing import is_dtype, is_slice, is_tuple
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import DType
+
+MAX_SHOWN: Final = 20
+"""Longer tuples are cut short in messages."""
+_ATOMS: Final = (bool, int, float, complex, str, bytes, type(None), range)
+"""Types whose values Python writes as the user would."""
+_CONTAINERS: Final[dict[type[Any], str]] = {
+    list: "a list",
+    dict: "a dict",
+    set: "a set",
+    frozenset: "a frozenset",
+}
+
+
+def describe(value: object) -> str:
+    """A value for messages: arrays by their type, the rest by what it is."""
+    if isinstance(value, Value | Weak):
+        return str(value.type)
+    if isinstance(value, Dim):
+        return f"the size {value}"
+    if isinstance(value, DType):
+        return f"the dtype {value}"
+    if value.__class__ in _ATOMS:
+        return _written(value)
+    if value is Ellipsis:
+        return "`...`"
+    description = getattr(type(value), "description", None)
+    if description is not None:
+        return str(description(value))
+    if isinstance(value, Enum):
+        return f"`{type(value).__name__}.{value.name}`"
+    if is_tuple(value):
+        rest = ", …" if len(value) > MAX_SHOWN else ""
+        comma = "," if len(value) == 1 else ""
+        return f"({', '.join(map(describe, value[:MAX_SHOWN]))}{comma}{rest})"
+    if is_slice(value):
+        bounds = value.start, value.stop, *(() if value.step is None else (value.step,))
+        return f"the slice `{':'.join('' if each is None else _bound(each) for each in bounds)}`"
+    if isinstance(value, np.ndarray):
+        return "a NumPy array"
+    if isinstance(value, np.generic):
+        return shortened(repr(value))
+    if is_dtype(value):
+        return f"the dtype {value}"
+    if value.__class__ in _CONTAINERS:
+        return _CONTAINERS[value.__class__]
+    name = _name_of(value)
+    if hasattr(value, "apply"):
+        return f"the function `{name}`" if name else "a function"
+    if type(value).__module__.partition(".")[0] == "pscdsl":
+        return f"`{name}`" if name else "a value of another kind"
+    return f"an object of the class `{type(value).__qualname__}`"
+
+
+def _name_of(value: object) -> str:
+    """The name by which the user knows a value; empty if it has none."""
+    name = getattr(value, "name", None)
+    if not isinstance(name, str) or name.startswith("<"):
+        return ""
+    return name.removeprefix("builtins.")
+
+
+def _bound(value: object) -> str:
+    return str(value) if isinstance(value, Dim) else describe(value)
+
+
+def _written(value: object) -> str:
+    try:
+        return shortened(repr(value))
+    except ValueError:  # an integer with more digits than Python writes
+        return "a very large integer"
+
+
+def not_taken(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
+    """What is wrong with a call of which no more is known."""
+    given = [*map(describe, args), *(f"{name}={describe(x)}" for name, x in kwargs.items())]
+    return f"does not take these arguments: {', '.join(given)}"
+
+
+def shortened(text: str, limit: int = 200) -> str:
+    """A text for messages, cut short if it is long."""
+    return text if len(text) <= limit else f"{text[:limit]}…"
