@@ -31,7 +31,8 @@ _CONTAINERS: Final[dict[type[Any], str]] = {
 
 def describe(value: object) -> str:
     """A value for messages: arrays by their type, the rest by what it is."""
-    if isinstance(value, Value | Weak):
+    description = getattr(type(value), "description", None)
+    if isinstance(value, Value | Weak) and description is None:
         return str(value.type)
     if isinstance(value, Dim):
         return f"the size {value}"
@@ -41,7 +42,6 @@ def describe(value: object) -> str:
         return _written(value)
     if value is Ellipsis:
         return "`...`"
-    description = getattr(type(value), "description", None)
     if description is not None:
         return str(description(value))
     if isinstance(value, Enum):

@@ -49,6 +49,10 @@ class Number(Weak):
         made.bounds = kept(bounds)
         return made
 
+    def description(self) -> str:
+        """What messages call it."""
+        return "a number made of sizes"
+
 
 def kept(find: Find) -> Find:
     """The same, each found once; nothing is known of numbers made in very many steps."""
