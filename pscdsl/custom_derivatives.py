@@ -41,6 +41,16 @@ class Ruled(Generic[P, R]):
         """The function itself."""
         return self.function(*args, **kwargs)
 
+    def _register(self, *rules: Callable[..., Any]) -> None:
+        """Set the rules, unless those that are there have been read for a derivative."""
+        if self.rules and self._definition is not None and self._definition.rules:
+            name = getattr(self.function, "__name__", "function")
+            raise RuntimeError(
+                f"the rules of `{name}` have been used: give it others before its first "
+                "derivative, or decorate another function"
+            )
+        self.rules = rules
+
     def __pscdsl_origin__(self) -> object:
         """What decides which function this is; see `pscdsl.traces`."""
         return self.kind, self.function, self.nondiff_argnums, self.rules
@@ -98,7 +108,7 @@ class CustomJvp(Ruled[P, R]):
 
         It must be linear in the tangents; integers and keys have None for theirs.
         """
-        self.rules = (rule,)
+        self._register(rule)
         return rule
 
 
@@ -113,7 +123,7 @@ class CustomVjp(Ruled[P, R]):
 
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
         """Register both rules."""
-        self.rules = (forward, backward)
+        self._register(forward, backward)
 
 
 @overload

@@ -17,6 +17,8 @@ from pscdsl.narrowing import is_dtype, is_slice, is_tuple
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import DType
 
+MAX_DEPTH: Final = 3
+"""Deeper tuples are not shown."""
 MAX_SHOWN: Final = 20
 """Longer tuples are cut short in messages."""
 _ATOMS: Final = (bool, int, float, complex, str, bytes, type(None), range)
@@ -29,7 +31,7 @@ _CONTAINERS: Final[dict[type[Any], str]] = {
 }
 
 
-def describe(value: object) -> str:
+def describe(value: object, depth: int = 0) -> str:
     """A value for messages: arrays by their type, the rest by what it is."""
     description = getattr(type(value), "description", None)
     if isinstance(value, Value | Weak) and description is None:
@@ -49,10 +51,15 @@ def describe(value: object) -> str:
     if is_tuple(value):
         rest = ", …" if len(value) > MAX_SHOWN else ""
         comma = "," if len(value) == 1 else ""
-        return f"({', '.join(map(describe, value[:MAX_SHOWN]))}{comma}{rest})"
+        if depth == MAX_DEPTH:
+            return "a tuple"
+        shown = [describe(each, depth + 1) for each in value[:MAX_SHOWN]]
+        return f"({', '.join(shown)}{comma}{rest})"
     if is_slice(value):
         bounds = value.start, value.stop, *(() if value.step is None else (value.step,))
-        return f"the slice `{':'.join('' if each is None else _bound(each) for each in bounds)}`"
+        if not all(each is None or isinstance(each, int | Dim) for each in bounds):
+            return "a slice"
+        return f"the slice `{':'.join('' if each is None else str(each) for each in bounds)}`"
     if isinstance(value, np.ndarray):
         return "a NumPy array"
     if isinstance(value, np.generic):
@@ -75,10 +82,6 @@ def _name_of(value: object) -> str:
     if not isinstance(name, str) or name.startswith("<"):
         return ""
     return name.removeprefix("builtins.")
-
-
-def _bound(value: object) -> str:
-    return str(value) if isinstance(value, Dim) else describe(value)
 
 
 def _written(value: object) -> str:

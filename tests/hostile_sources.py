@@ -33,7 +33,17 @@ def signature(parameters: str, result: str = "x") -> str:
 
 def cases() -> Iterator[Case]:
     """All of them."""
-    for family in (encodings, layouts, nesting, folding, doubling, signatures, modules, sizes):
+    for family in (
+        encodings,
+        layouts,
+        nesting,
+        folding,
+        doubling,
+        signatures,
+        modules,
+        sizes,
+        long,
+    ):
         for name, text, code in family():
             yield f"{family.__name__}: {name}", text, code
 
@@ -369,3 +379,28 @@ def sizes() -> Iterator[Case]:
     loop = "    s = 1\n    for i in range(50):\n        s = s * (n + m + k + 1)\n"
     last = "    return np.zeros(s).reshape(-1, n + m + k + 1).sum()\n"
     yield "the 50th power of a sum", HEAD + cube + loop + last, ""
+
+
+def long() -> Iterator[Case]:
+    """Texts that are read for imports, names or members, and are very long."""
+    yield "dots in a text", f'"""\nfrom {"." * 200_000}\n"""\n' + body("return x + y"), "PSC102"
+    yield "spaces after from", f"from{' ' * 200_000}a import b\n" + body("return x + y"), "PSC102"
+    yield "a module of many parts", f"import {'.'.join('a' * 64_000)}\n" + body("return x"), "PSC1"
+    yield "brackets that stay open", "from a import (\n" * 64_000 + body("return x"), "PSC1"
+    yield "a chain of attributes", body(f"return x{'.T' * 3_000}"), ""
+    yield "rounding to many digits", body("return x * round(10**400, -(10**9))"), "PSC116"
+    yield "rounding behind the point", body("return x * round(1.5, 10**9)"), "PSC116"
+    yield (
+        "slices of slices",
+        body("t = slice(1, 2)\n" + "t = slice(t, t)\n" * 22 + "return x * t"),
+        "",
+    )
+    yield "tuples of tuples", body("t = (1, 2)\n" + "t = (t, t)\n" * 16 + "return x @ t"), ""
+    fields = "".join(f"    a{i}: f32\n" for i in range(3_000))
+    record = f"class R(psc.Record):\n{fields}\n"
+    kernel = "@psc.kernel\ndef kernel(x: f32, r: R) -> f32:\n    return x * r.a0 + y\n"
+    yield "a record of many fields", HEAD + record + kernel, "PSC102"
+    members = "".join(f"    A{i} = {i}\n" for i in range(30_000))
+    head = f"import enum\n{HEAD}class E(enum.Enum):\n{members}\n"
+    text = f"{head}{KERNEL}    return x * E.A5.value + y\n"
+    yield "an enumeration of many members", text, "PSC102"

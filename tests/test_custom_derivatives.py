@@ -220,3 +220,18 @@ def test_what_is_stopped_is_constant() -> None:
         return psc.grad(lambda x: x * psc.stop_gradient(x))(x)
 
     assert float(f(3.0)) == 3
+
+
+def test_rules_that_have_been_used_are_not_replaced() -> None:
+    @psc.custom_jvp
+    def double(x: f64) -> f64:
+        return 2 * x
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        return 2 * primals[0], 2 * tangents[0]
+
+    double.defjvp(rule)
+    double.defjvp(rule)
+    assert psc.jvp(double, (np.float64(1),), (np.float64(1),))[1] == 2
+    with pytest.raises(RuntimeError, match="the rules of `double` have been used"):
+        double.defjvp(rule)

@@ -374,6 +374,7 @@ def _record_spec(
         raise Failure(_wrong_sizes(cls, arguments))
     meant = dict(zip(cls.variables, types, strict=False))
     fields: list[tuple[str, Spec]] = []
+    size = 0
     for each in cls.fields:
         if each.annotation is None or each.frame is None:
             raise Failure(
@@ -393,7 +394,8 @@ def _record_spec(
             raise Failure(*each.frame.session.findings) from None
         spec = meaning(spec, meant) if meant else spec
         fields.append((each.name, renamed(spec, renaming) if renaming else spec))
-        if sum(extent(part) for _, part in fields) > MAX_PARTS:
+        size += extent(fields[-1][1])
+        if size > MAX_PARTS:
             raise Failure(TooLarge(what=f"a type of more than {MAX_PARTS} parts"))
     return RecordSpec(cls.name, tuple(fields), " ".join(arguments), types)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pscdsl.builder import Builder
 from pscdsl.frontend.class_rules import ClassText, class_text
-from pscdsl.frontend.closed import is_closed
+from pscdsl.frontend.closed import hashable, is_closed
 from pscdsl.frontend.definitions import Definition
 from pscdsl.frontend.expressions import closure, evaluate, known_or_why
 from pscdsl.frontend.frames import Frame, Session
@@ -121,6 +121,8 @@ def _enumeration(
     known = distinct or all(_is_kept(text.base, own[name].value) for name in text.values)
     compared = any(name in text.methods for name in ("__eq__", "__ne__", "__hash__"))
     made = dict(own)
+    all_hashable = all(hashable(own[name].value) for name in text.values)
+    by_value: dict[Any, EnumMember] = {}
     for name in text.values:
         value = own[name].value
         if compared or not known:
@@ -128,9 +130,11 @@ def _enumeration(
             made[name] = Member("value", External(f"{owner}.{name}", why))
             continue
         member = EnumMember(owner, name, value, alone)
-        if not distinct:
+        if not distinct and all_hashable:
+            member = by_value.setdefault(value, member)
+        elif not distinct:
             member = next((each for each in found if bool(each.value == value)), member)
-        found.append(member)
+            found.append(member)
         made[name] = Member("value", member)
     return made
 

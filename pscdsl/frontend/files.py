@@ -20,8 +20,14 @@ from pscdsl.frontend.source import Source, from_bytes, shown_path
 from pscdsl.paths import resolved
 from pscdsl.typing.diagnostics import Failure
 
-_FROM = re.compile(r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n;#]*)", re.M)
-_IMPORT = re.compile(r"^[ \t]*import[ \t]+([^\n;#]+)", re.M)
+# Possessive: what a part has taken it does not give back, so that each line is read once.
+_FROM = re.compile(
+    r"^[ \t]*+from(?=[ \t.])[ \t]*+(\.*+)([\w.]*+)[ \t]*+import\b[ \t]*+(\([^()]*+\)|[^\n;#(]*+)",
+    re.M,
+)
+_IMPORT = re.compile(r"^[ \t]*+import[ \t]++([^\n;#]++)", re.M)
+_MOST_PARTS = 100
+"""Of the name of a module; longer ones are of no file."""
 _MOST_FILES = 5_000
 
 
@@ -236,7 +242,7 @@ class Files:
         for found in _FROM.finditer(text):
             dots, base, names = found.groups()
             folder = os.path.dirname(path)
-            for _ in dots[1:]:
+            for _ in dots[1 : _MOST_PARTS + 1]:
                 folder = os.path.dirname(folder)
             folders = (folder,) if dots else own
             tails = [name.split()[0] for name in names.strip("()").split(",") if name.split()]
@@ -248,7 +254,7 @@ class Files:
 
     def _named(self, name: str, folders: Sequence[str]) -> Iterator[str]:
         """The files of a module and of the packages it lies in."""
-        parts = name.split(".")
+        parts = name.split(".", _MOST_PARTS)[:_MOST_PARTS]
         for count in range(1, len(parts) + 1):
             found = self.finder.find(absolute(".".join(parts[:count]), folders))
             if found is not None and found.file is not None:

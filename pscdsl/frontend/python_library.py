@@ -348,6 +348,17 @@ def _abs(here: Any, x: Any, /) -> Any:
 _ROUNDED = "`n // 2` rounds down to a size, `(n + 1) // 2` up; `np.round(n / 2)` is a number"
 
 
+MAX_DIGITS = 10_000
+"""Rounding to more digits, before the point or behind it, takes as long as they are many."""
+
+
+def _rounded(number: Any, ndigits: Any = None) -> Any:
+    """CPython's `round`, to a number of digits that it has soon."""
+    if isinstance(ndigits, int) and abs(ndigits) > MAX_DIGITS:
+        raise Failure(TooLarge(what=f"a number of more than {MAX_DIGITS} digits"))
+    return round(number) if ndigits is None else round(number, ndigits)
+
+
 def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
     if is_traced(number) or is_known_array(number):
         raise _leaving("round", number, "`np.round(x, digits)`", _ROUNDED)
@@ -766,7 +777,7 @@ FUNCTIONS: dict[str, Entry] = {
     "builtins.all": Entry(_truths("all", all), all, consumes=True, sets=Sets.UNORDERED),
     "builtins.any": Entry(_truths("any", any), any, consumes=True, sets=Sets.UNORDERED),
     "builtins.abs": Entry(_abs, abs),
-    "builtins.round": Entry(_round, round),
+    "builtins.round": Entry(_round, _rounded),
     "builtins.int": Entry(_int, int),
     "builtins.float": Entry(_float, float),
     "builtins.bool": Entry(_bool, bool, sets=Sets.UNORDERED),

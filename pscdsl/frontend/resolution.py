@@ -326,7 +326,7 @@ def storing(texts: Callable[..., list[T]], name: str) -> list[T]:
 
 
 _PATCHING = re.compile(
-    r"\b(?!self\.|cls\.)[A-Za-z_]\w*(?:\s*\.\s*\w+)+\s*[)\]]*\s*(?:,[^()=\n]*)?"
+    r"\b(?!self\.|cls\.)[A-Za-z_]\w*(?:\s*\.\s*\w+){1,50}\s*[)\]]*\s*(?:,[^()=\n]*)?"
     r"(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)"
     r"|\b(?:for|as|del)\b[^\n]*\w\s*\.\s*\w|\b(?:\w*setattr|delattr|patch)\b"
 )

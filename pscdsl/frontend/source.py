@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import types
 import warnings
 from collections.abc import Iterator, Sequence
@@ -151,8 +152,20 @@ class Source:
         return self._classes
 
 
+_MOST_PARTS = 200
+_LONG_NAME = re.compile(
+    rf"^[ \t]*+(?:from|import)[ \t]++(?:\w++[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}", re.M
+)
+"""The name of a module with so many parts, on which CPython's parser spends minutes."""
+
+
 def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
     """The syntax tree of a text; a Failure if CPython does not compile it (nothing is run)."""
+    long = _LONG_NAME.search(text)
+    if long is not None:
+        line = text.count("\n", 0, long.start()) + 1
+        reason = f"the name of a module has more than {_MOST_PARTS} parts"
+        raise Failure(NotPython(reason=reason, span=Span(path, line, 1, line, 2)))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape is not ours to report

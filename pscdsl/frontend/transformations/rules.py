@@ -13,17 +13,19 @@ from pscdsl.builder import Builder, Value
 from pscdsl.frontend.frames import inner_block, require_program
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.pytrees import flatten, unflatten
+from pscdsl.frontend.source import FunctionNode
 from pscdsl.frontend.tracing import applicable, of_values, strong
 from pscdsl.frontend.transformations.fitting import at_place, fitted
 from pscdsl.frontend.transformations.modes import tangent_tree
 from pscdsl.frontend.transformations.traced import Traced, trace
+from pscdsl.frontend.uses import parameters, uses
 from pscdsl.frontend.values import Applicable, Poison, Poisoned, StaticFunction, describe
 from pscdsl.interpreters.jvp import has_tangent
 from pscdsl.ir import Var
 from pscdsl.narrowing import is_tuple
 from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule
 from pscdsl.typing.codes.control_rules import OwnRuleMismatch, RuleMissing
-from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStatic
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.trees import TupleType, Type, leaves
 
@@ -76,6 +78,8 @@ class RuledFunction:
         self.nondiff_argnums = tuple(nondiff_argnums)
         self.rules: tuple[Applicable, ...] = ()
         self._loaded = rules
+        self._looked_through = False
+        """Whether nothing else in the module gives it rules."""
         self._active: dict[object, Recursion] = {}
         """The rules that are being elaborated, by the types of the arguments."""
 
@@ -114,6 +118,10 @@ class RuledFunction:
         if not self.rules:
             register = REGISTER[self.kind]
             raise Failure(RuleMissing(function=self.name, kind=self.kind, register=register))
+        scope = getattr(self._closure(), "scope", None)
+        if not self._looked_through and isinstance(scope, _static_module()):
+            _require_only_statements(scope, self)
+            self._looked_through = True
         return self.rules
 
     def _look_up(self) -> None:
@@ -316,16 +324,57 @@ def register_rules(module: StaticModule, ruled: RuledFunction) -> None:
                     raise Failure(*frame.session.findings)
 
 
+def _require_only_statements(module: StaticModule, ruled: RuledFunction) -> None:
+    """A Failure if anything but statements of the module may give a function its rules."""
+    index = uses(module.source)
+    for node in index.attributes.get(REGISTER[ruled.kind], ()):
+        owner = node.value
+        if isinstance(owner, ast.Name) and index.owner(owner, owner.id) is None:
+            own = _own(module, owner.id)
+            if own is not ruled and isinstance(own, RuledFunction):
+                continue
+            if own is ruled and _is_statement(module, node):
+                continue
+        elif isinstance(owner, ast.Name):
+            scope = index.owner(owner, owner.id)
+            if isinstance(scope, FunctionNode) and owner.id not in parameters(scope):
+                continue  # a function of its own, made there
+        what = f"which rules `{ruled.name}` has, where `{module.source.text_of(node)}` is used"
+        rewrite = f"register them by a statement of the module, `{ruled.name}.{node.attr}(…)`"
+        raise Failure(NotStatic(what=what, rewrite=rewrite, span=module.source.span(node)))
+
+
+def _static_module() -> type[StaticModule]:
+    from pscdsl.frontend.scope import StaticModule
+
+    return StaticModule
+
+
+def _is_statement(module: StaticModule, node: ast.Attribute) -> bool:
+    """Whether an attribute is called, or decorates, in the body of the module itself."""
+    index = uses(module.source)
+    parent = index.parents.get(node)
+    body = module.source.tree.body
+    if isinstance(parent, ast.FunctionDef):
+        return any(parent is each for each in body)
+    above = index.parents.get(parent) if isinstance(parent, ast.Call) else None
+    return isinstance(above, ast.Expr) and any(above is each for each in body)
+
+
+def _own(module: StaticModule, name: str) -> Any:
+    try:
+        return module.own(name)
+    except (KeyError, Failure):
+        return None
+
+
 def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bool:
     """Whether this is `f.defjvp` of this function."""
     if not isinstance(node, ast.Attribute) or node.attr != REGISTER[ruled.kind]:
         return False
     if not isinstance(node.value, ast.Name):
         return False
-    try:
-        return module.own(node.value.id) is ruled
-    except (KeyError, Failure):
-        return False
+    return _own(module, node.value.id) is ruled
 
 
 def make_ruled(kind: Kind) -> Callable[..., Any]:
