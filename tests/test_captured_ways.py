@@ -155,3 +155,68 @@ def test_ways_are_of_all_kinds() -> None:
     counts = Counter(each.kind for each in ways())
     assert counts["array"] > 3000
     assert all(isinstance(each, Way) for each in itertools.islice(ways(), 3))
+
+
+TABLES = """\
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+KEPT = []
+SHARED = np.ones(3, np.float32)
+
+
+def table(n):
+{body}
+
+
+T = table(3)
+
+
+@psc.kernel
+def f(x: f32["3"]) -> f32["3"]:
+    return x * T
+"""
+
+
+def _table(*lines: str) -> set[str]:
+    return _codes(TABLES.format(body="".join(f"    {line}\n" for line in lines)))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["return np.arange(n).astype(np.float32)"],
+        ["t = np.zeros(n, np.float32)", "for i in range(n):", "    t[i] = i * i", "return t"],
+        ["t = np.zeros(n, np.float32)", "t[:] = np.arange(n)", "t *= 2", "return t"],
+    ],
+    ids=["returned", "filled", "in place"],
+)
+def test_a_table_that_a_function_makes_is_its_own(lines: list[str]) -> None:
+    assert not _table(*lines)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["t = np.zeros(n, np.float32)", "KEPT.append(t)", "return t"],
+        ["t = np.zeros(n, np.float32)", "u = t", "KEPT.append(u)", "return t"],
+        [
+            "t = np.zeros(n, np.float32)",
+            "def write():",
+            "    t[0] = 5",
+            "KEPT.append(write)",
+            "return t",
+        ],
+        ["t = np.zeros(n, np.float32)", "if n > 5:", "    t = SHARED", "return t"],
+        ["t = SHARED[:]", "return t"],
+        ["return SHARED"],
+        ["return SHARED[:n]"],
+        ["t = np.zeros(n, np.float32)", "KEPT.append([t])", "return t[:]"],
+        ["t = np.zeros(n, np.float32)", "KEPT.append(t.T)", "return t"],
+        ["global SHARED", "SHARED = np.zeros(n, np.float32)", "return SHARED"],
+    ],
+    ids=lambda lines: "; ".join(lines)[:50],
+)
+def test_a_table_that_somebody_else_has_is_not(lines: list[str]) -> None:
+    assert "PSC206" in _table(*lines)
