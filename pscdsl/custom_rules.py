@@ -64,7 +64,8 @@ class LinearOperand:
 
     STATIC_ATTRIBUTES: ClassVar = ("dtype", "ndim", "shape")
 
-    def __repr__(self) -> str:
+    def description(self) -> str:
+        """What messages call it."""
         return f"the operand in which it is linear, of type {self.type}"
 
     @property

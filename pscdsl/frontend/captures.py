@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -265,7 +266,7 @@ _NOWHERE = Harm(NOWHERE, "whoever made it")
 def _stored_parts(resolver: Resolver, value: Any) -> Harm | None:
     """Where what cannot be written may be made to show something else."""
     attributes: tuple[str, ...] = ()
-    if isinstance(value, EnumMember):
+    if isinstance(value, EnumMember | Enum):
         attributes = "_value_", "_name_"
     elif isinstance(value, np.ndarray):
         attributes = "shape", "strides", "dtype"

@@ -282,8 +282,10 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         return found
     if isinstance(value, types.FunctionType):
         return _function(value, trace)
-    if hasattr(value, "cache_parameters"):  # by functools: a cache changes no result
-        return abstract(value.__wrapped__, name, trace)
+    if hasattr(value, "cache_parameters"):  # by functools
+        from pscdsl.frontend.python_library import Cached
+
+        return Cached(abstract(value.__wrapped__, name, trace), value.cache_parameters()["typed"])
     if isinstance(value, types.MethodType):
         owner = abstract(value.__self__, name, trace)
         return BoundMethod(value.__name__, _function(value.__func__, trace), owner)  # type: ignore[arg-type]

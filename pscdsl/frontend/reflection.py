@@ -410,13 +410,21 @@ def _is_plain_mock(source: Source, node: ast.expr) -> bool:
     return parent.attr == "object" and stored_by(source, call) is not None
 
 
+_SEARCHERS = (
+    *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
+    *("pkgutil.resolve_name", "pydoc.locate"),
+)
+
+
 def searched_objects(resolver: Resolver) -> Harm | None:
     """Where a file of the project goes through all objects that there are, or names one by text."""
-    for word in ("get_objects", "get_referrers", "get_referents", "resolve_name"):
+    for full in _SEARCHERS:
+        word = full.rpartition(".")[2]
         for module in resolver.naming(word):
-            index = uses(module.source)
-            for node in (*index.attributes.get(word, ()), *index.names.get(word, ())):
-                return Harm(module.source.span(node), f"`{module.source.text_of(node)}`")
+            source = module.source
+            for node in (*uses(source).attributes.get(word, ()), *uses(source).names.get(word, ())):
+                if resolver.qualified(source, node) in (None, full):
+                    return Harm(source.span(node), f"`{source.text_of(node)}`")
     return None
 
 

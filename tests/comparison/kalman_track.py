@@ -109,7 +109,7 @@ PROGRAM = Program(
         ),
         Mistake(
             "what a loop carries and what it stacks exchanged",
-            "PSC109",
+            "PSC101",
             [("_, (states, log_densities) = psc", "(states, log_densities), _ = psc")],
             [("_, (states, log_densities) = jax", "(states, log_densities), _ = jax")],
         ),

@@ -80,6 +80,6 @@ def f(x):
     subject("np.unwrap(x) * x", x="n"),
     subject("np.nansum(x) * x", x="n"),
     subject("np.nanmean(x, axis=0)", x="n m"),
-    subject("np.cov(x)", x="m k", where="k >= 2"),
+    subject("np.cov(x)", x="2 k", where="k >= 2"),
     subject("np.corrcoef(x, y)", x="k", y="k", where="k >= 2"),
 ]
