@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from pscdsl.builder import Value, Weak
-from pscdsl.narrowing import is_dtype, is_slice, is_tuple
+from pscdsl.narrowing import is_constant, is_dtype, is_slice, is_tuple
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import DType
 
@@ -60,10 +60,8 @@ def describe(value: object, depth: int = 0) -> str:
         if not all(each is None or isinstance(each, int | Dim) for each in bounds):
             return "a slice"
         return f"the slice `{':'.join('' if each is None else str(each) for each in bounds)}`"
-    if isinstance(value, np.ndarray):
-        return "a NumPy array"
-    if isinstance(value, np.generic):
-        return shortened(repr(value))
+    if is_constant(value):
+        return "a NumPy array" if isinstance(value, np.ndarray) else shortened(repr(value))
     if is_dtype(value):
         return f"the dtype {value}"
     if value.__class__ in _CONTAINERS:

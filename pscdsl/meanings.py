@@ -16,7 +16,7 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
 from pscdsl.descriptions import describe
-from pscdsl.narrowing import is_sequence
+from pscdsl.narrowing import is_constant, is_sequence
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitives.elementwise import Convert
 from pscdsl.scalars import kind_of
@@ -286,7 +286,7 @@ def _kind(operand: Any) -> Kind:
         return operand.kind
     if isinstance(operand, Value):
         return operand.dtype.kind
-    if isinstance(operand, np.generic | np.ndarray):
+    if is_constant(operand):
         return from_numpy(operand.dtype).kind
     return Kind.INT if isinstance(operand, Dim) else kind_of(operand)
 

@@ -31,7 +31,7 @@ _LARGEST = {
 
 def fit(value: Scalar, dtype: DType) -> Scalar:
     """A Python scalar as one of a dtype; a Failure if that cannot hold it."""
-    if not isinstance(value, Scalar):
+    if not isinstance(value, Scalar):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Failure(ScalarDoesNotFit(scalar=f"a {type(value).__name__}", dtype=dtype))
     if not accepts_weak(dtype, kind_of(value)):
         raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))

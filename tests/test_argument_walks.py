@@ -62,7 +62,7 @@ def accepted(ours: Elaboration, name: str, meaning: Meaning) -> dict[inspect.Par
         if each.name != "here" and each.default is each.empty and each.kind in (0, 1, 3)
     ]
     for texts in itertools.islice(itertools.product(LIKELY, repeat=len(required)), 60):
-        given = dict(zip(required, texts, strict=True))
+        given: dict[inspect.Parameter, str] = dict(zip(required, texts, strict=True))
         if not isinstance(ours.value(call(name, given)), Poison):
             return given
     return dict.fromkeys(required, "x")

@@ -4,6 +4,9 @@ Each function is given each dtype, and arrays beside numbers and lists.  It give
 for the differences that are listed in DIFFERENCES.md, or refuses; where NumPy raises, it refuses.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -12,7 +12,7 @@ import numpy as np
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.descriptions import describe
 from pscdsl.meanings import MEANINGS, function
-from pscdsl.narrowing import is_sequence
+from pscdsl.narrowing import is_constant, is_sequence
 from pscdsl.numpy.openness import as_dtype, as_operand
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dtypes
@@ -238,7 +238,7 @@ def _dtype_among(name: str, x: Any) -> DType:
     """The dtype of an array, or one that is given."""
     if isinstance(x, Value):
         return x.dtype
-    if isinstance(x, np.ndarray | np.generic):
+    if is_constant(x):
         return from_numpy(x.dtype)
     found = None if is_sequence(x) else as_dtype(x)
     if found is None:

@@ -30,7 +30,7 @@ _COUNTING: Final[dict[str, str]] = {
     **dict.fromkeys(("ravel", "flatten"), "`x.T.ravel()` counts the first axis fastest"),
 }
 """What `order="F"` is about values, and how that is written."""
-_FIELDS: Final = dict.fromkeys(
+_FIELDS: Final[dict[str, str]] = dict.fromkeys(
     ("sort", "argsort", "partition", "argpartition"), "an array has no fields: leave it out"
 )
 _OF_METHODS: Final = {"numpy.astype": ("order", "casting", "subok")}

@@ -9,7 +9,7 @@ import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
 from pscdsl.descriptions import describe
-from pscdsl.narrowing import NDArray
+from pscdsl.narrowing import NDArray, is_dtype
 from pscdsl.numpy.shorthand import cast
 from pscdsl.numpy_dtypes import meant_by
 from pscdsl.typing.arrays import Shape
@@ -48,7 +48,7 @@ def as_dtype(dtype: object) -> DType | None:
     shown = f"an array ({dtype.type})" if isinstance(dtype, Value | Weak) else describe(dtype)
     if isinstance(dtype, str) and is_dtype_name(dtype):
         return named(dtype)
-    if isinstance(dtype, str | np.dtype):
+    if isinstance(dtype, str) or is_dtype(dtype):
         found = meant_by(dtype)
         if found is not None:
             return found
