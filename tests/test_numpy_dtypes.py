@@ -33,7 +33,9 @@ NAMES = sorted(
     name
     for name, found in MEANINGS.items()
     if name.startswith("numpy.") and isinstance(found, Meaning)
+    if name.count(".") > 1 or hasattr(np, name.removeprefix("numpy."))
 )
+"""Those that the NumPy at hand has."""
 
 ELSEWHERE = {"apply_along_axis", "apply_over_axes", "empty_like", "ndarray.view"}
 """Functions of functions, and what has no values."""

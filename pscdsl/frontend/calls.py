@@ -183,10 +183,12 @@ def _cast(
         problem = "is made by `psc.random.key(seed)`"
         raise Failure(BadArguments(function="psc.Key", problem=problem))
     if frame.program is None:
-        return to_numpy(dtype).type(x)
+        with np.errstate(all="ignore"):
+            return to_numpy(dtype).type(x)
     astype: Any = MEANINGS["numpy.astype"]
     if isinstance(x, bool | int | float | complex):
-        return here.constant(to_numpy(dtype).type(x))
+        with np.errstate(all="ignore"):
+            return here.constant(to_numpy(dtype).type(x))
     if not is_traced(x):
         x = here.constant(x) if isinstance(x, np.ndarray | np.generic) else here.weak(x)
     return astype.apply(here, (x, dtype), {})

@@ -359,6 +359,9 @@ def _rounded(number: Any, ndigits: Any = None) -> Any:
     return round(number) if ndigits is None else round(number, ndigits)
 
 
+_rounded.__qualname__ = "round"  # what messages call it
+
+
 def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
     if is_traced(number) or is_known_array(number):
         raise _leaving("round", number, "`np.round(x, digits)`", _ROUNDED)
