@@ -196,7 +196,7 @@ def _field(
         return made
     if isinstance(value, ast.Call):
         function = evaluate(frame, value.func)
-        if getattr(function, "name", "") == "dataclasses.field":
+        if text.kind != "namedtuple" and getattr(function, "name", "") == "dataclasses.field":
             options = {each.arg: each.value for each in value.keywords}
             if "kw_only" in options:
                 made = replace(made, keyword=evaluate(frame, options["kw_only"]) is True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pscdsl.frontend import operators
@@ -439,10 +439,19 @@ def _loop(
         for item in items:
             frame.session.step()
             assign(inner, generator.target, item)
-            if all(
-                operators.truth(inner, test, "a comprehension's `if`", "") for test in generator.ifs
-            ):
+            if _all_hold(inner, generator.ifs):
                 emit()
+
+
+def _all_hold(frame: Frame, conditions: Sequence[ast.expr]) -> bool:
+    """Whether all conditions of a comprehension hold, up to the first that does not."""
+    for each in conditions:
+        holds = operators.truth(frame, each, "a comprehension's `if`", "")
+        if holds is None:
+            raise Poisoned
+        if not holds:
+            return False
+    return True
 
 
 def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr) -> Any:

@@ -114,6 +114,9 @@ def _sequence(items: Sequence[Any], index: Any, found: str) -> Any:
     except IndexError:
         reason = f"it has {len(items)} items"
         raise Failure(NoSuchItem(found=found, index=str(index), reason=reason)) from None
+    except ValueError:
+        reason = "the step of a slice is not 0"
+        raise Failure(NoSuchItem(found=found, index=describe(index), reason=reason)) from None
     except TypeError:
         reason = "the index is not an integer or a slice"
         raise Failure(NoSuchItem(found=found, index=describe(index), reason=reason)) from None
