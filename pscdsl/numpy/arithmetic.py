@@ -143,8 +143,9 @@ def _logarithm(x: Value, base: int) -> Value:
     scale = math.log(base)
     if not result.dtype.is_complex:
         return e.divide(result, scale)  # type: ignore[no-any-return]
-    # Part by part: a complex quotient makes NaN of an infinite part.
-    parts = [e.divide(part(result), scale) for part in (e.real, e.imag)]
+    # Part by part, and multiplied as in NumPy: a complex quotient makes NaN of an infinite part.
+    factor = {2: 1.4426950408889634, 10: 0.4342944819032518}[base]
+    parts = [e.multiply(part(result), factor) for part in (e.real, e.imag)]
     return e.make_complex(*parts)  # type: ignore[no-any-return]
 
 
