@@ -69,8 +69,9 @@ def _matched(source: Source, name: str) -> Iterator[Mention]:
     if "case" not in source.text:
         return
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.MatchClass) and (name in node.kwd_attrs or node.patterns):
-            if name in node.kwd_attrs or "__match_args__" in source.text:
+        if isinstance(node, ast.MatchClass):
+            by_place = node.patterns and "__match_args__" in source.text
+            if by_place or name in node.kwd_attrs:
                 yield source, node
 
 
@@ -215,8 +216,9 @@ def _makes_instance(resolver: Resolver, source: Source, call: ast.Call) -> bool:
 
 def is_plain_class(resolver: Resolver, source: Source, cls: ast.ClassDef | None) -> bool:
     """Whether instances of a class are nothing that a kernel may read."""
-    plain = cls is not None and not cls.decorator_list
-    return plain and cls is not None and not _may_be_metaclass(resolver, source, cls, 0)
+    if cls is None or cls.decorator_list:
+        return False
+    return not _may_be_metaclass(resolver, source, cls, 0)
 
 
 _READ_BY_KERNELS = frozenset("type ModuleType Record NamedTuple PRecord PClass".split())

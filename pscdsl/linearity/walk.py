@@ -423,9 +423,8 @@ class Walk:
 
     def _ruled(self, primitive: Ruled, equation: Equation) -> None:
         """A function, or its rules in its place: the last of two any number of times."""
-        first, last = primitive.captured[0], sum(primitive.captured)
-        arguments = equation.inputs[last:]
-        given = (*equation.inputs[:first], *arguments)
+        captured, arguments = primitive.own(equation.inputs)
+        given = (*captured, *arguments)
         rules = _rules(primitive)
         called = self._ruling.get(rules[0].given) if rules else None
         if called is not None:
@@ -445,11 +444,11 @@ class Walk:
         self._inline(primitive.body, given, equation.outputs)
         self.when = (*outer, (fork, 1))
         self._ruling.update({rule.given: set() for rule in rules})
-        known = [*_captured(primitive, 1, equation.inputs), *arguments]
+        known = [*primitive.of_block(1, equation.inputs), *arguments]
         self._rule(rules[0].block, known)
         if len(rules) == 2:
             saved = rules[0].block.results[len(primitive.body.results) :]
-            known = [*_captured(primitive, 2, equation.inputs), *saved]
+            known = [*primitive.of_block(2, equation.inputs), *saved]
             for _ in range(2):
                 self._rule(rules[1].block, known)
         for rule in rules:
@@ -485,12 +484,6 @@ def _holds(wide: DType, narrow: DType) -> bool:
         return False
     (least, most), (low, high) = wide.range, narrow.range
     return least <= low and high <= most
-
-
-def _captured(primitive: Ruled, number: int, inputs: Sequence[Atom]) -> Sequence[Atom]:
-    """What a rule captures."""
-    first = sum(primitive.captured[:number])
-    return inputs[first : first + primitive.captured[number]]
 
 
 def _parts(items: Sequence[Var], count: int) -> tuple[Sequence[Var], Sequence[Var]]:

@@ -118,19 +118,25 @@ class RuledFunction:
         if not self.rules:
             register = REGISTER[self.kind]
             raise Failure(RuleMissing(function=self.name, kind=self.kind, register=register))
-        scope = getattr(self._closure(), "scope", None)
-        if not self._looked_through and isinstance(scope, _static_module()):
-            _require_only_statements(scope, self)
+        if not self._looked_through:
+            module = self._module()
+            if module is not None:
+                _require_only_statements(module, self)
             self._looked_through = True
         return self.rules
 
     def _look_up(self) -> None:
         """Find the statement of the module that registers the rules; nothing has been run."""
+        module = self._module()
+        if module is not None:
+            register_rules(module, self)
+
+    def _module(self) -> StaticModule | None:
+        """The module whose text the function was read from; None if it was loaded."""
         from pscdsl.frontend.scope import StaticModule
 
         scope = getattr(self._closure(), "scope", None)
-        if isinstance(scope, StaticModule):
-            register_rules(scope, self)
+        return scope if isinstance(scope, StaticModule) else None
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """One equation, which knows how it is differentiated."""
@@ -342,12 +348,6 @@ def _require_only_statements(module: StaticModule, ruled: RuledFunction) -> None
         what = f"which rules `{ruled.name}` has, where `{module.source.text_of(node)}` is used"
         rewrite = f"register them by a statement of the module, `{ruled.name}.{node.attr}(…)`"
         raise Failure(NotStatic(what=what, rewrite=rewrite, span=module.source.span(node)))
-
-
-def _static_module() -> type[StaticModule]:
-    from pscdsl.frontend.scope import StaticModule
-
-    return StaticModule
 
 
 def _is_statement(module: StaticModule, node: ast.Attribute) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pscdsl.interpreters.batching import batch_block, repeated
 from pscdsl.interpreters.jvp import has_tangent, jvp
@@ -22,6 +22,8 @@ from pscdsl.typing.dims import Size
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
+
+T = TypeVar("T")
 
 
 class Rule:
@@ -77,11 +79,11 @@ class Ruled(Control):
     captured: tuple[int, ...]
     """How many operands each block captures, the body first; those come first, in this order."""
 
-    def own(self, operands: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+    def own(self, operands: Sequence[T]) -> tuple[list[T], list[T]]:
         """What the body captures, and the arguments."""
         return list(operands[: self.captured[0]]), list(operands[sum(self.captured) :])
 
-    def of_block(self, number: int, operands: Sequence[Value]) -> list[Value]:
+    def of_block(self, number: int, operands: Sequence[T]) -> list[T]:
         """What a block captures."""
         first = sum(self.captured[:number])
         return list(operands[first : first + self.captured[number]])
