@@ -96,6 +96,20 @@ def test_several_processes_find_the_same(tmp_path: Path) -> None:
     assert reports(check(tmp_path, jobs=3)) == reports(check(tmp_path))
 
 
+def test_no_finding_depends_on_the_order_of_sets(tmp_path: Path) -> None:
+    write(tmp_path, {f"p{i}.py": p.text for i, (_, p) in enumerate(PROGRAMS[::23])})
+    found = {
+        subprocess.run(
+            [sys.executable, "-m", "pscdsl", "check", "--no-cache", "--jobs", "1", str(tmp_path)],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            check=False,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(found) == 1
+
+
 # --- A project in which every kind of dependency can change, by one edit after the other ------
 
 VARIANTS: dict[str, tuple[str | None, ...]] = {

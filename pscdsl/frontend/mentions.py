@@ -89,14 +89,14 @@ def _imports(resolver: Resolver, other: Module, module: Module, name: str) -> It
                 yield name
 
 
-def _scopes(source: Source, name: str) -> set[ScopeNode | None]:
+def _scopes(source: Source, name: str) -> list[ScopeNode | None]:
     """The scopes to which uses of a name belong that an import may have bound."""
     index = uses(source)
-    found: set[ScopeNode | None] = {None}
+    found: dict[ScopeNode | None, None] = {None: None}
     for node in index.imports:
         if any((alias.asname or alias.name) == name for alias in node.names):
-            found.add(index.owner(node, name))
-    return found
+            found[index.owner(node, name)] = None
+    return list(found)
 
 
 def _attributes(resolver: Resolver, other: Module, module: Module, name: str) -> Iterator[Mention]:

@@ -190,7 +190,7 @@ def _expressions_of(resolver: Resolver, source: Source, module: Module) -> Itera
         for alias in node.names
         if alias.asname and alias.name.rpartition(".")[2] == last
     }
-    for name in known_as:
+    for name in sorted(known_as):
         for node in (*index.names.get(name, ()), *index.attributes.get(name, ())):
             qualified = resolver.qualified(source, node)
             if qualified is not None and _is_module(resolver, qualified, module):

@@ -59,17 +59,18 @@ def reflection(resolver: Resolver, source: Source, *, strict: bool = False) -> H
 
     `strict`: reading counts too, because what is read can be written.
     """
-    return next(iter(_found(resolver, source, strict)), None)
-
-
-def _found(resolver: Resolver, source: Source, strict: bool) -> Iterator[Harm]:
     index = uses(source)
+    shown: list[ast.AST] = []
     for node in _suspects(resolver, source, strict):
         if not resolver.in_kernel(source, node):
-            shown = index.parents.get(node)
-            if not isinstance(shown, ast.Call | ast.Attribute | ast.Subscript):
-                shown = node
-            yield Harm(source.span(shown), f"`{source.text_of(shown)}`")
+            parent = index.parents.get(node)
+            whole = isinstance(parent, ast.Call | ast.Attribute | ast.Subscript)
+            shown.append(parent if parent is not None and whole else node)
+    if not shown:
+        return None
+    places = [source.span(each) for each in shown]
+    first = min(range(len(places)), key=lambda i: (places[i].line, places[i].column))
+    return Harm(places[first], f"`{source.text_of(shown[first])}`")
 
 
 def _suspects(resolver: Resolver, source: Source, strict: bool) -> Iterator[ast.AST]:
