@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pscdsl.elements import ElementType
@@ -23,7 +24,7 @@ def chosen(definition: Definition, signature: Signature, given: Mapping[str, Any
         raise TypeError(f"{definition.name} leaves {known} open, not {sorted(unknown)[0]}")
     choices = signature.choices() or [Choice()]
     for choice in choices:
-        if not _fits(choice, given):
+        if not fits(choice, given):
             continue
         try:
             definition.instance(choice)
@@ -32,15 +33,23 @@ def chosen(definition: Definition, signature: Signature, given: Mapping[str, Any
         except (Failure, Poisoned):
             pass
         return choice
-    return _made(definition, signature, given)
+    first = choices[0]
+    made = _made(definition, signature, _parts(first) | dict(given))
+    return replace(made, trees=first.trees, keys=first.keys)
 
 
-def _fits(choice: Choice, given: Mapping[str, Any]) -> bool:
+def fits(choice: Choice, given: Mapping[str, Any]) -> bool:
+    """Whether a choice has what keywords fix."""
+    parts = _parts(choice)
+    return all(parts.get(key) in (value, _dtype_name(value)) for key, value in given.items())
+
+
+def _parts(choice: Choice) -> dict[str, Any]:
+    """What a choice fixes, by the keywords of it."""
     parts: dict[str, Any] = {k: v.name for k, v in choice.dtypes}
     parts |= dict(choice.ranks) | {f"len({k})": v for k, v in choice.lengths}
     parts |= {k: v.value for k, v in choice.statics}
-    parts |= {f"{k} is None": not v for k, v in choice.given}
-    return all(parts.get(key) in (value, _dtype_name(value)) for key, value in given.items())
+    return parts | {f"{k} is None": not v for k, v in choice.given}
 
 
 def _dtype_name(value: Any) -> Any:

@@ -131,6 +131,39 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "k" in capsys.readouterr().err
 
 
+UNROLLED = """
+import numpy as np
+import pscdsl as psc
+from pscdsl import Float, f64
+
+@psc.kernel
+def powers(x: Float["n"], k: psc.Static[int]) -> Float["n"]:
+    y = x
+    for _ in range(k):
+        y = y * x
+    return y
+
+@psc.kernel
+def columns(x: f64["n"], k: psc.Static[int]) -> f64["n k"]:
+    return 2 * np.broadcast_to(x[:, None], (x.shape[0], k))
+"""
+
+
+def test_costs_are_those_of_static_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "file.py"
+    path.write_text(UNROLLED)
+    assert main(["cost", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "  where Float=f32, k=3\n  flops     3*n\n" in out
+    assert "k over 0, 1, 2, 3, 4; no other cost is known\ncolumns" in out
+    assert "Static[int]) -> f64[n k]\n  flops     k*n\n" in out
+    assert main(["cost", str(path), "--dims", "k=7", "--format", "json"]) == 0
+    found = {each["kernel"]: each for each in json.loads(capsys.readouterr().out)}
+    assert (found["powers"]["flops"], found["columns"]["flops"]) == ("7*n", "7*n")
+
+
 @psc.kernel
 def added(x: f32["n m"], y: f32["n m"]) -> f32["n m"]:
     return x * y + x

@@ -80,7 +80,8 @@ class Choice:
         parts = [f"{name}={value}" for name, value in (*self.dtypes, *self.ranks)]
         parts += [f"{name}={tree}" for name, tree in self.trees]
         parts += [f"len({path})={value}" for path, value in self.lengths]
-        parts += [f"{path}={value.value!r}" for path, value in self.statics]
+        known = ((path, each.value) for path, each in self.statics)
+        parts += [f"{path}={value!r}" for path, value in known if not isinstance(value, Dim)]
         parts += [f"{path} is {'not None' if given else 'None'}" for path, given in self.given]
         return ", ".join(parts)
 
@@ -249,35 +250,46 @@ class Signature:
 
     def enumerated(self) -> tuple[str, ...]:
         """What was tried one by one, in words."""
-        return tuple(dict.fromkeys(text for text, _ in self._enumerated()))
+        return tuple(dict.fromkeys(text for _, text, _ in self._enumerated()))
 
     def examples(self) -> tuple[str, ...]:
         """What was tried by examples alone, in words: there are more that could be given."""
-        return tuple(dict.fromkeys(text for text, complete in self._enumerated() if not complete))
+        found = self._enumerated()
+        return tuple(dict.fromkeys(text for _, text, complete in found if not complete))
 
-    def _enumerated(self) -> Iterator[tuple[str, bool]]:
-        """What was tried, and whether that is all there is."""
+    def unrolled_examples(self) -> tuple[str, ...]:
+        """Those of which a program may have as many operations as the value says."""
+        return tuple(
+            dict.fromkeys(
+                text
+                for part, text, complete in self._enumerated()
+                if isinstance(part, RepeatedSpec | StaticSpec) and not complete
+            )
+        )
+
+    def _enumerated(self) -> Iterator[tuple[Spec, str, bool]]:
+        """What was tried: the part, in words, and whether that is all there is."""
         for parameter in self.parameters:
             for where, part in walk_paths(parameter.spec, parameter.name):
                 if isinstance(part, ArraySpec | TreeSpec) and isinstance(part.dtype, DTypeClass):
-                    yield f"{part.dtype.name} over its dtypes", True
+                    yield part, f"{part.dtype.name} over its dtypes", True
                 if isinstance(part, ArraySpec):
                     for dim in part.dims:
                         if isinstance(dim, Variadic):
-                            yield f"{dim} of rank 0 to {MAX_RANK}", False
+                            yield part, f"{dim} of rank 0 to {MAX_RANK}", False
                 elif isinstance(part, TreeSpec):
-                    yield f"{part.name} over an array and a tuple of two", False
+                    yield part, f"{part.name} over an array and a tuple of two", False
                 elif isinstance(part, RepeatedSpec):
-                    yield f"{part} of length 0 to {MAX_LENGTH}", False
+                    yield part, f"{part} of length 0 to {MAX_LENGTH}", False
                 elif isinstance(part, OptionalSpec):
-                    yield f"{where} given or None", True
+                    yield part, f"{where} given or None", True
                 elif isinstance(part, StaticSpec) and part.samples is not None:
                     samples = ", ".join(map(repr, part.samples))
                     if isinstance(part.samples[0], Dim):
-                        yield f"every {where} >= {2 - len(part.samples)}", True
+                        yield part, f"every {where} >= {2 - len(part.samples)}", True
                     else:
                         complete = isinstance(part.form, OneOf) or part.form == Instance(bool)
-                        yield f"{where} over {samples}", complete
+                        yield part, f"{where} over {samples}", complete
 
 
 def _as_sizes(name: str, axis: bool) -> tuple[object, ...]:

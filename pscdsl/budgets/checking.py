@@ -22,6 +22,7 @@ from pscdsl.typing.dims import DimTooLarge, Size, evaluate, names, substitute
 from pscdsl.typing.facts import Fact
 from pscdsl.typing.signatures import Choice, group_dims, static_sizes
 from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.specs import StaticSpec
 
 if TYPE_CHECKING:
     from pscdsl.frontend.definitions import Definition
@@ -50,6 +51,31 @@ def over_budget(definition: Definition, choice: Choice) -> Iterator[Diagnostic]:
             yield BudgetNotProven(budget=budget.text, reason=found, span=budget.span)
         else:
             yield from _decided(definition, choice, budget, *found)
+
+
+def unproven(definition: Definition) -> Iterator[Diagnostic]:
+    """The budgets of a kernel that keeps them, where its open parts were tried by examples.
+
+    How often a loop is unrolled, for instance, may be any function of a static value.
+    """
+    signature = definition.signature
+    tried = signature.unrolled_examples()
+    choices, total = len(signature.choices() or ()), signature.combinations()
+    if total > choices:
+        tried = (*tried, f"{choices} of {total} choices")
+    if not tried:
+        return
+    instead = "`psc.Static[Literal[...]]` names all values, and then each is tried"
+    if not any(isinstance(each.spec, StaticSpec) for each in signature.parameters):
+        instead = "`tuple[...]` has a length that is known"
+    for budget in _budgets(definition):
+        if isinstance(budget, Budget):
+            yield BudgetNotProven(
+                budget=budget.text,
+                reason=f"it holds as far as was tried, {'; '.join(tried)}, and no further is known",
+                instead=instead,
+                span=budget.span,
+            )
 
 
 def stray_comments(source: Source, places: Collection[Span]) -> Iterator[Diagnostic]:

@@ -3,14 +3,18 @@
     pscdsl cost model.py:loss --grad --dims n=128
 
 It is counted in the checked program: nothing is run.  Sizes that --dims names become numbers.
-Bytes moved, and memory, are upper bounds, which XLA stays below by fusing; of a `while_loop`
-without `max_steps` one step is counted.
+Where the cost depends on a static value or a length, it is printed for all that were tried, or for
+the one that --dims names; of dtypes and ranks that are open, the first is taken.  Bytes moved, and
+memory, are upper bounds, which XLA stays below by fusing; of a `while_loop` without `max_steps` one
+step is counted.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pscdsl.cli import Unusable, say
@@ -20,6 +24,8 @@ from pscdsl.report.sources import printable_json
 
 if TYPE_CHECKING:
     from pscdsl.cost import Cost
+    from pscdsl.ir import Function
+    from pscdsl.kernel import Kernel
 
 ROWS = ("flops", "bytes", "arguments", "results", "peak")
 
@@ -40,18 +46,19 @@ def run(arguments: argparse.Namespace) -> int:
 
     def work() -> None:
         from pscdsl.cost import cost
-        from pscdsl.transforms.simplify import simplify
 
         found: list[dict[str, Any]] = []
         known: set[str] = set()
         for kernel in chosen(arguments):
-            program = simplify(kernel.ir())
-            known.update(program.dims)
-            each = cost(program).at(sizes)
+            costs: dict[Cost, list[str]] = {}
+            for choice, program in _programs(kernel, sizes):
+                known.update(program.dims, kernel.signature.open_parts())
+                costs.setdefault(cost(program).at(sizes), []).append(choice)
+            beyond = kernel.definition.tried().unrolled_examples() if len(costs) > 1 else ()
             if arguments.format == "json":
-                found.append(_data(program.name, each))
+                found += [_data(kernel.name, each, costs[each], beyond) for each in costs]
             else:
-                say(_text(str(kernel.signature), each))
+                say(_text(str(kernel.signature), costs, beyond))
         if unknown := sizes.keys() - known:
             raise Unusable(f"no kernel here has the size {', '.join(sorted(unknown))}")
         if arguments.format == "json":
@@ -60,13 +67,38 @@ def run(arguments: argparse.Namespace) -> int:
     return reporting(work)
 
 
-def _text(head: str, cost: Cost) -> str:
+def _programs(kernel: Kernel[..., Any], sizes: Mapping[str, int]) -> Iterator[tuple[str, Function]]:
+    """The programs of what the signature leaves open, with the choice in words."""
+    from pscdsl.choices import fits
+    from pscdsl.frontend.definitions import Excluded
+    from pscdsl.transforms.simplify import simplify
+    from pscdsl.typing.signatures import Choice
+
+    kernel.check()
+    open_parts = kernel.signature.open_parts()
+    given = {name: size for name, size in sizes.items() if name in open_parts}
+    choices = kernel.definition.tried().choices()
+    fitting = [each for each in choices or [Choice()] if fits(each, given)]
+    if not fitting:
+        yield "", simplify(kernel.ir(**given))
+    for choice in fitting:
+        if (choice.dtypes, choice.ranks) == (fitting[0].dtypes, fitting[0].ranks):
+            with contextlib.suppress(Excluded):
+                yield str(choice), simplify(kernel.definition.instance(choice))
+
+
+def _text(head: str, costs: Mapping[Cost, Sequence[str]], beyond: Sequence[str]) -> str:
     lines = [head]
-    for name in ROWS:
-        value = getattr(cost, name)
-        unit = "" if name in ("flops", "bytes") else " bytes"
-        lines.append(f"  {name:<10}{_number(value)}{unit}")
-    lines += [f"  one step is counted of the while_loop at {place}" for place in cost.loops]
+    for cost, choices in costs.items():
+        where = " or ".join(each or "it is any other" for each in choices)
+        lines += [f"  where {where}"] if len(costs) > 1 or any(choices) else []
+        for name in ROWS:
+            value = getattr(cost, name)
+            unit = "" if name in ("flops", "bytes") else " bytes"
+            lines.append(f"  {name:<10}{_number(value)}{unit}")
+        lines += [f"  one step is counted of the while_loop at {place}" for place in cost.loops]
+    if beyond:
+        lines.append(f"  tried by examples: {'; '.join(beyond)}; no other cost is known")
     return "\n".join(lines)
 
 
@@ -74,7 +106,9 @@ def _number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _data(name: str, cost: Cost) -> dict[str, Any]:
+def _data(name: str, cost: Cost, choices: Sequence[str], beyond: Sequence[str]) -> dict[str, Any]:
     numbers = {row: getattr(cost, row) for row in ROWS}
     shown = {k: v if isinstance(v, int) else str(v) for k, v in numbers.items()}
-    return {"kernel": name, **shown, "loops": [str(place) for place in cost.loops]}
+    loops = [str(place) for place in cost.loops]
+    tried = {"choices": [*filter(None, choices)], "examples": [*beyond]}
+    return {"kernel": name, **shown, "loops": loops, **tried}

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from pscdsl.budgets.checking import over_budget, stray_comments
+from pscdsl.budgets.checking import over_budget, stray_comments, unproven
 from pscdsl.findings.silencing import Examined, silence, together
 from pscdsl.findings.suppressions import Suppression, suppressions
 from pscdsl.frontend.definitions import Definition, Excluded
@@ -299,6 +299,9 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
         found, status = _check_choices(definition, choices)
         if status == "error" and not found:
             return [_internal(definition, "it has no program, and nothing was found")], status
+        if status == "ok":
+            beyond = [*unproven(definition)]
+            found, status = [*found, *beyond], "error" if beyond else status
         total = definition.signature.combinations()
         if total > len(choices):
             place = definition.head

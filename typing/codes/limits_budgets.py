@@ -10,9 +10,11 @@ class BudgetNotProven(Diagnostic, code="PSC906"):
 
     A budget holds if it is proven for every size that the signature and the kernel's
     preconditions admit.  This one was neither proven nor refuted: how many steps a loop takes is
-    known only when it runs, an operation does not say what it costs, or the proof is out of reach.
+    known only when it runs, static values were tried by examples alone, an operation does not say
+    what it costs, or the proof is out of reach.
 
     * `psc.while_loop(..., max_steps=n)` counts with n steps.
+    * `psc.Static[Literal[1, 2]]` names all values, and then each is tried.
     * An `assert` on the sizes, such as `assert n >= k`, may be what the proof lacks.
     * A simpler bound is easier to prove than one with quotients, minima and maxima.
 
