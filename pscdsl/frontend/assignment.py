@@ -11,6 +11,7 @@ from pscdsl.frontend import operators, purity
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
+from pscdsl.frontend.lost_results import is_lost
 from pscdsl.frontend.owned import held_elsewhere, updated
 from pscdsl.frontend.values import (
     POISON,
@@ -50,12 +51,20 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 def _subscript_store(frame: Frame, target: ast.Subscript) -> Failure:
     text = frame.source.text_of
     owner, index = text(target.value), purity.index_text(text(target.slice), target.slice)
-    rewrite = f"{owner} = psc.update({owner}, {index}, …)"
+    rewrite = f"{owner} = psc.update({owner}, {index}, …){_returned(frame, target)}"
     if not is_traced(evaluate(frame, target.value)):
         rewrite = "build a new tuple, or a PMap and its `.set`"
     return Failure(
         Mutation(what=f"a store into `{text(target)}`", rewrite=rewrite, span=frame.span(target))
     )
+
+
+def _returned(frame: Frame, target: ast.Subscript) -> str:
+    """What else to write where nobody would see the new array."""
+    node = None if frame.closure is None else frame.closure.node
+    if isinstance(target.value, ast.Name) and is_lost(node, target.value.id):
+        return f", and `return {target.value.id}` at the end"
+    return ""
 
 
 def _attribute_store(frame: Frame, target: ast.Attribute) -> Failure:
@@ -120,7 +129,8 @@ def augment(
     sign = operators.SIGNS[operator]
     why = held_elsewhere(frame, name, left) if _has_memory(left) else ""
     if why:
-        frame.report(node, AliasedUpdate(name=name, sign=sign, why=why))
+        lost = frame.closure is not None and is_lost(frame.closure.node, name)
+        frame.report(node, AliasedUpdate(name=name, sign=sign, why=why, lost=lost))
     if isinstance(left, list | dict | set):
         kind = type(left).__name__  # pyright: ignore[reportUnknownArgumentType]
         text = frame.source.text_of(value)
@@ -145,6 +155,7 @@ def _updated_part(frame: Frame, target: ast.expr, operator: str, value: ast.expr
         combine = {"Add": "add", "Mult": "multiply"}.get(operator)
         how = f', combine="{combine}"' if combine else ""
         rewrite = f"{owner} = psc.update({owner}, {index}, {text(value)}{how})"
+        rewrite += _returned(frame, target)
     else:
         rewrite = f"make a changed copy: `{owner}.replace({target.attr}=…)` of a record"
     what = f"an in-place update of `{text(target)}`"

@@ -19,6 +19,7 @@ from pscdsl.frontend.defaults import default_problems
 from pscdsl.frontend.expressions import evaluate
 from pscdsl.frontend.frames import MAX_STEPS, Frame, Session, require_program, session_of
 from pscdsl.frontend.functions import Closure
+from pscdsl.frontend.lost_results import lost_result
 from pscdsl.frontend.pytrees import flatten, unflatten
 from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.results import result_problems
@@ -352,6 +353,10 @@ class Definition:
             raise Failure(*session.findings, *last) from None
         except Poisoned:
             raise Failure(*session.findings) from None
+        if not results:
+            lost = lost_result(self.closure.source, self.name, self.closure.node)
+            if lost is not None:
+                raise Failure(*session.findings, lost)
         body, _ = entry.finish(params, results)
         dims = dict.fromkeys(name for name in signature.size_names() if name in known)
         dims.update(dict.fromkeys(sorted(known)))

@@ -46,6 +46,8 @@ class AliasedUpdate(Diagnostic, code="PSC701", severity=Severity.ERROR):
     sign: str
     why: str
     """Who may hold the array."""
+    lost: bool = False
+    """Whether the function would not return the new one."""
 
     def message(self) -> str:
         """What is updated, and who may see it."""
@@ -53,4 +55,5 @@ class AliasedUpdate(Diagnostic, code="PSC701", severity=Severity.ERROR):
 
     def help(self) -> str:
         """What to write instead."""
-        return f"`{self.name} = {self.name} {self.sign} …` makes a new array"
+        returned = f", and `return {self.name}` at the end gives it away" if self.lost else ""
+        return f"`{self.name} = {self.name} {self.sign} …` makes a new array{returned}"

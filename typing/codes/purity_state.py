@@ -1,4 +1,4 @@
-"""PSC207 and on: state that hides in iterators and in the order of sets."""
+"""PSC207 and on: state that hides in iterators and the order of sets, and results that are lost."""
 
 from __future__ import annotations
 
@@ -108,3 +108,50 @@ class IteratorUsed(Diagnostic, code="PSC208"):
     def help(self) -> str:
         """What to write instead."""
         return "make a list or tuple of it"
+
+
+class ResultLost(Diagnostic, code="PSC209"):
+    """A kernel binds a parameter to a new value and returns nothing.
+
+    A function of NumPy may write into an array that it is given, and return nothing.  A kernel
+    changes nothing of its caller's: a name that is bound anew is the kernel's own, and what it
+    stands for is gone when the kernel ends.  What a kernel computes is what it returns.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def clear_first(x: f32["n"]) -> None:
+        x = psc.update(x, 0, 0.0)
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def clear_first(x: f32["n"]) -> f32["n"]:
+        return psc.update(x, 0, 0.0)
+    ```
+    """
+
+    function: str
+    name: str
+
+    def message(self) -> str:
+        """What is lost."""
+        return (
+            f"`{self.function}` returns nothing, and the new `{self.name}` is lost: "
+            "its caller's stays as it is"
+        )
+
+    def help(self) -> str:
+        """What to write instead."""
+        return f"end with `return {self.name}`, and bind what the call returns"

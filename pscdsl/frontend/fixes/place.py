@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from pscdsl.frontend.fixes.aliasing import shared
 from pscdsl.frontend.fixes.tree import FunctionStatement, Tree
+from pscdsl.frontend.lost_results import is_lost
 from pscdsl.frontend.source import targets
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.fixes import Applicability, Edit, Fix
@@ -82,6 +83,8 @@ class Place(Generic[D]):
         function = self.tree.function(node)
         if not isinstance(function, FunctionStatement):
             return None
+        if is_lost(function, node.id):
+            return None  # nobody would see what it is bound to
         return node.id if node.id in self.tree.source.scoping(function) else None
 
     def shared(self, node: ast.Name) -> bool:
