@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pscdsl.ir import Function
+from pscdsl.lint.columns import check_columns
 from pscdsl.lint.hidden_nan import check_hidden_nan
 from pscdsl.lint.indices import check_indices
 from pscdsl.lint.performance import check_constants, check_doubles, check_rows
@@ -20,6 +21,7 @@ CHECKS = (
     check_forms,
     check_equality,
     check_bounds,
+    check_columns,
     check_constants,
     check_rows,
 )

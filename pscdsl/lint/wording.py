@@ -100,6 +100,8 @@ class Wording:
             found = tree.args[position]
         elif isinstance(tree, ast.BinOp):
             found = (tree.left, tree.right)[position]
+        elif isinstance(tree, ast.Compare) and len(tree.comparators) == 1:
+            found = (tree.left, *tree.comparators)[position]
         if found is None or isinstance(found, ast.Starred):
             return self.name(program, at.inputs[position])
         text = ast.unparse(found)
