@@ -1,4 +1,4 @@
-"""The index of codes and the table of primitives, written from what they list.
+"""The index of codes, the tables of primitives and of bounds, written from what they list.
 
 `--update-golden` writes them.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from pscdsl.primitive import Primitive
 from pscdsl.primitives.elementwise import TABLE, Elementwise
 from pscdsl.report.kinds import all_kinds
+from tests.function_values import COMPLEX, REAL
 from tests.test_primitive_laws import NOT_RUN, subclasses
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -60,6 +61,22 @@ def primitives() -> str:
     return "\n" + table(("primitive", "what", "derivative"), rows)
 
 
+def accuracy() -> str:
+    """The bounds of functions, which `test_function_values` asks of them."""
+    names = sorted({*REAL, *COMPLEX})
+    rows: list[tuple[str, ...]] = []
+    for name in names:
+        real, of_complex = REAL.get(name), COMPLEX.get(name)
+        bounds = [
+            "" if each is None else f"{each.bounds[place]:g}"
+            for each in (real, of_complex)
+            for place in (0, 1)
+        ]
+        notes = [each.where for each in (real, of_complex) if each is not None and each.where]
+        rows.append((f"`{name}`", *bounds, "; ".join(notes)))
+    return "\n" + table(("function", "f32", "f64", "c64", "c128", "where"), rows)
+
+
 def _elementwise(row: Elementwise) -> str:
     return "none" if row.derivative is None else "tangent"
 
@@ -90,3 +107,7 @@ def test_the_index_of_codes(update_golden: bool) -> None:
 
 def test_the_table_of_primitives(update_golden: bool) -> None:
     _compare("primitives.md", primitives(), update_golden)
+
+
+def test_the_table_of_bounds(update_golden: bool) -> None:
+    _compare("accuracy.md", accuracy(), update_golden)

@@ -115,6 +115,10 @@ def reciprocal(x: Value, /) -> Value:
     """`1 / x`, of floating-point and complex arrays."""
     require("numpy.reciprocal", x, "inexact")
     result: Value = e.divide(1, x)
+    if x.dtype.is_complex:  # zeros have the signs of the conjugate
+        real = e.copysign(e.real(result), e.real(x))
+        turned = e.copysign(e.imag(result), e.negative(e.imag(x)))
+        return e.make_complex(real, turned)  # type: ignore[no-any-return]
     return result
 
 
@@ -122,6 +126,9 @@ def reciprocal(x: Value, /) -> Value:
 def exp2(x: Value, /) -> Value:
     """2 to the power of each element."""
     x = to_inexact(x)
+    if x.dtype.is_complex:  # as in NumPy; the product by a complex number makes NaN of an infinity
+        turned = [e.multiply(part(x), math.log(2)) for part in (e.real, e.imag)]
+        return e.exp(e.make_complex(*turned))  # type: ignore[no-any-return]
     result: Value = e.power(2, x)
     return result
 

@@ -31,6 +31,7 @@ from pscdsl.primitives.pointwise import TABLE as TABLE
 from pscdsl.primitives.pointwise import BinaryRule, Emit, LinearIn, Rule, UnaryRule
 from pscdsl.primitives.pointwise import Elementwise as Elementwise
 from pscdsl.primitives.transcendental import (
+    along_axes,
     emit_acos,
     emit_acosh,
     emit_atan,
@@ -39,11 +40,15 @@ from pscdsl.primitives.transcendental import (
     emit_cosh,
     emit_cosine,
     emit_erf,
+    emit_exp,
+    emit_expm1,
+    emit_log,
     emit_log1p,
     emit_power,
     emit_sine,
     emit_sinh,
     emit_sqrt,
+    emit_tanh,
     odd,
 )
 from pscdsl.typing.dtypes import BOOL, DType
@@ -279,11 +284,9 @@ absolute: Elementwise = to_real("absolute", "numeric", np.absolute, f.emit_absol
 sign: Elementwise = unary("sign", "numeric", f.sign, f.emit_sign, 1, _sign)
 
 # Exponentials, powers and logarithms.
-exp: Elementwise = unary("exp", "inexact", np.exp, "exponential", 8, lambda t, y, x: t * y)
-expm1: Elementwise = unary(
-    "expm1", "inexact", np.expm1, "exponential_minus_one", 8, lambda t, y, x: t * exp(x)
-)
-log: Elementwise = unary("log", "inexact", np.log, "log", 8, lambda t, y, x: t / x)
+exp: Elementwise = unary("exp", "inexact", np.exp, emit_exp, 8, lambda t, y, x: t * y)
+expm1: Elementwise = unary("expm1", "inexact", np.expm1, emit_expm1, 8, lambda t, y, x: t * exp(x))
+log: Elementwise = unary("log", "inexact", np.log, emit_log, 8, lambda t, y, x: t / x)
 log1p: Elementwise = unary("log1p", "inexact", np.log1p, emit_log1p, 8, lambda t, y, x: t / (1 + x))
 logistic: Elementwise = unary("logistic", "inexact", f.logistic, emit_logistic, 10, _logistic)
 sqrt: Elementwise = unary("sqrt", "inexact", np.sqrt, emit_sqrt, 1, lambda t, y, x: t * (0.5 / y))
@@ -298,7 +301,7 @@ cbrt: Elementwise = unary(
 sin: Elementwise = unary("sin", "inexact", np.sin, emit_sine, 8, lambda t, y, x: t * cos(x))
 cos: Elementwise = unary("cos", "inexact", np.cos, emit_cosine, 8, lambda t, y, x: t * -sin(x))
 tan: Elementwise = unary(
-    "tan", "inexact", np.tan, emit_tangent, 10, lambda t, y, x: t * (1 + y * y)
+    "tan", "inexact", np.tan, along_axes(emit_tangent), 10, lambda t, y, x: t * (1 + y * y)
 )
 asin: Elementwise = unary(
     "asin", "inexact", np.arcsin, odd("chlo.asin"), 10, lambda t, y, x: t * rsqrt((1 - x) * (1 + x))
@@ -311,7 +314,7 @@ atan: Elementwise = unary(
 )
 sinh: Elementwise = unary("sinh", "inexact", np.sinh, emit_sinh, 10, lambda t, y, x: t * cosh(x))
 cosh: Elementwise = unary("cosh", "inexact", np.cosh, emit_cosh, 10, lambda t, y, x: t * sinh(x))
-tanh: Elementwise = unary("tanh", "inexact", np.tanh, "tanh", 10, _tanh)
+tanh: Elementwise = unary("tanh", "inexact", np.tanh, along_axes(emit_tanh), 10, _tanh)
 asinh: Elementwise = unary("asinh", "inexact", np.arcsinh, odd("chlo.asinh"), 10, _asinh)
 acosh: Elementwise = unary(
     "acosh",

@@ -85,9 +85,87 @@ def emit_sqrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
     (x,) = operands
     if not inputs[0].dtype.is_complex:
         return hlo.unary("sqrt", x)
-    _, imag = parts(hlo, x, inputs[0])
+    part = _part(inputs[0])
+    real, imag = parts(hlo, x, inputs[0])
     real_root, imag_root = parts(hlo, hlo.unary("sqrt", x), inputs[0])
-    return join(hlo, real_root, copysign_of(hlo, imag_root, imag, _part(inputs[0])), inputs[0])
+    # An infinite part decides, though the other be NaN.
+    infinity, least = hlo.full(math.inf, part), hlo.full(-math.inf, part)
+    above = hlo.compare("EQ", absolute_of(hlo, imag, part), infinity)
+    beside = hlo.binary("or", above, hlo.compare("EQ", real, infinity))
+    over = hlo.binary("or", above, hlo.compare("EQ", real, least))
+    real_root = hlo.select(beside, infinity, real_root)
+    imag_root = copysign_of(hlo, hlo.select(over, infinity, imag_root), imag, part)
+    return join(hlo, real_root, imag_root, inputs[0])
+
+
+def emit_exp(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the exponential, of infinities as C99 has it."""
+    (x,), (given,) = operands, inputs
+    found = hlo.unary("exponential", x)
+    if not given.dtype.is_complex:
+        return found
+    part = _part(given)
+    real, imag = parts(hlo, x, given)
+    real_result, imag_result = parts(hlo, found, given)
+    aimless = _without_angle(hlo, imag, given)
+    infinite, zero = hlo.full(math.inf, part), hlo.full(0.0, part)
+    large = hlo.binary("and", aimless, hlo.compare("EQ", real, infinite))
+    none = hlo.binary("and", aimless, hlo.compare("EQ", real, hlo.unary("negate", infinite)))
+    real_result = hlo.select(none, zero, hlo.select(large, infinite, real_result))
+    imag_result = hlo.select(none, zero, _kept_zero(hlo, imag_result, imag, imag, given))
+    return join(hlo, real_result, imag_result, given)
+
+
+def emit_expm1(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the exponential less 1."""
+    (x,), (given,) = operands, inputs
+    found = hlo.unary("exponential_minus_one", x)
+    if not given.dtype.is_complex:
+        return found
+    _, imag = parts(hlo, x, given)
+    real_result, imag_result = parts(hlo, found, given)
+    found = join(hlo, real_result, _kept_zero(hlo, imag_result, imag, imag, given), given)
+    return hlo.select(hlo.compare("EQ", x, hlo.full(0.0, given)), x, found)
+
+
+def emit_log(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the logarithm; an infinite part decides, though the other be NaN."""
+    (x,), (given,) = operands, inputs
+    found = hlo.unary("log", x)
+    if not given.dtype.is_complex:
+        return found
+    real_result, imag_result = parts(hlo, found, given)
+    return join(hlo, _infinite_beside(hlo, real_result, x, given), imag_result, given)
+
+
+def _infinite_beside(hlo: Hlo, result: H, x: H, given: ArrayType) -> H:
+    """A real part, but infinite where either part of x is."""
+    part = _part(given)
+    infinite = hlo.full(math.inf, part)
+    for each in parts(hlo, x, given):
+        large = hlo.compare("EQ", absolute_of(hlo, each, part), infinite)
+        result = hlo.select(large, infinite, result)
+    return result
+
+
+def along_axes(emit: Emit) -> Emit:
+    """Emit a function that maps either axis of the plane to itself: zeros keep their signs."""
+
+    def emitted(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+        found, (given,) = emit(hlo, operands, inputs, outputs), inputs
+        if not given.dtype.is_complex:
+            return found
+        real, imag = parts(hlo, operands[0], given)
+        real_result, imag_result = parts(hlo, found, given)
+        real_result = _kept_zero(hlo, real_result, real, real, given)
+        return join(hlo, real_result, _kept_zero(hlo, imag_result, imag, imag, given), given)
+
+    return emitted
+
+
+def emit_tanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the hyperbolic tangent."""
+    return hlo.unary("tanh", operands[0])
 
 
 def emit_cbrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -145,7 +223,8 @@ def emit_log1p(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     if given.dtype.is_complex:
         real, imag = parts(hlo, single_logarithm.emit(hlo, operands, inputs, outputs), given)
         near, size = _size_beyond(hlo, operands[0], 1.0, given)
-        return join(hlo, hlo.select(near, hlo.unary("log", size), real), imag, given)
+        real = hlo.select(near, hlo.unary("log", size), real)
+        return join(hlo, _infinite_beside(hlo, real, operands[0], given), imag, given)
     return single_logarithm.emit(hlo, operands, inputs, outputs)
 
 
@@ -154,7 +233,12 @@ def emit_atanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     if inputs[0].dtype is F64:
         return logarithms.atanh.emit(hlo, operands, inputs, outputs)
     found = odd("chlo.atanh")(hlo, operands, inputs, outputs)
-    return _at_poles(hlo, operands[0], found, inputs[0]) if inputs[0].dtype.is_complex else found
+    (given,) = inputs
+    if not given.dtype.is_complex:
+        return found
+    _, imag = parts(hlo, operands[0], given)
+    real_result, imag_result = parts(hlo, _at_poles(hlo, operands[0], found, given), given)
+    return join(hlo, real_result, _kept_nan(hlo, imag_result, imag), given)
 
 
 def emit_atan(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -168,7 +252,12 @@ def emit_atan(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
     turned = join(hlo, hlo.unary("negate", imag), real, given)
     wanted = join(hlo, hlo.unary("negate", imag_result), real_result, given)
     real_result, imag_result = parts(hlo, _at_poles(hlo, turned, wanted, given), given)
-    return join(hlo, imag_result, hlo.unary("negate", real_result), given)
+    return join(hlo, _kept_nan(hlo, imag_result, real), hlo.unary("negate", real_result), given)
+
+
+def _kept_nan(hlo: Hlo, result: H, given: H) -> H:
+    """A result, but NaN where what it turns with is."""
+    return hlo.select(hlo.compare("EQ", given, given), result, given)
 
 
 def _at_poles(hlo: Hlo, x: H, found: H, given: ArrayType) -> H:

@@ -131,7 +131,7 @@ def log_gamma(m: Arithmetic, x: Number) -> Number:
     return m.where(x < LARGE, near, main + (stirling(m, x) + (log(tau) - 1) / 2))
 
 
-def _fraction(m: Arithmetic, x: Number) -> Number:
+def fraction(m: Arithmetic, x: Number) -> Number:
     """By how much a number is above the nearest integer."""
     above = x - m.floor(x)
     return m.where(above > 0.5, above - 1, above)
@@ -142,8 +142,8 @@ def gammaln(m: Arithmetic, x: Number) -> Number:
     """The logarithm of the absolute value of the gamma function; infinite at its poles."""
     size = m.absolute(x)
     positive = log_gamma(m, size)
-    sine = m.absolute(m.sin(pi * _fraction(m, size)))
-    negative = -positive - m.log(sine / pi) - m.log(size)
+    sine = m.absolute(m.sin(pi * fraction(m, size)))
+    negative = m.where(sine == 0, inf, -positive - m.log(sine / pi) - m.log(size))
     return m.where(size == inf, x, m.where(x < 0, negative, positive))
 
 
@@ -159,9 +159,9 @@ def digamma(m: Arithmetic, x: Number) -> Number:
     inverse = 1 / (size * size)
     far = m.log(size) - (0.5 / size + inverse * polynomial(inverse, _DIGAMMA_SERIES))
     positive = m.where(size < LARGE, near, far)
-    angle = pi * _fraction(m, size)
+    angle = pi * fraction(m, size)
     negative = positive + (1 / size + pi * m.cos(angle) / m.sin(angle))
-    at_pole = (x < 0) & (_fraction(m, size) == 0)
+    at_pole = (x < 0) & (fraction(m, size) == 0)
     result = m.where(at_pole, nan, m.where(x < 0, negative, positive))
     return m.where(x == 0, m.copysign(inf, -x), result)
 
@@ -175,9 +175,9 @@ def gamma(m: Arithmetic, x: Number) -> Number:
     half = m.power(size, size / 2 - 0.25)  # the power itself would overflow too early
     far = half * (m.exp(-size) * half) * (root(tau) * m.exp(stirling(m, size)))
     positive = m.where(size > _LARGEST[m.bits], inf, m.where(size < LARGE, near, far))
-    fraction = _fraction(m, size)
+    above = fraction(m, size)
     below = m.floor(size / 2) * 2
     sign = 1 - 2 * m.where(m.floor(size) == below, 1.0, 0.0)
-    negative = sign * pi / (positive * m.sin(pi * m.absolute(fraction)) * size)
-    result = m.where(x < 0, m.where(fraction == 0, nan, negative), positive)
+    negative = sign * pi / (positive * m.sin(pi * m.absolute(above)) * size)
+    result = m.where(x < 0, m.where(above == 0, nan, negative), positive)
     return m.where(x == 0, m.copysign(inf, x), result)

@@ -8,11 +8,11 @@ large parameters the first terms of the uniform expansion (8.18.9).
 
 from __future__ import annotations
 
-from math import inf, log, nan, tau
+from math import inf, log, nan, pi, tau
 
 from pscdsl.primitives.formulas.arithmetic import Arithmetic, Formula, Number, State
 from pscdsl.primitives.formulas.error import scaled_complement
-from pscdsl.primitives.formulas.gamma import LARGE, gammaln, stirling, stirling_error
+from pscdsl.primitives.formulas.gamma import LARGE, fraction, gammaln, stirling, stirling_error
 from pscdsl.primitives.formulas.logarithms import deviance
 
 UNIFORM_FROM = {32: 1e6, 64: 5e8}
@@ -22,8 +22,18 @@ MOST_STEPS = 2e4
 
 @Formula
 def betaln(m: Arithmetic, a: Number, b: Number) -> Number:
-    """The logarithm of the absolute value of B(a, b), without cancellation between large terms."""
+    """The logarithm of the absolute value of B(a, b), without cancellation between large terms.
+
+    Where a + b is below 1, B(a, b) is B(1 - a - b, b) sin(pi (a + b)) / sin(pi a), by DLMF 5.5.3.
+    At poles of both sines that is the limit along a.
+    """
     high, low = m.where(a < b, b, a), m.where(a < b, a, b)
+    mirrored = (low < 0) & (low > -inf) & (high > 0) & (high + low < 1)
+    turns = fraction(m, m.where(mirrored, low, 0.25)), fraction(m, m.where(mirrored, high, 0.25))
+    quotient = m.sin(pi * (turns[0] + turns[1])) / m.sin(pi * turns[0])
+    factor = m.log(m.absolute(m.where(mirrored & (turns[1] != 0), quotient, 1.0)))
+    low = m.where(mirrored, 1 - low - high, low)
+    high, low = m.where(high < low, low, high), m.where(high < low, high, low)
     of_low = gammaln(m, low)
     direct = gammaln(m, high) + of_low - gammaln(m, high + low)
     direct = m.where((low == 0) & (high == 0), inf, direct)
@@ -32,12 +42,13 @@ def betaln(m: Arithmetic, a: Number, b: Number) -> Number:
     total = one + other
     above = m.where(other < LARGE, LARGE, other)
     quotient = other / one
-    growth = m.where(quotient > m.epsilon / 4, m.log1p(quotient) / quotient, 1.0)
+    growth = m.where(m.absolute(quotient) > m.epsilon / 4, m.log1p(quotient) / quotient, 1.0)
     first = other * growth * (0.5 / one - 1) + (stirling(m, one) - stirling(m, total))
     small = of_low - other * (m.log(total) - 1)
     rest = above * m.log(above / total) - m.log(above) / 2
     rest = rest + (stirling(m, above) + log(tau) / 2)
     result = m.where(large, first + m.where(other < LARGE, small, rest), direct)
+    result = result + factor
     return m.where((high == inf) & (low > -inf), m.where(low > 0, -inf, inf), result)
 
 
