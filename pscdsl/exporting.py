@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pscdsl.artefacts.contents import TARGETS, Artefact, Module, Program, Target
+from pscdsl.artefacts.keys import signing_key
 from pscdsl.artefacts.values import NotWritable, encoded
 from pscdsl.artefacts.writing import written
 from pscdsl.caching.writing import replace as replace_file
@@ -36,16 +37,18 @@ def export(
     variants: Sequence[object],
     target: Target,
     donate: Donate | None,
+    key: bytes | None,
     sizes: Mapping[str, Any],
 ) -> bytes:
     """The bytes of the artefact, which are also written to the file if one is named."""
+    signed_with = signing_key(key)
     lowered = [_lowered(kernel, each, sizes) for each in variants or ({},)]
     if donate is not None:
         lowered = [replace(each, donate=kernel.donated(each.choice, donate)) for each in lowered]
     chosen = kernel.definition.donate if donate is None else named(donate)
     names = donated(kernel.signature, chosen)
     try:
-        data = written(artefact(kernel, lowered, target, names))
+        data = written(artefact(kernel, lowered, target, names), signed_with)
     except NotWritable as problem:
         raise ArgumentError(f"{kernel.name} cannot be exported with {problem}") from None
     if path is not None:

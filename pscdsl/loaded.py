@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pscdsl import boundary
+from pscdsl import paths as files
 from pscdsl.artefacts.contents import Artefact, ArtefactError, Module, Program
+from pscdsl.artefacts.keys import Trust
 from pscdsl.artefacts.layout import LARGEST
 from pscdsl.artefacts.reading import read
 from pscdsl.called import Called, admit
@@ -35,26 +37,28 @@ def load(
     *,
     types: Sequence[type[Any]] = (),
     calls: Sequence[str] = (),
+    trust: Trust = "user",
 ) -> Loaded:
     """An exported kernel, from its file or its bytes; an ArtefactError says what is wrong with it.
+
+    What is in it becomes machine code, so it is taken only from whom `trust` names: `"user"`,
+    who exported it with the user's own key; a key, who exported it with that; `"anyone"`, whoever
+    has made it.
 
     Records among the results are of the class in `types` that has their name and fields, and
     NamedTuples where there is none.  An artefact that makes custom calls beside LAPACK's is only
     run if `calls` admits them, by name: whoever registered them says what they do.
     """
     if isinstance(source, bytes):
-        return Loaded(read(source), types, calls)
+        return Loaded(read(source, trust), types, calls)
     path = Path(source)
     try:
-        if path.stat().st_size > LARGEST:
-            raise ArtefactError(f"{path} is larger than {LARGEST} bytes")
-        data = path.read_bytes()
+        data = files.read(files.resolved(os.fspath(path)), LARGEST)
     except (OSError, ValueError) as problem:
-        if isinstance(problem, ArtefactError):
-            raise
-        raise ArtefactError(f"{path} cannot be read: {problem}") from problem
+        told = getattr(problem, "strerror", None) or problem
+        raise ArtefactError(f"{path} cannot be read: {told}") from problem
     try:
-        return Loaded(read(data), types, calls)
+        return Loaded(read(data, trust), types, calls)
     except ArtefactError as problem:
         raise ArtefactError(f"{path} is no exported kernel that can be used: {problem}") from None
 

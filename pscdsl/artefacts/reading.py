@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
+from pscdsl.artefacts.keys import Trust
 from pscdsl.artefacts.layout import LARGEST, unpacked
 from pscdsl.artefacts.types import array_of, choice_of, number, signature_of, type_of
 from pscdsl.artefacts.values import decoded
@@ -13,11 +14,11 @@ from pscdsl.typing.signatures import Instantiation, Signature
 from pscdsl.typing.trees import leaves
 
 
-def read(data: bytes) -> Artefact:
-    """The artefact that `written` wrote."""
+def read(data: bytes, trust: Trust = "user") -> Artefact:
+    """The artefact that `written` wrote, if its signature is to be trusted."""
     if len(data) > LARGEST:
         raise ArtefactError(f"it is larger than {LARGEST} bytes")
-    head, codes = unpacked(data)
+    head, codes = unpacked(data, trust)
     try:
         return _artefact(head, codes)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:

@@ -43,8 +43,11 @@ def _key(folder: Folder) -> bytes | None:
 def _is_good(folder: Folder) -> bool:
     """Whether the file can only be this user's."""
     state = folder.state(_NAME)
-    if state is None or state.st_size != _BYTES:
-        return False
+    return state is not None and state.st_size == _BYTES and is_secret(state)
+
+
+def is_secret(state: os.stat_result) -> bool:
+    """Whether only this user can read and write a file."""
     if not hasattr(os, "geteuid"):
         return True
     return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o077
