@@ -26,6 +26,7 @@ from pscdsl.typing.signatures import RecordSpec, Signature, Spec, StaticSpec, wa
 from pscdsl.typing.trees import RecordName, RecordType, StaticType, Type, leaves, map_records, nodes
 
 if TYPE_CHECKING:
+    from pscdsl.xla.boot import Aval
     from pscdsl.xla.dispatch import Specialised
     from pscdsl.xla.executable import Executable
 
@@ -75,6 +76,13 @@ class Variant:
         sizes = dict(self.module.sizes)
         inputs = tuple([each.substitute(sizes) for each in self.program.inputs])
         return inputs, tuple([each.substitute(sizes) for each in leaves(self.program.result)])
+
+    def avals(self) -> tuple[list[Aval], list[Aval]]:
+        """The same as jaxlib has it."""
+        from pscdsl.xla.executable import aval_of
+
+        inputs, outputs = self.types()
+        return [aval_of(each, {}) for each in inputs], [aval_of(each, {}) for each in outputs]
 
     def __str__(self) -> str:
         return self.program.choice.at(self.module.sizes)
@@ -254,17 +262,24 @@ class Loaded(Called[..., Any]):
 
     def _executable(self, variant: Variant) -> Executable:
         from pscdsl.xla import ahead
-        from pscdsl.xla.executable import aval_of
 
         module = variant.module
-        inputs, outputs = ([aval_of(each, {}) for each in types] for types in variant.types())
         try:
-            return ahead.executable(module.code, inputs, outputs, self._calls)
+            return ahead.executable(module, *variant.avals(), self._calls)
         except ahead.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
         except ahead.Refused as problem:
             needs = f"; it needs {', '.join(module.calls)}" if module.calls else ""
             raise ArtefactError(f"{self.name} does not compile here: {problem}{needs}") from None
+
+    def verify(self, variant: Variant) -> None:
+        """An ArtefactError unless a module holds what kernels hold, and is what is said of it."""
+        from pscdsl.xla import ahead
+
+        try:
+            ahead.verified(variant.module, *variant.avals(), self._calls)
+        except ahead.Unreadable as problem:
+            raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
 
 def _layouts(artefact: Artefact, types: Sequence[type[Any]]) -> Iterator[tuple[RecordName, Layout]]:

@@ -65,6 +65,13 @@ def is_private(state: os.stat_result) -> bool:
     return state.st_uid in (os.geteuid(), 0) and not stat.S_IMODE(state.st_mode) & 0o022
 
 
+def is_secret(state: os.stat_result) -> bool:
+    """Whether only this user can read and write a file."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o077
+
+
 def admitted(path: str, folders: Iterable[str]) -> str:
     """The resolved path of what somebody has typed; Refused if a link leads it elsewhere.
 

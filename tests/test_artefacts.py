@@ -1,4 +1,4 @@
-"""Artefacts are read as data: what is not whole is refused, in words; for whose, see `test_trust`."""
+"""Artefacts are read as data: what is not whole is refused, in words.  For whose, see `test_trust`."""
 
 from __future__ import annotations
 

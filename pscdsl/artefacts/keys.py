@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from pscdsl.artefacts.contents import ArtefactError
-from pscdsl.caching.secret import is_secret
-from pscdsl.paths import Folder, real
+from pscdsl.paths import Folder, is_secret, real
 
 Trust: TypeAlias = bytes | Literal["user", "anyone"]
 """Whose artefacts are loaded: those signed with a key, with the user's own, or anybody's."""

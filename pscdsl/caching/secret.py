@@ -6,11 +6,10 @@ It lies in the user's folder for caches, where no repository can have put it.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable
 
 from pscdsl.caching import places
-from pscdsl.paths import Folder, inside_any, real
+from pscdsl.paths import Folder, inside_any, is_secret, real
 
 _NAME = "key"
 _BYTES = 32
@@ -44,10 +43,3 @@ def _is_good(folder: Folder) -> bool:
     """Whether the file can only be this user's."""
     state = folder.state(_NAME)
     return state is not None and state.st_size == _BYTES and is_secret(state)
-
-
-def is_secret(state: os.stat_result) -> bool:
-    """Whether only this user can read and write a file."""
-    if not hasattr(os, "geteuid"):
-        return True
-    return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o077
