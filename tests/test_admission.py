@@ -47,8 +47,8 @@ def artefact(
         {"name": name, "type": each, "keyword_only": False, "has_default": False}
         for name, each in zip(names, inputs, strict=True)
     ]
-    made = {"sizes": {}, "calls": calls, "donate": donate, "length": len(code)}
-    head = {
+    made: dict[str, Any] = {"sizes": {}, "calls": calls, "donate": donate, "length": len(code)}
+    head: dict[str, Any] = {
         **{"version": "", "stablehlo": VERSION, "target": "any", "source": "", "defaults": {}},
         "types": {"name": "k", "parameters": parameters, "result": None},
         "donate": [names[place] for place in donate],

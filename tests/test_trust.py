@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl.artefacts.keys import user_key
-from pscdsl.artefacts.layout import packed, unpacked
 from pscdsl.cli import main
+from tests.fuzz.artefacts import KEY as FUZZED
+from tests.fuzz.artefacts import exported, lying, outcome, without_key
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links mean little there")
 KEY, OTHER = b"k" * 32, b"o" * 32
@@ -180,43 +181,7 @@ def test_the_command_line_signs_with_the_users_key(
     assert "no key to sign the artefact with" in capsys.readouterr().err
 
 
-# --- Whatever somebody makes without the key -------------------------------------------------
-
-
-def forgeries(data: bytes, draw: random.Random) -> Iterator[bytes]:
-    """Whole artefacts with another content: all is made anew but the signature."""
-    head, codes = unpacked(data, KEY)
-    while True:
-        changed = bytearray(codes)
-        for _ in range(draw.randrange(4)):
-            changed[draw.randrange(len(changed))] = draw.randrange(256)
-        cut = bytes(changed[: draw.randrange(len(changed))])
-        for content in (bytes(changed), cut, cut + bytes(changed), b""):
-            made = bytearray(packed(head, [content], draw.randbytes(32)))
-            if draw.random() < 0.5:  # the right signature of another content
-                made[52:84] = data[52:84]
-            yield bytes(made)
-
-
-def damaged(data: bytes, draw: random.Random) -> Iterator[bytes]:
-    """Bytes that are flipped, cut off, put in others' places, repeated and left out."""
-    while True:
-        a, b, c = sorted(draw.randrange(len(data) + 1) for _ in range(3))
-        flipped = bytearray(data)
-        for _ in range(draw.randrange(1, 9)):
-            flipped[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
-        yield from (bytes(flipped), data[:a], data[a:], data[:a] + data[b:c] + data[a:b] + data[c:])
-        yield from (data[:b] + data[a:], data[:a] + data[b:], draw.randbytes(c), data + data)
-
-
-def mutants(data: bytes, seed: int, count: int) -> Iterator[bytes]:
-    """So many files that whoever has the key has not made."""
-    draw = random.Random(seed)
-    kinds = [forgeries(data, draw), damaged(data, draw)]
-    for turn in range(count):
-        found = next(kinds[turn % 2])
-        if found != data:
-            yield found
+# --- Whatever somebody makes -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -228,11 +193,27 @@ def test_nothing_is_loaded_that_was_made_without_the_key(
     def never(*args: object) -> None:
         raise AssertionError("it was read")
 
-    made = list(mutants(DATA, seed, 500))
+    made = list(without_key(exported(), seed, 500))
     monkeypatch.setattr("json.loads", never)
     for data in made:
-        told = refused(data, trust=KEY)
+        told = refused(data, trust=FUZZED)
         assert re.match(r"it (is|does) .*\w$", told)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_head_that_lies_is_refused_or_harmless(seed: int) -> None:
+    """Whatever the head says, nothing but our own errors is raised, and no wrong array is read."""
+    found = Counter(map(outcome, lying(exported(), seed, 150)))
+    assert found["refused"] > 100
+    assert found["computes"] > 5
+
+
+def test_a_campaign_of_mutants() -> None:
+    command = [sys.executable, "-m", "tests.fuzz.artefacts", "--mutants", "20"]
+    root = Path(__file__).parent.parent
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^ +0 batches of \d+ that went wrong$", done.stdout, re.MULTILINE)
 
 
 def test_an_artefact_that_is_no_file(home: Path) -> None:

@@ -56,7 +56,9 @@ _ATTRIBUTES: Final = frozenset(
 """What these operations have; XLA reads others, such as `xla_shape`, and believes them."""
 _GIVES: Final = {"jax.buffer_donor": True}
 _OPTION: Final = re.compile(r"(\w+) = (\d+) : ui8\b")
-_EMPTY: Final[Mapping[str, object]] = {"backend_config": {}, "called_computations": [], "output_operand_aliases": []}
+_EMPTY: Final[Mapping[str, object]] = {
+    "backend_config": {}, "called_computations": [], "output_operand_aliases": []
+}  # fmt: skip
 """Attributes of custom calls that are left out where they are empty."""
 
 
