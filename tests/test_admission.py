@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl.artefacts.layout import packed
+from pscdsl.artefacts.layout import packed, unpacked
 from pscdsl.xla import admission, boot, lapack_shapes, module_options
 from pscdsl.xla import context as c
 from pscdsl.xla.portable import VERSION
@@ -268,9 +269,18 @@ def test_what_the_head_says_of_the_module(unseen: None) -> None:
         called(artefact(donor, donate=[0]))
 
 
-def test_memory_is_given_away_by_parameters_that_are_donated() -> None:
-    from pscdsl.artefacts.layout import unpacked
+def test_what_is_on_disk_is_not_taken_for_what_the_head_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PSCDSL_CACHE", str(tmp_path))
+    donor = main(PLAIN, argument=f"{VECTOR} {{jax.buffer_donor = true}}")
+    called(artefact(donor, donate=[0]))
+    assert list(tmp_path.iterdir())
+    with pytest.raises(psc.ArtefactError, match="give away other memory than it says"):
+        called(artefact(donor))
 
+
+def test_memory_is_given_away_by_parameters_that_are_donated() -> None:
     donor = main(PLAIN, argument=f"{VECTOR} {{jax.buffer_donor = true}}")
     head, codes = unpacked(artefact(donor, donate=[0]), KEY)
     for donate, places in (([], [0]), (["a0"], [1]), (["other"], [0])):

@@ -117,7 +117,10 @@ class _Modules:
         if made.operations > MOST_OPERATIONS:
             raise Refused(f"it has more than {MOST_OPERATIONS} operations")
         if made.depth > MOST_DEPTH:
-            raise Refused(f"more than {MOST_DEPTH} of its operations wait for one another")
+            raise Refused(
+                f"more than {MOST_DEPTH} of its operations wait for one another; a long loop is "
+                "written with `psc.scan` or `psc.fori_loop`"
+            )
         self._extents[name] = made
         return made
 

@@ -69,7 +69,9 @@ def verified(
             raise Unreadable("its module makes other custom calls than it says")
     except admission.Refused as problem:
         raise Unreadable(str(problem)) from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+    except Unreadable:
+        raise
+    except Exception as problem:  # whatever jaxlib makes of what it has read
         told = f"{type(problem).__name__}: {problem}"
         raise Unreadable(f"its module is not what kernels are ({told})") from None
     return read
