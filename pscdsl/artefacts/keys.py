@@ -65,7 +65,7 @@ def trusted_key(trust: object) -> bytes | None:
 
 def other_key(trust: object) -> str:
     """What to say of an artefact that is whole, but not signed with the key that is trusted."""
-    if trust == "user":
+    if isinstance(trust, str):
         return f"it is not signed with your key, {_file()}, but with another one. {_HELP}"
     return "it is not signed with the key that `trust` gives, but with another one"
 
@@ -96,7 +96,8 @@ def user_key(*, make: bool = False) -> bytes:
         if isinstance(problem, NoKey):
             raise
         told = getattr(problem, "strerror", None) or problem
-        raise NoKey(f"the key, {file}, cannot be read: {told}") from None
+        done = "made or read" if make else "read"
+        raise NoKey(f"the key, {file}, cannot be {done}: {told}") from None
 
 
 def _key(folder: Folder, name: str, place: str, make: bool) -> bytes:

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pscdsl.xla import context as c
-from pscdsl.xla import lapack, lapack_shapes
+from pscdsl.xla import lapack_calls, lapack_shapes
 from pscdsl.xla.apart import APART
 
 MOST_OPERATIONS: Final = 1 << 18
@@ -181,7 +181,7 @@ class _Modules:
         if not lapack_shapes.fits(target, operands, results, options):
             raise Refused(f"it calls {target} with arrays that are not those which it needs")
         shapes = [shape for _, shape in operands], [shape for _, shape in results]
-        wanted = c.attribute(lapack.attributes(routine, *shapes, options))
+        wanted = c.attribute(lapack_calls.attributes(routine, *shapes, options))
         for name, text in _texts(wanted).items():
             if said.get(name) != text:
                 raise Refused(f"it calls {target} otherwise than kernels do")

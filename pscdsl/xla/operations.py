@@ -10,7 +10,7 @@ import numpy as np
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
-from pscdsl.xla import boot, lapack
+from pscdsl.xla import boot, lapack, lapack_calls
 from pscdsl.xla import context as c
 from pscdsl.xla.bounds import bounds
 from pscdsl.xla.effort import effort, is_stored
@@ -153,7 +153,7 @@ class Operations:
         types = self._tensors(results)
         shapes = [self.shape_of(x) for x in operands], [c.facts(t).shape for t in types]
         boot.lapack()
-        said = lapack.attributes(routine, *shapes, options)
+        said = lapack_calls.attributes(routine, *shapes, options)
         target = {"call_target_name": lapack.target(routine, dtype)}
         return self.op("custom_call", operands, types, {**said, **target})
 
