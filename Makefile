@@ -48,6 +48,7 @@ compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest and the newest Python 
 fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20000 SEED=0.
 	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
 	$(bin)/python -m tests.fuzz.static_differences --programs $(STATIC) --seed $(SEED)
+	$(bin)/python -m tests.fuzz.artefacts --mutants $(STATIC) --seed $(SEED)
 	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/test_static_walks.py tests/test_argument_walks.py
 	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/test_linearity_fuzz.py
 	CAPTURES_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/test_captured_ways.py

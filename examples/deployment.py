@@ -129,7 +129,7 @@ def served(folder: Path, requests: int) -> Generator[Served]:
 
 
 def deploy(p: Network[Any, Any, Any], folder: Path) -> None:
-    """Write the three files that another machine needs."""
+    """Write the three files that another machine needs, beside the key (`PSCDSL_KEY`)."""
     d, h = p.hidden.weights.shape
     k = p.output.bias.shape[0]
     classify.export(folder / "classify.psca", {"n": ONE}, {"n": MANY}, d=d, h=h, k=k, Float=f32)

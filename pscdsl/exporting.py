@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pscdsl.artefacts.contents import TARGETS, Artefact, Module, Program, Target
+from pscdsl.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
+from pscdsl.artefacts.keys import signing_key
 from pscdsl.artefacts.values import NotWritable, encoded
 from pscdsl.artefacts.writing import written
 from pscdsl.caching.writing import replace as replace_file
@@ -36,16 +37,18 @@ def export(
     variants: Sequence[object],
     target: Target,
     donate: Donate | None,
+    key: bytes | None,
     sizes: Mapping[str, Any],
 ) -> bytes:
     """The bytes of the artefact, which are also written to the file if one is named."""
+    signed_with = signing_key(key)
     lowered = [_lowered(kernel, each, sizes) for each in variants or ({},)]
     if donate is not None:
         lowered = [replace(each, donate=kernel.donated(each.choice, donate)) for each in lowered]
     chosen = kernel.definition.donate if donate is None else named(donate)
     names = donated(kernel.signature, chosen)
     try:
-        data = written(artefact(kernel, lowered, target, names))
+        data = written(artefact(kernel, lowered, target, names), signed_with)
     except NotWritable as problem:
         raise ArgumentError(f"{kernel.name} cannot be exported with {problem}") from None
     if path is not None:
@@ -118,13 +121,24 @@ def program_hash(program: Function) -> str:
 
 
 def _module(lowered: Lowered, target: Target) -> Module:
-    from pscdsl.xla import portable
+    from pscdsl.xla import ahead, lapack_shapes, portable
+    from pscdsl.xla.executable import aval_of
 
     program = lowered.program
     module = emitted(program, lowered.sizes, lowered.donate, portable=target == "any")
     sizes = {name: lowered.sizes[name] for name in program.dims}
     calls = tuple(portable.targets(module))
-    return Module(sizes, portable.portable(module), calls, lowered.donate)
+    made = Module(sizes, portable.portable(module), calls, lowered.donate)
+    inputs, outputs = (
+        [aval_of(each, sizes) for each in types]
+        for types in (program.body.in_types, program.body.out_types)
+    )
+    others = [each for each in calls if lapack_shapes.routine_of(each) is None]
+    try:
+        ahead.verified(made, inputs, outputs, others)
+    except ahead.Unreadable as problem:
+        raise ArtefactError(f"{program.name} cannot be exported: {problem}") from None
+    return made
 
 
 def _defaults(kernel: Kernel[..., Any]) -> Iterable[tuple[str, object]]:

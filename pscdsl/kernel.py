@@ -316,6 +316,7 @@ class Kernel(Called[P, R]):
         *variants: Mapping[str, Any] | tuple[Any, ...],
         target: Target = "any",
         donate: Donate | None = None,
+        key: bytes | None = None,
         **sizes: Any,
     ) -> bytes:
         """The kernel at these sizes as one artefact, which `psc.load` reads without its source.
@@ -324,10 +325,14 @@ class Kernel(Called[P, R]):
         tuples of arguments, as `psc.compile_all` takes them.  The artefact has StableHLO for any
         device, or, with the target "cpu", what is fast on CPUs.  It is written to the file that
         is named, and returned.  `donate` is as for `lower`.
+
+        It is signed with `key`, of 16 bytes or more, or with the user's own, which the first
+        export makes: `psc.load` takes it from whoever has that key.  An ArtefactError says if
+        there is no place for one.
         """
         from pscdsl.exporting import export
 
-        return export(self, path, variants, target, donate, sizes)
+        return export(self, path, variants, target, donate, key, sizes)
 
     def executable(self, lowered: Lowered, *, ahead: bool = False) -> Executable:
         """The compiled program at given sizes, made once, or found on disk.

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pscdsl import boundary
+from pscdsl import paths as files
 from pscdsl.artefacts.contents import Artefact, ArtefactError, Module, Program
+from pscdsl.artefacts.keys import Trust
 from pscdsl.artefacts.layout import LARGEST
 from pscdsl.artefacts.reading import read
 from pscdsl.called import Called, admit
@@ -24,6 +26,7 @@ from pscdsl.typing.signatures import RecordSpec, Signature, Spec, StaticSpec, wa
 from pscdsl.typing.trees import RecordName, RecordType, StaticType, Type, leaves, map_records, nodes
 
 if TYPE_CHECKING:
+    from pscdsl.xla.boot import Aval
     from pscdsl.xla.dispatch import Specialised
     from pscdsl.xla.executable import Executable
 
@@ -35,26 +38,28 @@ def load(
     *,
     types: Sequence[type[Any]] = (),
     calls: Sequence[str] = (),
+    trust: Trust = "user",
 ) -> Loaded:
     """An exported kernel, from its file or its bytes; an ArtefactError says what is wrong with it.
+
+    What is in it becomes machine code, so it is taken only from whom `trust` names: `"user"`,
+    who exported it with the user's own key; a key, who exported it with that; `"anyone"`, whoever
+    has made it.
 
     Records among the results are of the class in `types` that has their name and fields, and
     NamedTuples where there is none.  An artefact that makes custom calls beside LAPACK's is only
     run if `calls` admits them, by name: whoever registered them says what they do.
     """
     if isinstance(source, bytes):
-        return Loaded(read(source), types, calls)
+        return Loaded(read(source, trust), types, calls)
     path = Path(source)
     try:
-        if path.stat().st_size > LARGEST:
-            raise ArtefactError(f"{path} is larger than {LARGEST} bytes")
-        data = path.read_bytes()
+        data = files.read(files.resolved(os.fspath(path)), LARGEST)
     except (OSError, ValueError) as problem:
-        if isinstance(problem, ArtefactError):
-            raise
-        raise ArtefactError(f"{path} cannot be read: {problem}") from problem
+        told = getattr(problem, "strerror", None) or problem
+        raise ArtefactError(f"{path} cannot be read: {told}") from problem
     try:
-        return Loaded(read(data), types, calls)
+        return Loaded(read(data, trust), types, calls)
     except ArtefactError as problem:
         raise ArtefactError(f"{path} is no exported kernel that can be used: {problem}") from None
 
@@ -71,6 +76,13 @@ class Variant:
         sizes = dict(self.module.sizes)
         inputs = tuple([each.substitute(sizes) for each in self.program.inputs])
         return inputs, tuple([each.substitute(sizes) for each in leaves(self.program.result)])
+
+    def avals(self) -> tuple[list[Aval], list[Aval]]:
+        """The same as jaxlib has it."""
+        from pscdsl.xla.executable import aval_of
+
+        inputs, outputs = self.types()
+        return [aval_of(each, {}) for each in inputs], [aval_of(each, {}) for each in outputs]
 
     def __str__(self) -> str:
         return self.program.choice.at(self.module.sizes)
@@ -250,17 +262,24 @@ class Loaded(Called[..., Any]):
 
     def _executable(self, variant: Variant) -> Executable:
         from pscdsl.xla import ahead
-        from pscdsl.xla.executable import aval_of
 
         module = variant.module
-        inputs, outputs = ([aval_of(each, {}) for each in types] for types in variant.types())
         try:
-            return ahead.executable(module.code, inputs, outputs, self._calls)
+            return ahead.executable(module, *variant.avals(), self._calls)
         except ahead.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
         except ahead.Refused as problem:
             needs = f"; it needs {', '.join(module.calls)}" if module.calls else ""
             raise ArtefactError(f"{self.name} does not compile here: {problem}{needs}") from None
+
+    def verify(self, variant: Variant) -> None:
+        """An ArtefactError unless a module holds what kernels hold, and is what is said of it."""
+        from pscdsl.xla import ahead
+
+        try:
+            ahead.verified(variant.module, *variant.avals(), self._calls)
+        except ahead.Unreadable as problem:
+            raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
 
 def _layouts(artefact: Artefact, types: Sequence[type[Any]]) -> Iterator[tuple[RecordName, Layout]]:

@@ -43,6 +43,7 @@ def to_jax(loaded: Loaded) -> Callable[..., Any]:
             for each, type_ in zip(loaded.arguments(*leaves)[0], inputs, strict=True)
         ]
         if variant not in made:
+            loaded.verify(variant)
             made[variant] = _exported(jax, loaded.name, variant)
         boundary.register_result(tree, register, apart=True)
         return boundary.result(tree, iter(made[variant].call(*operands)))

@@ -58,6 +58,20 @@ def inside_any(path: str | None, folders: Iterable[str]) -> bool:
     return any(inside(path, folder) for folder in folders)
 
 
+def is_private(state: os.stat_result) -> bool:
+    """Whether only this user, and root, can write a file or in a folder."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return state.st_uid in (os.geteuid(), 0) and not stat.S_IMODE(state.st_mode) & 0o022
+
+
+def is_secret(state: os.stat_result) -> bool:
+    """Whether only this user can read and write a file."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o077
+
+
 def admitted(path: str, folders: Iterable[str]) -> str:
     """The resolved path of what somebody has typed; Refused if a link leads it elsewhere.
 
@@ -127,19 +141,21 @@ class Folder:
             self._descriptor = None
 
     def is_private(self) -> bool:
-        """Whether it is this user's, and nobody else can write in it."""
-        if self._descriptor is None:
-            return True
-        state = os.fstat(self._descriptor)
-        return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o022
+        """Whether it is this user's, or root's, and nobody else can write in it."""
+        return self._descriptor is None or is_private(os.fstat(self._descriptor))
 
-    def read(self, name: str, most: int) -> bytes:
-        """The content of a file at one moment; an OSError if it has more than `most` bytes."""
+    def read(self, name: str, most: int, *, private: bool = False) -> bytes:
+        """The content of a file at one moment; an OSError if it has more than `most` bytes.
+
+        One that is to be `private` is such that nobody else can have written it.
+        """
         descriptor = self._open(name, os.O_RDONLY | _NO_WAIT)
         try:
             state = os.fstat(descriptor)
             if not stat.S_ISREG(state.st_mode):
                 raise NotAFile("it is not a regular file")
+            if private and not is_private(state):
+                raise NotAFile("it is another user's, or others can write it")
             if state.st_size > most:
                 raise NotAFile(f"it is larger than {most} bytes")
             return _all(descriptor, most)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 os.environ["PSCDSL_CACHE"] = "off"  # here, and in the processes that tests start
+_KEYS = tempfile.TemporaryDirectory()
+os.environ["PSCDSL_KEY"] = os.path.join(_KEYS.name, "key")  # before modules export anything
 
 
 @pytest.fixture(autouse=True)

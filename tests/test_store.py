@@ -101,6 +101,68 @@ def test_a_folder_that_is_none_keeps_nothing(tmp_path: Path) -> None:
         store.remove("a")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="modes mean nothing there")
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777, 0o720])
+def test_a_folder_in_which_others_write_is_not_used(
+    mode: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "cache"
+    store = Store(folder, 1 << 20)
+    store.put("a", b"content")
+    folder.chmod(mode)
+    before = entry(folder, "a").read_bytes()
+    assert store.get("a") is None
+    assert not store.put("b", b"content")
+    store.remove("a")
+    assert entry(folder, "a").read_bytes() == before
+    assert "others can write in it; `chmod go-w` it" in caplog.text
+    folder.chmod(0o755)
+    assert store.get("a") == b"content"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes mean nothing there")
+def test_what_others_may_have_written_is_no_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path, 1 << 20)
+    store.put("a", b"content")
+    assert entry(tmp_path, "a").stat().st_mode & 0o777 == 0o600
+    entry(tmp_path, "a").chmod(0o664)
+    assert store.get("a") is None
+    entry(tmp_path, "a").chmod(0o644)
+    assert store.get("a") == b"content"
+    owner = os.geteuid()
+    if owner == 0:
+        os.chown(entry(tmp_path, "a"), 12345, -1)
+        assert store.get("a") is None
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+        assert store.get("a") is None
+        assert not store.put("b", b"content")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no pipes")
+@pytest.mark.parametrize("kind", ["pipe", "zero", "folder", "link", "sparse"])
+def test_entries_that_are_no_files_of_a_sane_size(kind: str, tmp_path: Path) -> None:
+    store = Store(tmp_path, 1 << 20)
+    store.put("other", b"content")
+    path = entry(tmp_path, "a")
+    if kind == "sparse":
+        with path.open("wb") as file:
+            file.truncate(3 << 30)
+    make: dict[str, Callable[[], object]] = {
+        "pipe": lambda: os.mkfifo(path),
+        "zero": lambda: path.symlink_to("/dev/zero"),
+        "folder": path.mkdir,
+        "link": lambda: path.symlink_to(entry(tmp_path, "other")),
+    }
+    make.get(kind, path.touch)()
+    assert store.get("a") is None
+    assert store.put("a", b"new") == (kind != "folder")
+    assert store.get("other") == b"content"
+    assert store.get("a") == (None if kind == "folder" else b"new")
+
+
 WRITER = """
 import sys
 from pathlib import Path
@@ -175,6 +237,7 @@ def test_the_folder_can_be_named(environment: pytest.MonkeyPatch, tmp_path: Path
     [
         *(("", 1 << 30), ("1000", 1000), ("2G", 2 << 30), ("500M", 500 << 20), ("1.5K", 1536)),
         *(("64 MiB", 64 << 20), ("3kb", 3 << 10), ("0", 0), ("much", 1 << 30), ("-1", 1 << 30)),
+        *(("9" * 400, 1 << 60), ("9e9", 1 << 30)),
     ],
 )
 def test_the_limit(environment: pytest.MonkeyPatch, text: str, number: int) -> None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pscdsl.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
+from pscdsl.artefacts.keys import Trust
 from pscdsl.artefacts.layout import LARGEST, unpacked
 from pscdsl.artefacts.types import array_of, choice_of, number, signature_of, type_of
 from pscdsl.artefacts.values import decoded
+from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, parse_fact
 from pscdsl.typing.signatures import Instantiation, Signature
 from pscdsl.typing.trees import leaves
 
 
-def read(data: bytes) -> Artefact:
-    """The artefact that `written` wrote."""
+def read(data: bytes, trust: Trust = "user") -> Artefact:
+    """The artefact that `written` wrote, if its signature is to be trusted."""
     if len(data) > LARGEST:
         raise ArtefactError(f"it is larger than {LARGEST} bytes")
-    head, codes = unpacked(data)
+    head, codes = unpacked(data, trust)
     try:
         return _artefact(head, codes)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
@@ -35,10 +38,11 @@ def _artefact(head: Any, codes: bytes) -> Artefact:
     if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
         raise ValueError("names of parameters")
     target: Target = TARGETS[TARGETS.index(head["target"])]
+    donated = tuple([names[names.index(each)] for each in head["donate"]])
     programs: list[Program] = []
     for form in head["programs"]:
         program, codes = _program(form, codes)
-        _require_consistent(program, signature)
+        _require_consistent(program, signature, donated)
         programs.append(program)
     if codes or not programs:
         raise ValueError("the modules are not as long as the head says")
@@ -48,7 +52,7 @@ def _artefact(head: Any, codes: bytes) -> Artefact:
         target,
         signature,
         {name: decoded(each) for name, each in head["defaults"].items() if name in names},
-        tuple([names[names.index(each)] for each in head["donate"]]),
+        donated,
         str(head["source"]),
         tuple(programs),
     )
@@ -65,7 +69,7 @@ def _program(form: Any, codes: bytes) -> tuple[Program, bytes]:
         calls = tuple([str(call) for call in each["calls"]])
         donate = tuple([number(place) for place in each["donate"]])
         length = number(each["length"])
-        if length > len(codes) or any(place >= len(inputs) for place in donate):
+        if length > len(codes):
             raise ValueError("a module is longer than what is there")
         modules.append(Module(sizes, codes[:length], calls, donate))
         codes = codes[length:]
@@ -81,12 +85,23 @@ def _program(form: Any, codes: bytes) -> tuple[Program, bytes]:
     return made, codes
 
 
-def _require_consistent(program: Program, signature: Signature) -> None:
-    """Refuse a program that takes other arrays than its signature says, or of unknown sizes."""
+def _require_consistent(program: Program, signature: Signature, donated: Sequence[str]) -> None:
+    """Refuse a program that takes or gives away other arrays than its signature says.
+
+    So is one whose arrays have unknown sizes.
+    """
     types = Instantiation(program.choice)
-    trees = [types.type_of(each.spec, each.name) for each in signature.parameters]
-    if tuple([leaf for tree in trees for leaf in leaves(tree)]) != program.inputs:
+    owners: list[str] = []
+    inputs: list[ArrayType] = []
+    for each in signature.parameters:
+        arrays = list(leaves(types.type_of(each.spec, each.name)))
+        inputs += arrays
+        owners += [each.name] * len(arrays)
+    if tuple(inputs) != program.inputs:
         raise ValueError("the arrays of a program are not those of the signature")
+    given = [place for each in program.modules for place in each.donate]
+    if any(place >= len(owners) or owners[place] not in donated for place in given):
+        raise ValueError("a program gives away the memory of other parameters")
     none: frozenset[str] = frozenset()
     known = none.union(*[each.names() for each in program.inputs])
     used = none.union(*[each.names() for each in leaves(program.result)])

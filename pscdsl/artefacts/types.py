@@ -260,7 +260,7 @@ def _text(form: Json) -> str:
 
 
 def number(form: Json) -> int:
-    """An integer that is not negative."""
-    if type(form) is not int or form < 0:
+    """An integer that is not negative, and no larger than a size can be."""
+    if type(form) is not int or not 0 <= form < 1 << 62:
         raise TypeError(f"{form!r} is no size")
     return form

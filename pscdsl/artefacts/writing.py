@@ -20,8 +20,11 @@ from pscdsl.artefacts.types import array_form, choice_form, signature_form, type
 from pscdsl.artefacts.values import encoded
 
 
-def written(artefact: Artefact) -> bytes:
-    """The bytes of a file; `NotWritable` says of a static value that it is none for files."""
+def written(artefact: Artefact, key: bytes) -> bytes:
+    """The bytes of a file, signed with a key.
+
+    `NotWritable` says of a static value that it is none for files.
+    """
     head = {
         "version": artefact.version,
         "stablehlo": artefact.stablehlo,
@@ -34,7 +37,8 @@ def written(artefact: Artefact) -> bytes:
         "donate": list(artefact.donate),
         "programs": [_program(each) for each in artefact.programs],
     }
-    return packed(head, [each.code for program in artefact.programs for each in program.modules])
+    modules = [each.code for program in artefact.programs for each in program.modules]
+    return packed(head, modules, key)
 
 
 def _program(program: Program) -> dict[str, Any]:

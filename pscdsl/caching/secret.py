@@ -6,11 +6,10 @@ It lies in the user's folder for caches, where no repository can have put it.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable
 
 from pscdsl.caching import places
-from pscdsl.paths import Folder, inside_any, real
+from pscdsl.paths import Folder, inside_any, is_secret, real
 
 _NAME = "key"
 _BYTES = 32
@@ -43,8 +42,4 @@ def _key(folder: Folder) -> bytes | None:
 def _is_good(folder: Folder) -> bool:
     """Whether the file can only be this user's."""
     state = folder.state(_NAME)
-    if state is None or state.st_size != _BYTES:
-        return False
-    if not hasattr(os, "geteuid"):
-        return True
-    return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o077
+    return state is not None and state.st_size == _BYTES and is_secret(state)

@@ -4,6 +4,9 @@
 
 Sizes that are given several times are combined with all others; all are in the one file.  What a
 signature leaves open besides is the first that it admits, unless --dims names it.
+
+It is signed with your key, the file that $PSCDSL_KEY names, or one among your settings: `psc.load`
+takes it from whoever has that key.
 """
 
 from __future__ import annotations

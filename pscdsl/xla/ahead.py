@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from pscdsl.forms import VARIABLE
 from pscdsl.xla import boot, conditions, lapack
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.executable import LOOP_BYTES, Executable, compile_options
 from pscdsl.xla.kept import digest, keep, load, opened
+
+if TYPE_CHECKING:
+    from pscdsl.artefacts.contents import Module
 
 
 class Unreadable(Exception):
@@ -21,7 +25,7 @@ class Refused(Exception):
 
 
 def executable(
-    code: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval], admitted: Sequence[str] = ()
+    module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], admitted: Sequence[str] = ()
 ) -> Executable:
     """The executable of a portable module, which is read and translated only if it is not kept.
 
@@ -29,29 +33,48 @@ def executable(
     what is wrong with it, also if it takes or gives other arrays than those.
     """
     store = opened()
-    key = _key(code, inputs, outputs)
+    key = _key(module, inputs, outputs)
     found = None if store is None else load(store, key, inputs, outputs)
     if found is not None:
         return found
     from pscdsl.xla import module_options
-    from pscdsl.xla.compile import signature
-    from pscdsl.xla.portable import foreign, module_of, targets
+    from pscdsl.xla.portable import foreign
 
-    module = module_of(code)
-    calls = targets(module)
-    if unknown := [each for each in foreign(calls) if each not in admitted]:
-        raise Unreadable(f"it calls {', '.join(unknown)}, which must be admitted by name")
-    if signature(module) != (list(inputs), list(outputs)):
-        raise Unreadable("its module takes or gives other arrays than it says")
-    if any(each.startswith(lapack.PREFIX) for each in calls):
+    read = verified(module, inputs, outputs, admitted)
+    if any(each.startswith(lapack.PREFIX) for each in module.calls):
         boot.lapack()
     try:
-        made = module_options.compiled(module)
+        made = module_options.compiled(read)
     except Exception as error:
         raise Refused(str(error)) from error
-    if store is not None and not foreign(calls):  # whose routines may be elsewhere next time
+    if store is not None and not foreign(module.calls):  # whose routines may be elsewhere next time
         keep(store, key, made)
     return made
+
+
+def verified(
+    module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], admitted: Sequence[str] = ()
+) -> Any:
+    """The module, read, which holds what kernels hold, and is what the artefact says of it."""
+    from pscdsl.xla import admission
+    from pscdsl.xla.compile import signature
+    from pscdsl.xla.portable import module_of, targets
+
+    read = module_of(module.code)
+    try:
+        admission.require(read, module.donate, admitted)
+        if signature(read) != (list(inputs), list(outputs)):
+            raise Unreadable("its module takes or gives other arrays than it says")
+        if targets(read) != sorted(module.calls):
+            raise Unreadable("its module makes other custom calls than it says")
+    except admission.Refused as problem:
+        raise Unreadable(str(problem)) from None
+    except Unreadable:
+        raise
+    except Exception as problem:  # whatever jaxlib makes of what it has read
+        told = f"{type(problem).__name__}: {problem}"
+        raise Unreadable(f"its module is not what kernels are ({told})") from None
+    return read
 
 
 def text(code: bytes) -> str:
@@ -62,9 +85,9 @@ def text(code: bytes) -> str:
     return module_text(module_of(code))
 
 
-def _key(code: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> str:
+def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> str:
     options = compile_options(LOOP_BYTES, {}).SerializeAsString()
     settings = f"without {os.environ.get(VARIABLE, '')}"
     here = (*conditions.backend(), conditions.choosing())
-    arrays = f"{inputs} -> {outputs}"
-    return digest("portable 2", *here, options, settings, code, arrays)
+    said = f"{inputs} -> {outputs}, {module.calls}, {sorted(module.donate)}"
+    return digest("portable 3", *here, options, settings, module.code, said)

@@ -94,6 +94,11 @@ class TensorFacts:
         self.shape: Shape = tuple(type.shape)
 
 
+def is_known(type: Any) -> bool:  # noqa: A002
+    """Whether a tensor's elements are of a dtype that kernels have."""
+    return type.element_type in _dtype_names()
+
+
 _facts: dict[Any, TensorFacts] = {}
 
 
@@ -175,11 +180,14 @@ def is_real(module: Any) -> bool:
 
 _ATTRIBUTES: Final = "mhlo.frontend_attributes"
 _FAST: Final = "pscdsl.fast_math"
+FAST: Final[Mapping[str, object]] = {_ATTRIBUTES: {_FAST: "true"}}
+"""What modules have that may be computed by the laws of real numbers."""
 
 
 def set_fast(module: Any) -> None:
     """Say of a module that it may be computed by the laws of real numbers."""
-    module.operation.attributes[_ATTRIBUTES] = attribute({_FAST: "true"})
+    for name, value in FAST.items():
+        module.operation.attributes[name] = attribute(value)
 
 
 def is_fast(module: Any) -> bool:
@@ -199,6 +207,12 @@ def parsed(text: str) -> Any:
             _parsed.clear()
         found = _parsed[text] = mlir.Attribute.parse(text, context())
     return found
+
+
+def layout(axes: Sequence[int]) -> Any:
+    """The axes of a tensor from the fastest varying on, as an attribute."""
+    text = str(list(axes)) if axes else ""
+    return parsed(f"dense<{text}> : tensor<{len(axes)}xindex>")
 
 
 @once

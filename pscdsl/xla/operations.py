@@ -10,7 +10,7 @@ import numpy as np
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
-from pscdsl.xla import boot, lapack
+from pscdsl.xla import boot, lapack, lapack_calls
 from pscdsl.xla import context as c
 from pscdsl.xla.bounds import bounds
 from pscdsl.xla.effort import effort, is_stored
@@ -142,29 +142,20 @@ class Operations:
         given["api_version"] = self.parse_attribute(f"{given['api_version']} : i32")
         for name in ("operand_layouts", "result_layouts"):
             if name in given:
-                given[name] = [self._layout(axes) for axes in given[name]]
+                given[name] = [c.layout(axes) for axes in given[name]]
         return self.op("custom_call", operands, results, given)
 
     def lapack(
         self, routine: str, operands: Sequence[H], results: Sequence[Any], **options: str
     ) -> tuple[H, ...]:
         """A routine of LAPACK on matrices in the last two axes, by its name without the letter."""
-        known = c.facts(operands[0].type)
-        batch = len(known.shape) - 2
+        dtype = c.facts(operands[0].type).dtype
         types = self._tensors(results)
-        return self.custom_call(
-            lapack.target(routine, known.dtype),
-            operands,
-            types,
-            operand_layouts=[lapack.layout(len(self.shape_of(x)), batch) for x in operands],
-            result_layouts=[lapack.layout(len(c.facts(t).shape), batch) for t in types],
-            output_operand_aliases=[*map(c.parsed, lapack.overwritten(routine, types))],
-            backend_config={k: self.parse_attribute(f"{ord(x)} : ui8") for k, x in options.items()},
-        )
-
-    def _layout(self, axes: Sequence[int]) -> Any:
-        text = str(list(axes)) if axes else ""
-        return self.parse_attribute(f"dense<{text}> : tensor<{len(axes)}xindex>")
+        shapes = [self.shape_of(x) for x in operands], [c.facts(t).shape for t in types]
+        boot.lapack()
+        said = lapack_calls.attributes(routine, *shapes, options)
+        target = {"call_target_name": lapack.target(routine, dtype)}
+        return self.op("custom_call", operands, types, {**said, **target})
 
     # Attributes.
 

@@ -13,6 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, f64
+from tests.test_admission import KEY, VECTOR, artefact, main
 
 jax: Any = pytest.importorskip("jax")
 
@@ -48,6 +49,13 @@ def test_jax_compiles_around_it() -> None:
         function(Line(X[:2], X[0]), X[:2], key)
     with pytest.raises(psc.ArgumentError, match="needs"):
         function(Line(X[:1], X[0]), X[:1], key)
+
+
+def test_a_module_that_is_none_of_a_kernel_is_not_given_to_jax() -> None:
+    body = f"%r = call @main(%a) : ({VECTOR}) -> {VECTOR}\nreturn %r : {VECTOR}"
+    function = psc.load(artefact(main(body)), trust=KEY).to_jax()
+    with pytest.raises(psc.ArtefactError, match="`main` calls itself"):
+        function(np.ones(4, np.float32))
 
 
 def test_64_bits_are_asked_for() -> None:
