@@ -22,6 +22,8 @@ _FOLDER = getattr(os, "O_DIRECTORY", 0) | _NO_LINK
 _STEP = _FOLDER | (getattr(os, "O_PATH", 0) or os.O_RDONLY)
 """How a folder is opened that is only passed through: it need not be readable."""
 _CHUNK = 1 << 20
+_SYSTEM = 0
+"""The user who can write everywhere."""
 
 
 class Refused(Exception):
@@ -79,6 +81,15 @@ def admitted(path: str, folders: Iterable[str]) -> str:
     return end
 
 
+def is_trusted(state: os.stat_result | None) -> bool:
+    """Whether only this user and the system's can write to what is there."""
+    if state is None:
+        return False
+    if not hasattr(os, "geteuid"):
+        return True
+    return state.st_uid in (os.geteuid(), _SYSTEM) and not stat.S_IMODE(state.st_mode) & 0o022
+
+
 def read(path: str, most: int) -> bytes:
     """The content of a regular file at a resolved path; an OSError if there is none so small."""
     with _parent(path) as folder:
@@ -127,11 +138,8 @@ class Folder:
             self._descriptor = None
 
     def is_private(self) -> bool:
-        """Whether it is this user's, and nobody else can write in it."""
-        if self._descriptor is None:
-            return True
-        state = os.fstat(self._descriptor)
-        return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o022
+        """Whether only this user and the system's can write in it."""
+        return self._descriptor is None or is_trusted(os.fstat(self._descriptor))
 
     def read(self, name: str, most: int) -> bytes:
         """The content of a file at one moment; an OSError if it has more than `most` bytes."""

@@ -18,6 +18,7 @@ FOLDER: Final = "PSCDSL_CACHE"
 LIMIT: Final = "PSCDSL_CACHE_LIMIT"
 DEFAULT_LIMIT: Final = 1 << 30
 """Bytes on disk, if the environment says nothing."""
+_MOST: Final = 1 << 60
 OFF: Final = frozenset({"off", "0", "no", "none", "false"})
 ON: Final = frozenset({"", "on", "1", "yes", "true"})
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
@@ -59,4 +60,4 @@ def limit() -> int:
             "%s=%s is no number of bytes (500M, 2G); %d is used", LIMIT, given, DEFAULT_LIMIT
         )
         return DEFAULT_LIMIT
-    return int(float(found[1]) * (1 << _UNITS[found[2]]))
+    return int(min(float(found[1]) * (1 << _UNITS[found[2]]), _MOST))
