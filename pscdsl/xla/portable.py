@@ -12,8 +12,11 @@ from typing import Any, Final
 from pscdsl.xla import boot, lapack
 from pscdsl.xla import context as c
 from pscdsl.xla.ahead import Unreadable
+from pscdsl.xla.depths import Circle, Depths
 from pscdsl.xla.emit import module_bytecode
 
+MOST: Final = 1_000_000
+"""Operations: ten for each of those that a kernel may have."""
 VERSION: Final = "1.9.0"
 """Of StableHLO: that of jaxlib is later.  Before it, calls of LAPACK's routines cannot be said."""
 
@@ -47,7 +50,20 @@ def module_of(code: bytes) -> Any:
         raise Unreadable(str(problem)) from None
     if "main" not in c.mlir.SymbolTable(found.operation):
         raise Unreadable("there is no function `main`")
+    _require_functions(found)
+    try:
+        if (length := Depths(found).length) > MOST:
+            raise Unreadable(f"it has {length} operations, its calls written out")
+    except Circle as problem:
+        raise Unreadable(str(problem)) from None
     return found
+
+
+def _require_functions(module: Any) -> None:
+    """Unreadable if a module holds anything but functions of one block each."""
+    for each in module.body.operations:
+        if each.operation.name != "func.func" or len([*each.regions[0].blocks]) != 1:
+            raise Unreadable("it holds something else than functions with a body")
 
 
 def targets(module: Any) -> list[str]:
