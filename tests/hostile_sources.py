@@ -339,6 +339,10 @@ def modules() -> Iterator[Case]:
         )
     )
     yield "500 kernels that call twice", HEAD + kernels, ""
+    different = kernels.replace("k0(x)", "k0(x + 1)")
+    for i in range(1, 500):
+        different = different.replace(f"+ k{i}(x)\n", f"+ k{i}(np.sin(x))\n")
+    yield "500 kernels that call twice with different arrays", HEAD + different, "PSC952"
     many = "".join(
         KERNEL.replace("kernel(", f"k{i}(") + f"    return x + {i}\n" for i in range(3000)
     )
