@@ -16,8 +16,8 @@ MOST: Final = 100_000
 
 
 def require_compilable(function: Function) -> None:
-    """A Failure if a program, simplified, is longer than what is compiled."""
-    if operations(function) > MOST and (found := operations(simplify(function))) > MOST:
+    """A Failure if a program, or one that it calls, is longer than what is compiled."""
+    if (found := operations(function)) > MOST:
         what = f"a program of {found} operations, its calls written out,"
         instead = (
             "`psc.fori_loop` and `psc.scan` are one operation, and their body is compiled once"
@@ -25,8 +25,12 @@ def require_compilable(function: Function) -> None:
         raise Failure(TooLargeToCompile(what=what, instead=instead, span=function.span))
 
 
-def operations(function: Function) -> int:
-    """The number of equations of a function and of all that it calls, as often as it does."""
+def operations(function: Function, *, simplified: bool = False) -> int:
+    """The number of equations of a function and of all that it calls, as often as it does.
+
+    Where they are too many, repeated ones do not count, which those of a `simplified` function are
+    not.  If they are too many in one that it calls, it is the number of that.
+    """
     found: dict[Function, int] = {}
     due = [function]
     while due:  # functions may call each other in a long chain
@@ -37,7 +41,16 @@ def operations(function: Function) -> int:
             continue
         due.pop()
         found[here] = own + sum([found[each] * often for each, often in called.items()])
+        if found[here] > MOST and not simplified:
+            found[here] = _simplified(here)
+        if found[here] > MOST:
+            return found[here]
     return found[function]
+
+
+@lru_cache(maxsize=1024)
+def _simplified(function: Function) -> int:
+    return operations(simplify(function), simplified=True)
 
 
 @lru_cache(maxsize=1024)
