@@ -190,10 +190,12 @@ def emitted(
     One that is `portable` is for other devices than CPUs too.
     """
     from pscdsl.lint.made_of_sizes import require_fitting
+    from pscdsl.transforms.written_out import require_compilable
     from pscdsl.typing.diagnostics import Failure
     from pscdsl.xla.emit import lower_module
 
     try:
+        require_compilable(program)
         require_fitting(program, sizes)
         return lower_module(program, sizes, donate=donate, portable=portable)
     except Failure as failure:

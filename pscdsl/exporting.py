@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pscdsl.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
 from pscdsl.artefacts.keys import signing_key
 from pscdsl.artefacts.values import NotWritable, encoded
 from pscdsl.artefacts.writing import written
-from pscdsl.caching.writing import replace as replace_file
 from pscdsl.donation import donated, named
 from pscdsl.errors import ArgumentError
 from pscdsl.executables import emitted
 from pscdsl.fingerprint import NoFingerprint, fingerprint
 from pscdsl.ir import Function
 from pscdsl.narrowing import is_dict, is_tuple
+from pscdsl.paths import Folder, resolved
 from pscdsl.source_hash import source_hash
 from pscdsl.stand_ins import stand_in
 from pscdsl.typing.assumptions import Assumptions
@@ -26,6 +26,8 @@ from pscdsl.typing.trees import substitute_tree
 from pscdsl.typing.unify import match
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pscdsl.donation import Donate
     from pscdsl.kernel import Kernel
     from pscdsl.lowered import Lowered
@@ -52,7 +54,9 @@ def export(
     except NotWritable as problem:
         raise ArgumentError(f"{kernel.name} cannot be exported with {problem}") from None
     if path is not None:
-        replace_file(Path(path), data, mode=0o666)  # for others to load, as any file
+        folder, name = os.path.split(os.path.abspath(path))
+        with Folder(resolved(folder)) as here:
+            here.replace(name, data, mode=0o666)  # for others to load, as any file
     return data
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 Budget: TypeAlias = str | Sequence[str]
 """Bounds on what a kernel costs, in one text or in several."""
+
+_SIZE_BITS = 63
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -205,9 +208,13 @@ class Kernel(Called[P, R]):
 
         `choices` fix what the signature leaves open: dtypes, ranks, lengths, static values.
         """
+        return self._instance(self._chosen(choices))
+
+    def _chosen(self, choices: Mapping[str, Any]) -> Choice:
         from pscdsl.choices import chosen
 
-        return self._instance(chosen(self.definition, self.signature, choices))
+        with self._in_bounds():
+            return chosen(self.definition, self.signature, choices)
 
     def _instance(self, choice: Choice) -> Function:
         from pscdsl.frontend.definitions import Excluded
@@ -215,7 +222,8 @@ class Kernel(Called[P, R]):
         from pscdsl.typing.diagnostics import Failure
 
         try:
-            return self.definition.instance(choice)
+            with self._in_bounds():
+                return self.definition.instance(choice)
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
         except Excluded as excluded:
@@ -225,6 +233,17 @@ class Kernel(Called[P, R]):
         except Poisoned:
             self.check()
             raise CheckError(()) from None
+
+    @contextlib.contextmanager
+    def _in_bounds(self) -> Generator[None]:
+        """CheckError where kernels that call each other are nested too deeply."""
+        try:
+            yield
+        except RecursionError:
+            from pscdsl.typing.codes.limits import NestedTooDeeply
+
+            finding = NestedTooDeeply(what=f"kernel `{self.name}`", span=self.definition.head)
+            raise CheckError((finding,)) from None
 
     def optimised(self, choice: Choice, constants: Sequence[str] = ()) -> Function:
         """The typed program without dead and repeated equations, and checks that nobody sees.
@@ -240,7 +259,8 @@ class Kernel(Called[P, R]):
 
             numbers = {name: self.number_defaults[name] for name in constants}
             program = with_constants(self._instance(choice), numbers)
-            found = with_largest(simplify(program))
+            with self._in_bounds():
+                found = with_largest(simplify(program))
             if self.definition.fast_math:
                 found = replace(found, fast_math=True)
             self._simplified[key] = found
@@ -252,11 +272,9 @@ class Kernel(Called[P, R]):
 
         `donate` names other parameters than the kernel does whose memory results may take.
         """
-        from pscdsl.choices import chosen
-
         open_parts = self.signature.open_parts()
         choices = {key: value for key, value in sizes.items() if key in open_parts}
-        choice = chosen(self.definition, self.signature, choices)
+        choice = self._chosen(choices)
         program = self.optimised(choice)
         given = {key: value for key, value in sizes.items() if key not in open_parts}
         if given.keys() != set(program.dims):
@@ -282,10 +300,13 @@ class Kernel(Called[P, R]):
 
     def _size(self, name: str, value: Any) -> int:
         try:
-            return operator.index(value)
+            size = operator.index(value)
         except TypeError:
             said = f"{self.name}: size {name} is {value!r}; a size is an integer"
             raise ArgumentError(said) from None
+        if size.bit_length() > _SIZE_BITS:
+            raise ArgumentError(f"{self.name}: size {name} has more than {_SIZE_BITS} bits")
+        return size
 
     @public
     def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:

@@ -173,9 +173,11 @@ class Folder:
     def replace(self, name: str, data: bytes, mode: int = 0o600, *, keep: bool = False) -> None:
         """Write a file at once: whoever reads it finds the old content or the new.
 
-        What stood under the name, be it a link, is not written to, but replaced.  If `keep`, a
-        regular file keeps its permissions; else they are `mode`, less what the umask forbids.
+        What stood under the name, be it a link, is not written to, but replaced; a NotAFile if it
+        is a folder, a pipe or a device.  If `keep`, a regular file keeps its permissions; else they
+        are `mode`, less what the umask forbids.
         """
+        self._require_replaceable(name)
         temporary = f"{os.urandom(8).hex()}.part"
         before = self.state(name) if keep else None
         self._written(temporary, data, mode, before)
@@ -220,6 +222,14 @@ class Folder:
             raise NotAFile("it is not the name of a file")
         flags |= _NO_LINK | _BINARY
         return os.open(self._name(name), flags, mode, dir_fd=self._descriptor)
+
+    def _require_replaceable(self, name: str) -> None:
+        try:
+            found = os.stat(self._name(name), dir_fd=self._descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
+            raise NotAFile("it is there, and is not a regular file")
 
     def _name(self, name: str) -> str:
         return os.path.join(self.path, name) if self._descriptor is None else name

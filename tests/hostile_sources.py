@@ -43,6 +43,7 @@ def cases() -> Iterator[Case]:
         modules,
         sizes,
         long,
+        kinds,
     ):
         for name, text, code in family():
             yield f"{family.__name__}: {name}", text, code
@@ -338,6 +339,10 @@ def modules() -> Iterator[Case]:
         )
     )
     yield "500 kernels that call twice", HEAD + kernels, ""
+    different = kernels.replace("k0(x)", "k0(x + 1)")
+    for i in range(1, 500):
+        different = different.replace(f"+ k{i}(x)\n", f"+ k{i}(np.sin(x))\n")
+    yield "500 kernels that call twice with different arrays", HEAD + different, "PSC952"
     many = "".join(
         KERNEL.replace("kernel(", f"k{i}(") + f"    return x + {i}\n" for i in range(3000)
     )
@@ -404,3 +409,28 @@ def long() -> Iterator[Case]:
     head = f"import enum\n{HEAD}class E(enum.Enum):\n{members}\n"
     text = f"{head}{KERNEL}    return x * E.A5.value + y\n"
     yield "an enumeration of many members", text, "PSC102"
+
+
+def kinds() -> Iterator[Case]:
+    """What is of another kind than what is expected at its place."""
+    yield "an array type that is called", signature('x: f32["n"]("m")'), "PSC111"
+    yield "an array as a type", signature("x: np.zeros(3)"), "PSC104"
+    yield "a number's dtype as a type", signature("x: f32((1, 32))"), "PSC"
+    bound = "from typing import TypeVar\nT = TypeVar('T', bound=np.zeros(3))\n"
+    yield "an array as a bound", HEAD + bound + signature("x: T"), "PSC104"
+    for name, result in {
+        "no name": "undefined",
+        "an attribute of a function": "function.undefined",
+        "a call of no name": "undefined(function)",
+    }.items():
+        loud = f"def loud(function):\n    return {result}\n\n\n"
+        helper = "@loud\ndef helper(x):\n    return x\n\n\n"
+        yield f"a decorator that returns {name}", loud + helper + body("return helper(x)"), "PSC"
+    for given in ("[10**400]", "[10**400, 1.5]", "[[1], [10**39]]", "[10**400, 1j]"):
+        yield f"an array of {given}", body(f"return x * np.array({given})"), "PSC402"
+    for text in ("np.zeros(10**30)", "np.repeat(x, 10**30)", "np.full(10**30, x[0])"):
+        yield f"the size of {text}", body(f"return x + {text}.sum()"), "PSC116"
+    for size in ("10**30", f'"{"n " * 100}"', '"n*" * 3000 + "n"', "-(10**30)"):
+        yield f"f32[{size[:10]}]", signature(f"x: f32[{size}]", "x.sum()"), ""
+    yield "a list as a key", body("d = {[1]: 1}\nreturn x"), "PSC"
+    yield "a set in a set", body("d = {{1}}\nreturn x"), "PSC"

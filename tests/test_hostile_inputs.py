@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pscdsl.paths import Folder, NotAFile
 from tests.hostile_sources import HEAD, KERNEL, body, cases
 
 SECONDS = 25.0
@@ -36,9 +37,13 @@ class Server:
 
     def check(self, folder: Path, *arguments: str) -> dict[str, Any]:
         """Run `pscdsl check` in a folder."""
+        return self.run(folder, "check", *arguments)
+
+    def run(self, folder: Path, *arguments: str) -> dict[str, Any]:
+        """Run `pscdsl` in a folder."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        request = {"folder": str(folder), "arguments": ["check", *arguments]}
+        request = {"folder": str(folder), "arguments": arguments}
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
@@ -165,3 +170,82 @@ def test_two_thousand_files(server: Server, tmp_path: Path) -> None:
         (tmp_path / f"k{i}.py").write_text("x = 1\n")
     (tmp_path / "kernel.py").write_text(HEAD + KERNEL + "    return y\n")
     assert "PSC102" in bounded(server.check(tmp_path, "."))
+
+
+GOOD = HEAD + KERNEL + "    return x\n"
+STRANGE = [
+    *("missing.py", "missing/f.py", "good.py/f.py", "folder.py", "pipe.py", "zero.py", "round.py"),
+    *("nowhere.py", "bytes.py", "empty.py", "syntax.py", "book.ipynb", "", ".", "..", "/", ":f"),
+    *("a" * 5000 + ".py", "/dev/zero", "/dev/null", "/proc/self/mem", "\udcff.py", "good.py:"),
+]
+"""Paths of files that are none, or hold no program."""
+FOLDERS = ("..", "/")
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Path:
+    """A folder with the files that `STRANGE` names."""
+    (tmp_path / "good.py").write_text(GOOD)
+    (tmp_path / "empty.py").touch()
+    (tmp_path / "bytes.py").write_bytes(bytes(range(256)) * 10)
+    (tmp_path / "syntax.py").write_text("def (")
+    (tmp_path / "book.ipynb").write_text('{"cells": [')
+    (tmp_path / "folder.py").mkdir()
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "zero.py").symlink_to("/dev/zero")
+    (tmp_path / "round.py").symlink_to("round.py")
+    (tmp_path / "nowhere.py").symlink_to("nothing.py")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["check", "discover", "ir", "cost", "hlo", "run", "compile"])
+def test_each_command_on_files_that_are_none(server: Server, strange: Path, command: str) -> None:
+    for path in STRANGE:
+        if command not in ("check", "discover") or path not in FOLDERS:
+            bounded(server.run(strange, command, path), (0, 1, 2))
+
+
+@pytest.mark.parametrize("option", ["--config", "--baseline", "--cache-dir"])
+def test_each_option_on_files_that_are_none(server: Server, strange: Path, option: str) -> None:
+    for path in STRANGE:
+        bounded(server.check(strange, "good.py", option, path), (0, 1, 2))
+
+
+VALUES = [
+    *("", "1", "[1", "NaN", "[[1]]", "[1, [2]]", "{}", "null", '"a"', "1e999", "9" * 5000),
+    *("[" * 200_000, "missing.npy", "huge.npy", "bytes.npy", "pipe.npy", "zero.npy", "cut.npy"),
+    *("folder.npy", "a" * 5000 + ".npy"),
+]
+
+
+def test_values_that_are_none(server: Server, strange: Path) -> None:
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999,), }"
+    data = b"\x93NUMPY\x01\x00v\x00" + head.ljust(117).encode() + b"\n"
+    (strange / "huge.npy").write_bytes(data)
+    (strange / "cut.npy").write_bytes(data[:50])
+    (strange / "bytes.npy").write_bytes(bytes(range(256)))
+    (strange / "folder.npy").mkdir()
+    os.mkfifo(strange / "pipe.npy")
+    (strange / "zero.npy").symlink_to("/dev/zero")
+    for value in VALUES:
+        call = ("run", "good.py:kernel", "--dims", "n=4", "--arg", f"x={value}")
+        bounded(server.run(strange, *call), (2,))
+    for sizes in ("n", "n=", "n=x", "n=-1", "n=\u00b3", "n=1,m=2", "=3", "n=" + "9" * 5000):
+        bounded(server.run(strange, "run", "good.py:kernel", "--dims", sizes), (0, 1, 2))
+
+
+def test_only_files_and_links_are_replaced(server: Server, strange: Path) -> None:
+    for name in ("pipe.py", "folder.py"):
+        bounded(server.check(strange, "good.py", "--write-baseline", name), (2,))
+        with pytest.raises(NotAFile, match="not a regular file"):
+            export_to(strange / name)
+    assert (strange / "pipe.py").is_fifo()
+    assert (strange / "folder.py").is_dir()
+    bounded(server.check(strange, "good.py", "--write-baseline", "round.py"), (0,))
+    export_to(strange / "nowhere.py")
+    assert not (strange / "nothing.py").exists()
+
+
+def export_to(path: Path) -> None:
+    with Folder(str(path.parent)) as folder:
+        folder.replace(path.name, b"content")

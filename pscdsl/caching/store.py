@@ -6,14 +6,15 @@ because it is written beside its place and then moved there.  Where nothing can 
 the store is empty; nothing here raises.
 
 What is kept is run.  The seal is no secret, so that a folder in which others can write is not used,
-and of the entries only regular files which nobody else could have written.
+of the entries only regular files count which nobody else could have written, and nothing is removed
+but what has the name of an entry.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import os
+import re
 import time
 from collections.abc import Iterator
 from functools import cache, cached_property
@@ -24,6 +25,8 @@ from typing import Final
 from pscdsl.paths import Folder, resolved
 
 SUFFIX: Final = ".pscx"
+_OWN: Final = re.compile(rf"(?P<entry>[0-9a-f]{{64}}){re.escape(SUFFIX)}|[0-9a-f]{{16}}\.part")
+"""The names of what is written here."""
 _UNFINISHED = 3600.0
 """Seconds after which a file that was never finished is removed."""
 _BLOCK: Final = 4096
@@ -38,7 +41,10 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 class Store:
-    """The entries in a folder; those that were not used for longest go first."""
+    """The entries in a folder, by names of 64 hexadecimal digits.
+
+    Those that were not used for longest go first.
+    """
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder = folder
@@ -59,9 +65,9 @@ class Store:
 
     def get(self, name: str) -> bytes | None:
         """The content of an entry; a damaged one is removed."""
-        file = f"{name}{SUFFIX}"
         try:
             with self._opened() as folder:
+                file = _file(name)
                 data = folder.read(file, _LARGEST, private=True)
                 content = data[_SEAL:]
                 if data[:_SEAL] != _seal(name, content):
@@ -79,49 +85,59 @@ class Store:
             return False
         try:
             with self._opened(make=True) as folder:
-                folder.replace(f"{name}{SUFFIX}", _seal(name, content) + content)
+                folder.replace(_file(name), _seal(name, content) + content)
+                with contextlib.suppress(OSError):
+                    self._trim(folder)
         except (OSError, ValueError) as problem:
             log.debug("nothing can be kept in %s: %s", self.folder, problem)
             return False
-        with contextlib.suppress(OSError):
-            self._trim()
         return True
 
     def remove(self, name: str) -> None:
         """Forget an entry."""
         with contextlib.suppress(OSError, ValueError), self._opened() as folder:
-            folder.remove(f"{name}{SUFFIX}")
+            folder.remove(_file(name))
 
     def names(self) -> list[str]:
         """The entries that are there."""
-        with contextlib.suppress(OSError, ValueError):
-            return sorted(p.name[: -len(SUFFIX)] for p in self.folder.glob(f"*{SUFFIX}"))
+        with contextlib.suppress(OSError, ValueError), self._opened() as folder:
+            found = map(_OWN.fullmatch, folder.names())
+            return sorted(each["entry"] for each in found if each is not None and each["entry"])
         return []
 
-    def _trim(self) -> None:
+    def _trim(self, folder: Folder) -> None:
         """Remove what is too much, and what another process has never finished."""
-        entries = list(self._entries())
+        entries = list(_entries(folder))
         total = sum(size for _, size, _ in entries)
         if total <= self.limit:
             return
-        for _, size, path in sorted(entries):
+        for _, size, file in sorted(entries):
             if total <= self.limit * _ROOM:
                 break
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            folder.remove(file)
             total -= size
 
-    def _entries(self) -> Iterator[tuple[float, int, str]]:
-        """When each entry was used last, the bytes it takes, and its path."""
-        now = time.time()
-        with os.scandir(self.folder) as found:
-            for each in found:
-                with contextlib.suppress(OSError):  # another process may have removed it
-                    state = each.stat()
-                    if each.name.endswith(SUFFIX):
-                        yield state.st_mtime, _on_disk(state.st_size), each.path
-                    elif each.name.endswith(".part") and now - state.st_mtime > _UNFINISHED:
-                        os.unlink(each.path)
+
+def _entries(folder: Folder) -> Iterator[tuple[float, int, str]]:
+    """When each entry was used last, the bytes it takes, and the name of its file."""
+    now = time.time()
+    for file in list(folder.names()):
+        own = _OWN.fullmatch(file)
+        state = folder.state(file) if own else None
+        if own is None or state is None:  # a stranger's, or removed by another process
+            continue
+        if own["entry"]:
+            yield state.st_mtime, _on_disk(state.st_size), file
+        elif now - state.st_mtime > _UNFINISHED:
+            folder.remove(file)
+
+
+def _file(name: str) -> str:
+    """The file of an entry; a ValueError if nothing can have this name."""
+    file = f"{name}{SUFFIX}"
+    if _OWN.fullmatch(file) is None:
+        raise ValueError(f"not the name of an entry: {name!r}")
+    return file
 
 
 @cache

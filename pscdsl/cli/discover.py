@@ -34,10 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Look at every function and report."""
-    for path in arguments.paths:
-        if not path.exists():
+    given = [str(path) for path in arguments.paths]
+    for path in given:
+        if not os.path.exists(path):  # Path.exists raises an error for some names
             raise Unusable(f"no such file or folder: {path}")
-    paths = [admitted(str(path), [os.getcwd()]) for path in arguments.paths]
+    paths = [admitted(path, [os.getcwd()]) for path in given]
 
     from pscdsl.discover.project import discover_paths
 

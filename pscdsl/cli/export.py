@@ -56,7 +56,7 @@ def _export(arguments: argparse.Namespace) -> None:
     try:
         data = kernel.export(path, *sizes, target=arguments.device)
     except OSError as problem:
-        raise Unusable(f"{path} cannot be written: {problem}") from problem
+        raise Unusable(f"{path} cannot be written: {problem.strerror}") from problem
     made = load(data)
     say(f"{path}: {made.signature}, {len(data)} bytes")
     for each in made.variants:

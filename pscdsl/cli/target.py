@@ -14,6 +14,9 @@ from pscdsl.paths import admitted
 if TYPE_CHECKING:
     from pscdsl.kernel import Kernel
 
+_MOST_DIGITS = 18
+"""Of a size: larger numbers have more than 64 bits."""
+
 
 def add_target(parser: argparse.ArgumentParser) -> None:
     """Declare the argument."""
@@ -43,6 +46,8 @@ def dims(options: Iterable[str]) -> dict[str, int]:
         name, _, number = (part.strip() for part in item.partition("="))
         if not name.isidentifier() or not number.isdecimal():
             raise Unusable(f"not a size: {item} (write --dims n=8,d=4)")
+        if len(number) > _MOST_DIGITS:
+            raise Unusable(f"too large for a size: {item}")
         sizes[name] = int(number)
     return sizes
 

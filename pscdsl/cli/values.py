@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -60,7 +61,10 @@ def complete(
         shape = _stored_shape(type_, sizes)
         leaf = given.get(name)
         if leaf is None:
-            leaf = _draw(generator, type_, shape)
+            try:
+                leaf = _draw(generator, type_, shape)
+            except (MemoryError, ValueError):
+                raise Unusable(f"argument {name} is too large: {type_} means {shape}") from None
         elif leaf.shape != shape:
             raise Unusable(f"argument {name} has shape {leaf.shape}, but {type_} means {shape}")
         leaves.append(leaf)
@@ -70,9 +74,11 @@ def complete(
 def _read(name: str, value: str, type_: ArrayType) -> Leaf:
     dtype = to_numpy(type_.dtype)
     if value.endswith(".npy"):
+        if not os.path.isfile(value):  # a pipe would wait for ever, a device never end
+            raise Unusable(f"argument {name}: no such file: {value}")
         try:
             loaded: Leaf = np.asarray(np.load(value, allow_pickle=False))
-        except (OSError, ValueError, EOFError) as problem:
+        except (OSError, ValueError, EOFError, MemoryError) as problem:
             raise Unusable(f"argument {name}: cannot read {value}: {problem}") from problem
         if loaded.dtype != dtype:
             raise Unusable(f"argument {name} is {loaded.dtype} in {value}, but {dtype} is needed")

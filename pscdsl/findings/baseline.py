@@ -154,8 +154,9 @@ def write(path: str, findings: Sequence[Diagnostic], fingerprints: Fingerprints)
     try:
         with paths.Folder(folder) as here:
             here.replace(os.path.basename(path), text.encode(), 0o644, keep=True)
-    except OSError as problem:
-        raise BaselineError(f"cannot write {path}: {problem.strerror}") from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise BaselineError(f"cannot write {path}: {reason}") from None
     return len(findings)
 
 

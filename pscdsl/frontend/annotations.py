@@ -129,7 +129,7 @@ def _spec(frame: Frame, node: ast.expr) -> Spec:
         return value.spec(span)
     if isinstance(value, Alias):
         return spec_of(value.frame, value.node)
-    if value == TREE:
+    if isinstance(value, Marker) and value == TREE:
         return TreeSpec("", shown="Tree", bounded=True, span=span)
     if isinstance(value, Marker) and value.name == "jaxtyping.Scalar":
         return ArraySpec(DTypeClass("Shaped", CLASSES["Shaped"]), (), span)

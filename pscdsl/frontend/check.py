@@ -34,6 +34,7 @@ from pscdsl.frontend.source import Source, shown_path
 from pscdsl.frontend.values import Poisoned
 from pscdsl.paths import resolved
 from pscdsl.report.cells import split_cell
+from pscdsl.transforms.written_out import require_compilable
 from pscdsl.typing.codes.limits import (
     ChoicesSampled,
     InternalError,
@@ -339,7 +340,7 @@ def _check_choices(
     status: Status = "ok"
     for choice in choices:
         try:
-            definition.instance(choice)
+            require_compilable(definition.instance(choice))
             kept = [d.replaced(choice=str(choice)) for d in over_budget(definition, choice)]
             findings = (*definition.warnings(choice), *kept)
             status = "error" if kept else status

@@ -267,7 +267,9 @@ def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
     function = evaluate(frame, decorator)
     if isinstance(function, Applicable) and not isinstance(function, External | Marker):
         try:
-            return function.apply(frame.here(decorator), (value,), {})
+            made = function.apply(frame.here(decorator), (value,), {})
+            if made is not POISON:  # its findings are those of another session
+                return made
         except Failure as failure:
             frame.session.report(failure.at(frame.span(decorator)))
     return External(frame.source.text_of(decorator), tuple(frame.session.findings))

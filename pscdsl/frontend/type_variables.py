@@ -41,7 +41,7 @@ def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
         return TypeVariable(name, problem="its name is no identifier")
     if head is None:
         return TypeVariable(name)
-    if head != TREE:
+    if not (isinstance(head, Marker) and head == TREE):
         return TypeVariable(name, problem="its bound is not `psc.Tree`")
     if inside is None or isinstance(inside, DType | DTypeClass):
         return TypeVariable(name, inside, bounded=True)

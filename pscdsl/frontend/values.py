@@ -21,7 +21,7 @@ from pscdsl.descriptions import not_taken
 from pscdsl.descriptions import shortened as shortened
 from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.language import BadArguments, NotStatic
+from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.purity_state import IteratorUsed, SetOrder
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
@@ -122,6 +122,8 @@ class Alias:
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """An instance of a record class, whatever its sizes are called."""
+        if not isinstance(self.head, Applicable):
+            raise Failure(NotCallable(found=describe(self)))
         return self.head.apply(here, args, kwargs)
 
     def description(self) -> str:

@@ -137,12 +137,19 @@ def _constant(
         if wanted.is_integer and kind is Kind.INT:
             for number in numbers:
                 here.literal(number, wanted)  # refuses what does not fit
-        plain: Any = np.array(numbers, np.complex128 if kind is Kind.COMPLEX else None)
         with np.errstate(all="ignore"):
+            try:
+                plain: Any = np.array(numbers, np.complex128 if kind is Kind.COMPLEX else None)
+                if plain.dtype == object and wanted.is_inexact:  # integers of any size
+                    plain = plain.astype(float)
+            except OverflowError:
+                raise Failure(
+                    ScalarDoesNotFit(scalar="an integer this large", dtype=wanted)
+                ) from None
             if kind is Kind.COMPLEX and not wanted.is_complex:
                 plain = plain.real
             converted = plain.astype(to_numpy(wanted)).reshape(shape)
-            finite = np.isfinite(plain) if plain.dtype != object else True  # integers of any size
+            finite = np.isfinite(plain) if plain.dtype != object else True
             lost = finite & ~np.isfinite(converted).reshape(plain.shape)
         if dtype is None and np.any(lost):
             raise Failure(ScalarDoesNotFit(scalar=repr(plain[lost][0].item()), dtype=wanted))

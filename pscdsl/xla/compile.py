@@ -13,6 +13,7 @@ from pscdsl.xla import context as c
 from pscdsl.xla import exactness
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices
+from pscdsl.xla.depths import DEEPEST, Depths
 from pscdsl.xla.emit import module_bytecode
 from pscdsl.xla.executable import LOOP_BYTES, Executable, compile_options
 from pscdsl.xla.kept import offer
@@ -30,10 +31,13 @@ def compile_module(
 
     A loop whose body moves fewer than `loop_bytes` becomes one native function; larger ones are
     interpreted step by step, with parallelism inside a step.  `loops.loop_bytes` chooses it for a
-    program; None leaves XLA's own bound, which is 1 kB or more.
+    program; None leaves XLA's own bound, which is 1 kB or more.  Bodies that are too deep for
+    native functions are interpreted.
     `options` are XLA's debug options, by name, besides those of `exactness`.
     """
     inputs, outputs = signature(module)
+    if Depths(module).loops > DEEPEST:
+        loop_bytes = 0
     chosen = compile_options(loop_bytes, {**exactness.options(module), **(options or {})})
     bytecode = module_bytecode(module)  # a context of its own: compilation lets other threads run
     started = perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
@@ -10,6 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from pscdsl.typing import dtypes
+from pscdsl.typing.codes.limits import TooLargeToCompile
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.spans import Span
 from pscdsl.xla.boot import boot, once, untyped
@@ -71,14 +74,21 @@ def _dtype_names() -> dict[Any, str]:
     return {element(dtype.name): dtype.name for dtype in dtypes.ALL}
 
 
+_MOST_ELEMENTS: Final = 1 << 59
+"""XLA ends the process where the bytes of an array have more than 63 bits."""
 _tensors: dict[tuple[str, Shape], Any] = {}
 
 
 def tensor(name: str, shape: Shape) -> Any:
-    """The tensor type of a dtype's name and a shape; keys have a trailing axis of 2."""
+    """The tensor type of a dtype's name and a shape; keys have a trailing axis of 2.
+
+    A Failure if such an array can never be.
+    """
     found = _tensors.get((name, shape))
     if found is None:
         full = (*shape, 2) if name == "Key" else shape
+        if math.prod([max(size, 1) for size in full]) >= _MOST_ELEMENTS:
+            raise Failure(TooLargeToCompile(what=f"an array of shape {[*shape]}"))
         found = mlir.RankedTensorType.get(full, element(name), None, unknown())
         _tensors[name, shape] = found
     return found

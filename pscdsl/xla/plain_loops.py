@@ -18,6 +18,7 @@ from pscdsl.typing.dtypes import F64
 from pscdsl.xla import context as c
 from pscdsl.xla import wide
 from pscdsl.xla.apart import is_apart
+from pscdsl.xla.depths import DEEPEST, Depths
 
 PLAIN_LOOPS = form(
     "plain_loops",
@@ -37,7 +38,7 @@ def options(module: Any) -> Mapping[str, Any]:
 
 
 def fits(module: Any) -> bool:
-    """Whether a module computes one array by elementwise operations, not in stages."""
+    """Whether a module computes one array by elementwise operations, not in stages, nor deep."""
     _, outputs = c.boundary(module)
     if len(outputs) != 1 or not c.is_real(module):
         return False
@@ -52,4 +53,4 @@ def fits(module: Any) -> bool:
         return c.mlir.WalkResult.INTERRUPT
 
     module.operation.walk(visit)
-    return allowed
+    return allowed and Depths(module).main <= DEEPEST

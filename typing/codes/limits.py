@@ -291,6 +291,75 @@ class NestedTooDeeply(Diagnostic, code="PSC950"):
         return "split it into steps with names, or use a loop"
 
 
+class TooLargeToCompile(Diagnostic, code="PSC952"):
+    """What would have to be compiled is larger than XLA can take.
+
+    XLA writes out every call of a kernel, so that kernels which call each other many times grow to
+    more operations than fit into memory.  An array has fewer than 2**59 elements, for any sizes
+    that a call gives.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def few(x: f32["n"]) -> f32["n"]:
+        for _ in range(100):
+            x = np.sin(x)
+        return x
+
+
+    @psc.kernel
+    def many(x: f32["n"]) -> f32["n"]:
+        for _ in range(100):
+            x = few(x)
+        return x
+
+
+    @psc.kernel
+    def too_many(x: f32["n"]) -> f32["n"]:
+        for _ in range(100):
+            x = many(x)
+        return x
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def few(x: f32["n"]) -> f32["n"]:
+        for _ in range(100):
+            x = np.sin(x)
+        return x
+
+
+    @psc.kernel
+    def many(x: f32["n"]) -> f32["n"]:
+        return psc.fori_loop(0, 10_000, lambda _, x: few(x), x)
+    ```
+    """
+
+    what: str
+    instead: str = ""
+
+    def message(self) -> str:
+        """What is too large."""
+        return f"{self.what} is too large to be compiled"
+
+    def help(self) -> str:
+        """What to do."""
+        return self.instead
+
+
 class TooManyFindings(Diagnostic, code="PSC951"):
     """So much was found in one kernel that the rest of it is not checked.
 
