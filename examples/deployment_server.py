@@ -23,9 +23,9 @@ import logging
 import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 from tornado.httpserver import HTTPServer
@@ -127,6 +127,9 @@ def refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
 
 
+Method: TypeAlias = Callable[..., Awaitable[None] | None]
+
+
 class Handler(RequestHandler):
     """One request."""
 
@@ -134,11 +137,11 @@ class Handler(RequestHandler):
         """Tornado calls this with what the application was given."""
         self.model = model
 
-    def get(self) -> None:
+    def tell(self) -> None:
         """Tell what is served."""
         self.finish(self.model.about())
 
-    def post(self) -> None:
+    def answer(self) -> None:
         """Answer, or say what is wrong with the request."""
         kind = self.request.headers.get("Content-Type", "").partition(";")[0].strip()
         if kind.lower() != "application/json":
@@ -149,6 +152,9 @@ class Handler(RequestHandler):
         except Unusable as problem:
             self.set_status(400)
             self.finish({"error": str(problem)})
+
+    get: Method = tell
+    post: Method = answer
 
     def write_error(self, status_code: int, **_: Any) -> None:
         """Say in JSON that something else is wrong."""
