@@ -100,7 +100,8 @@ class Served:
         """The status, and what was replied."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
-            connection.request(method, "/", json.dumps(content))
+            kind = {"Content-Type": "application/json"}
+            connection.request(method, "/", json.dumps(content), kind)
             reply = connection.getresponse()
             return reply.status, json.loads(reply.read())
         finally:
@@ -108,11 +109,11 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, requests: int) -> Generator[Served]:
+def served(folder: Path, *options: str) -> Generator[Served]:
     """A server in a process of its own, which has ended in the end."""
     begin = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, str(folder / SERVER.name), str(requests)],
+        [sys.executable, str(folder / SERVER.name), *options],
         cwd=folder,
         env={**os.environ, "PSCDSL_CACHE": str(folder / "compiled")},
         stdout=subprocess.PIPE,
@@ -122,6 +123,7 @@ def served(folder: Path, requests: int) -> Generator[Served]:
             assert process.stdout is not None
             port = json.loads(process.stdout.readline())["port"]
             yield Served(port, time.perf_counter() - begin)
+            process.terminate()
             if process.wait(timeout=20) != 0:
                 raise RuntimeError("the server did not end well")
         finally:
@@ -207,7 +209,7 @@ def run(epochs: int = 60, seconds: float = 0.2) -> Result:
         deploy(network, folder)
         answers: list[dict[str, Any]] = []
         taken: dict[int, list[float]] = {ONE: [], MANY: []}
-        with served(folder, requests=len(parts) + 4) as server:
+        with served(folder) as server:
             for part in parts:
                 begin = time.perf_counter()
                 status, answer = server.ask("POST", {"pixels": part.tolist()})
@@ -222,7 +224,7 @@ def run(epochs: int = 60, seconds: float = 0.2) -> Result:
             refused = [server.ask("POST", each) for each in wrong]
             modules = server.ask()[1]["modules"]
             first = server.start
-        with served(folder, requests=1) as server:
+        with served(folder) as server:
             server.ask()
             second = server.start
         artefact = (folder / "classify.psca").read_bytes()

@@ -1,26 +1,46 @@
 """Serves the classifier of `deployment.py` over HTTP, from files beside it, without its source.
 
-    python deployment_server.py REQUESTS
+    python deployment_server.py [--port PORT] [--patience SECONDS]
 
-prints as JSON where it listens, once it can answer, and ends after so many requests, or when none
-has come for a while.  POST takes `{"pixels": [[…], …], "dtype": "float32"}` and gives the fields of
-the results; GET tells what is served, and which modules that took.
+prints as JSON where it listens, once it can answer, and ends when it is told to (SIGTERM, Ctrl-C).
+POST takes `{"pixels": [[…], …], "dtype": "float32"}` and gives the fields of the results; GET tells
+what is served, and which modules that took.
+
+Tornado reads the requests.  It waits for none of its clients, and closes the connection of one that
+is idle or slow, or whose request is too large.  What a request says is read here: numbers are short
+and finite, and dtypes are a few that are known.
 """
+
+# Tornado's types are partly unknown, and so is what JSON holds.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+import signal
 import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from argparse import ArgumentParser
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
+from tornado.httpserver import HTTPServer
+from tornado.iostream import IOStream
+from tornado.netutil import bind_sockets
+from tornado.web import Application, RequestHandler
 
 import pscdsl as psc
 
-LARGEST = 1 << 20  # bytes of a request
-PATIENCE = 20.0  # seconds
+LARGEST_HEADER: Final = 8 << 10  # bytes
+LARGEST_BODY: Final = 1 << 20
+MOST_CONNECTIONS: Final = 100
+PATIENCE: Final = 10.0  # seconds for all of a header, from the first moment, and for all of a body
+LONGEST_NUMBER: Final = 40  # characters
+DTYPES: Final = ("float32", "float64", "int32", "int64")
 
 
 class Unusable(Exception):
@@ -44,15 +64,13 @@ class Model:
     def answer(self, request: bytes) -> dict[str, Any]:
         """The fields of what the kernel makes of a request."""
         try:
-            content = json.loads(request)
-            pixels = np.array(content["pixels"], content.get("dtype", "float32"))
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as problem:
-            raise Unusable(f"no pixels: {type(problem).__name__}: {problem}") from None
-        try:
-            found = self.kernel(self.network, pixels)
+            found = self.kernel(self.network, read(request))
         except psc.ArgumentError as problem:  # a size or a dtype that it is not for
             raise Unusable(str(problem)) from None
-        return {name: np.asarray(each).tolist() for name, each in found._asdict().items()}
+        fields = {name: np.asarray(each) for name, each in found._asdict().items()}
+        if not all(np.isfinite(each).all() for each in fields.values()):
+            raise Unusable("the result is not finite: the pixels are too large")
+        return {name: each.tolist() for name, each in fields.items()}
 
     def about(self) -> dict[str, Any]:
         """What it serves, and the modules of the language that are loaded."""
@@ -63,66 +81,138 @@ class Model:
         }
 
 
-class Server(HTTPServer):
-    """Answers with a model, and gives up when nobody asks any more."""
+def read(request: bytes) -> np.ndarray:
+    """The pixels of a request; Unusable if it is anything but rows of numbers."""
+    try:
+        content = json.loads(
+            request, parse_int=short(int), parse_float=short(float), parse_constant=refuse
+        )
+    except (RecursionError, ValueError) as problem:
+        raise Unusable(f"no JSON: {problem}") from None
+    if not isinstance(content, dict) or not content.keys() <= {"pixels", "dtype"}:
+        raise Unusable('no object with "pixels", and maybe a "dtype"')
+    dtype, rows = content.get("dtype", DTYPES[0]), content.get("pixels")
+    if dtype not in DTYPES:
+        raise Unusable(f"the dtype is none of {', '.join(DTYPES)}")
+    numbers = (int, float) if dtype.startswith("float") else (int,)
+    if not (
+        isinstance(rows, list)
+        and all(isinstance(row, list) and len(row) == len(rows[0]) for row in rows)
+        and all(type(each) in numbers for row in rows for each in row)
+    ):
+        raise Unusable(f"the pixels are no rows, equally long, of numbers that fit {dtype}")
+    try:
+        with np.errstate(over="ignore"):
+            pixels = np.array(rows, dtype)
+    except OverflowError:
+        raise Unusable(f"a number is too large for {dtype}") from None
+    if not np.isfinite(pixels).all():
+        raise Unusable(f"a number is too large for {dtype}")
+    return pixels
 
-    timeout = PATIENCE
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        super().__init__(("127.0.0.1", 0), Handler)
+def short(convert: Callable[[str], Any]) -> Callable[[str], Any]:
+    """The conversion, of short numbers alone: that of long ones takes long."""
 
-    def handle_timeout(self) -> NoReturn:
-        """End: whoever started this is gone."""
-        sys.exit(f"no request for {PATIENCE:.0f} seconds")
+    def converted(text: str) -> Any:
+        if len(text) > LONGEST_NUMBER:
+            raise ValueError(f"a number has more than {LONGEST_NUMBER} characters")
+        return convert(text)
+
+    return converted
 
 
-class Handler(BaseHTTPRequestHandler):
+def refuse(constant: str) -> NoReturn:
+    """NaN and Infinity are Python's, not JSON's."""
+    raise ValueError(f"{constant} is no number")
+
+
+Method: TypeAlias = Callable[..., Awaitable[None] | None]
+
+
+class Handler(RequestHandler):
     """One request."""
 
-    timeout = PATIENCE
-    disable_nagle_algorithm = True
+    def initialize(self, model: Model) -> None:
+        """Tornado calls this with what the application was given."""
+        self.model = model
 
-    @property
-    def model(self) -> Model:
-        """The server's."""
-        assert isinstance(self.server, Server)
-        return self.server.model
-
-    def do_GET(self) -> None:
+    def tell(self) -> None:
         """Tell what is served."""
-        self.reply(200, self.model.about())
+        self.finish(self.model.about())
 
-    def do_POST(self) -> None:
+    def answer(self) -> None:
         """Answer, or say what is wrong with the request."""
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > LARGEST:
-            self.reply(413, {"error": f"requests have a length, of at most {LARGEST} bytes"})
+        kind = self.request.headers.get("Content-Type", "").partition(";")[0].strip()
+        if kind.lower() != "application/json":
+            self.send_error(415)
             return
         try:
-            self.reply(200, self.model.answer(self.rfile.read(int(length))))
+            self.finish(self.model.answer(self.request.body))
         except Unusable as problem:
-            self.reply(400, {"error": str(problem)})
+            self.set_status(400)
+            self.finish({"error": str(problem)})
 
-    def reply(self, status: int, content: dict[str, Any]) -> None:
-        """Send JSON."""
-        data = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+    get: Method = tell
+    post: Method = answer
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: whoever asks knows how it went."""
+    def write_error(self, status_code: int, **_: Any) -> None:
+        """Say in JSON that something else is wrong."""
+        self.finish({"error": self._reason})
+
+
+class Server(HTTPServer):
+    """Tornado's server, with a bound of the connections that are open at a time."""
+
+    connections = 0
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        """Serve a connection, or close it if there are too many."""
+        if self.connections >= MOST_CONNECTIONS:
+            stream.close()
+            return
+        self.connections += 1
+        super().handle_stream(stream, address)
+
+    def on_close(self, server_conn: object) -> None:
+        """Forget a connection."""
+        self.connections -= 1
+        super().on_close(server_conn)
+
+
+async def serve(model: Model, port: int, patience: float) -> None:
+    """Answer until the process is told to end.
+
+    A call of the kernel takes less than a millisecond, for which all wait; a larger model would
+    be called in a thread, `await asyncio.to_thread(model.answer, …)`.
+    """
+    server = Server(
+        Application([("/", Handler, {"model": model})]),
+        max_header_size=LARGEST_HEADER,
+        max_body_size=LARGEST_BODY,
+        max_buffer_size=2 * LARGEST_BODY,
+        idle_connection_timeout=patience,
+        body_timeout=patience,
+    )
+    (socket,) = bind_sockets(port, "127.0.0.1")
+    server.add_socket(socket)
+    told = asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, told.set)
+    print(json.dumps({"port": socket.getsockname()[1]}), flush=True)
+    await told.wait()
+    server.stop()
+    await server.close_all_connections()
 
 
 def main() -> None:
     """Load, listen, answer, end."""
-    with Server(Model(Path(__file__).parent)) as server:
-        print(json.dumps({"port": server.server_port}), flush=True)
-        for _ in range(int(sys.argv[1])):
-            server.handle_request()
+    parser = ArgumentParser(description="Serve the classifier that lies beside this file.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=PATIENCE, metavar="SECONDS")
+    options = parser.parse_args()
+    logging.getLogger("tornado.access").setLevel(logging.ERROR)  # who asks knows how it went
+    asyncio.run(serve(Model(Path(__file__).parent), options.port, options.patience))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ from typing import Final, TypeAlias
 Version: TypeAlias = tuple[int, int]
 
 ROOT: Final = Path(__file__).parent.parent
-CHECKERS: Final = frozenset({"mypy", "pyright", "ruff", "types-jsonschema"})
+CHECKERS: Final = frozenset(
+    {"mypy", "pyrefly", "pyright", "ruff", "ty", "types-jsonschema", "zuban"}
+)
 """What only the tests of types and of style need."""
 COMPILED: Final = (
     *("test_compile*", "test_co*_forms", "test_donation", "test_examples", "test_executable_cache"),

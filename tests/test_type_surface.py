@@ -1,13 +1,18 @@
-"""What pyright and mypy say of kernels: nothing, unless something is wrong."""
+"""What type checkers say of kernels: nothing, unless something is wrong."""
 
 from __future__ import annotations
 
+import ast
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import typing
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from types import GenericAlias
 from typing import Annotated, Any, NamedTuple
@@ -18,9 +23,12 @@ from pyrsistent import PRecord, field
 
 import pscdsl as psc
 from pscdsl import Float, Key, Static, f32, i32
+from pscdsl.numpy.methods import NAMES
 from pscdsl.typing.notation import ShapeSyntaxError
+from pscdsl.xla import arrays
+from tests.documents import ROOT, blocks
 
-KERNELS = Path(__file__).parent / "type_surface" / "kernels.py"
+HERE = Path(__file__).parent / "type_surface"
 PACKAGE = Path(psc.__file__).parent
 PATH = [] if "site-packages" in PACKAGE.parts else [str(PACKAGE.parent)]
 
@@ -74,45 +82,74 @@ def single(x: f32["n"]) -> f32["n"]:
 
 
 p = Params(w=np.ones(2))
-Params(v=np.ones(2))  # both
-p.w = np.ones(3)  # both
-k(np.ones(2), np.ones(2))  # both
-k(p)  # both
-k(p, np.ones(2), z=1)  # both
+Params(v=np.ones(2))  # all
+p.w = np.ones(3)  # all
+k(np.ones(2), np.ones(2))  # all
+k(p)  # all
+k(p, np.ones(2), z=1)  # all
 k(p, np.ones(2), m="one")  # both
 k(p, None)  # pyright
 k(p, "text")  # pyright
 k(p, np.ones(2)).nothing  # both
-psc.update(p.w, 0, 0, combine="divide")  # both
+psc.update(p.w, 0, 0, combine="divide")  # all
 
 
 def lowest(p: Params) -> f32:
     found = newton.newton_cg(lambda p: np.sum(p.w * p.w), p)
-    return found.params.w + found.params.nothing  # both
+    return found.params.w + found.params.nothing  # all
 """
+
+PROJECT = ("first.py", "stdlib", "examples")
+SETTINGS = next(
+    block.text
+    for block in blocks((ROOT / "docs" / "checking.md").read_text("utf-8"))
+    if block.language == "toml" and "[tool.ty" in block.text
+)
 
 Found = dict[str, set[int]]
 
 
 def _write(folder: Path) -> list[str]:
-    texts = {"kernels": KERNELS.read_text("utf-8"), "unannotated": UNANNOTATED, "wrong": WRONG}
+    """The project of somebody who uses the language; the names of its files."""
+    readme = blocks((ROOT / "README.md").read_text("utf-8"))
+    first = next(block.text for block in readme if block.text.startswith("# first.py\n"))
+    texts = {"first": first, "unannotated": UNANNOTATED, "wrong": WRONG}
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    return [f"{name}.py" for name in texts]
+    for path in HERE.glob("*.py"):
+        shutil.copy(path, folder)
+    shutil.copytree(PACKAGE / "stdlib", folder / "stdlib", ignore=_CACHES)
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=_CACHES)
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.py"))
 
 
-def _expected(checker: str) -> set[int]:
+_CACHES = shutil.ignore_patterns("__pycache__", ".*")
+
+
+def _expected(*checkers: str) -> set[int]:
     lines = enumerate(WRONG.splitlines(), 1)
-    return {number for number, line in lines if line.endswith((f"# {checker}", "# both"))}
+    return {number for number, line in lines if line.endswith(tuple(f"# {c}" for c in checkers))}
 
 
-def _run(module: str, *arguments: str, folder: Path) -> str:
-    command = [sys.executable, "-m", module, *arguments]
+def _run(*command: str, folder: Path, **environment: str) -> str:
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
-    assert done.stdout, done.stderr
-    return done.stdout
+    assert done.stdout or done.stderr
+    return done.stdout or done.stderr
+
+
+def _lines(places: Iterable[tuple[str, str]]) -> Found:
+    found: Found = defaultdict(set)
+    for file, line in places:
+        found[file].add(int(line))
+    return found
 
 
 def test_pyright(tmp_path: Path) -> None:
@@ -120,36 +157,103 @@ def test_pyright(tmp_path: Path) -> None:
     include = _write(tmp_path)
     settings = {"typeCheckingMode": "strict", "extraPaths": PATH, "include": include}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
-    out = _run("pyright", "--outputjson", "--pythonpath", sys.executable, folder=tmp_path)
+    command = (sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable)
+    out = _run(*command, folder=tmp_path)
     report = json.loads(out)
     assert report["summary"]["filesAnalyzed"] == len(include)
-    found: Found = defaultdict(set)
-    for each in report["generalDiagnostics"]:
-        found[Path(each["file"]).name].add(each["range"]["start"]["line"] + 1)
-    assert found == {"wrong.py": _expected("pyright")}, out
+    places = (
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1)
+        for each in report["generalDiagnostics"]
+    )
+    assert _lines(places) == {"wrong.py": _expected("pyright", "both", "all")}, out
+
+
+MYPY = """\
+strict = true
+follow_imports = "silent"
+scripts_are_modules = true
+
+[[tool.mypy.overrides]]
+module = "unannotated"
+disallow_untyped_defs = false
+disallow_untyped_calls = false
+
+[[tool.mypy.overrides]]
+module = ["scipy.*", "sklearn.*"]
+ignore_missing_imports = true
+"""
 
 
 def test_mypy(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     include = _write(tmp_path)
-    (tmp_path / "mypy.ini").write_text(
-        f"[mypy]\nplugins = {PACKAGE / 'mypy_plugin.py'}\nmypy_path = {':'.join(PATH)}\n"
-        "strict = True\nfollow_imports = silent\nscripts_are_modules = True\n"
-        "[mypy-unannotated]\ndisallow_untyped_defs = False\ndisallow_untyped_calls = False\n",
+    plugin = f'"{PACKAGE / "mypy_plugin.py"}"'
+    (tmp_path / "pyproject.toml").write_text(
+        SETTINGS.replace('"pscdsl.mypy_plugin"]', f"{plugin}]\nmypy_path = {PATH}\n{MYPY}"),
         encoding="utf-8",
     )
     for _ in range(2):  # from the sources, and with what it has stored
-        out = _run("mypy", "--config-file", "mypy.ini", *include, folder=tmp_path)
-        found: Found = defaultdict(set)
-        for match in re.finditer(r"^(.*\.py):(\d+): error:", out, re.MULTILINE):
-            found[match[1]].add(int(match[2]))
-        assert found == {"wrong.py": _expected("mypy")}, out
+        out = _run(sys.executable, "-m", "mypy", *include, folder=tmp_path)
+        places = re.findall(r"^(.*\.py):(\d+): error:", out, re.MULTILINE)
+        assert _lines(places) == {"wrong.py": _expected("mypy", "both", "all")}, out
+
+
+NEIGHBOURS = {
+    "ty": (
+        *("check", "--output-format=concise", "--extra-search-path=site"),
+        f"--python={sys.executable}",
+    ),
+    "pyrefly": (
+        *("check", "--output-format=min-text", "--search-path=.", "--site-package-path=site"),
+        f"--site-package-path={sysconfig.get_path('purelib')}",
+        f"--python-interpreter-path={sys.executable}",
+    ),
+    "zuban": ("check", "--extra-search-path=site", f"--python-executable={sys.executable}"),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_neighbours(name: str, tmp_path: Path) -> None:
+    places = (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
+    checker = shutil.which(name, path=os.pathsep.join(places))
+    if checker is None:
+        pytest.skip(f"{name} is not installed")
+    _write(tmp_path)
+    shutil.copytree(PACKAGE, tmp_path / "site" / "pscdsl", ignore=_CACHES)  # as it is installed
+    command = (checker, *NEIGHBOURS[name])
+
+    def found(*files: str) -> Found:
+        out = _run(*command, *files, folder=tmp_path, NO_COLOR="1")
+        return _lines(re.findall(r"^(?:ERROR )?([\w/]+\.py):(\d+):", out, re.MULTILINE))
+
+    assert not found("jaxtyped.py"), "without any settings"
+    settings = SETTINGS.replace(
+        '["pscdsl.arrays"]', '["pscdsl.arrays", "scipy.*"]'
+    )  # it has no stubs
+    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+    assert not found(*PROJECT)
+    wrong = found("wrong.py")["wrong.py"]
+    assert _expected("all") <= wrong <= _expected("pyright", "both", "all")
+
+
+def test_the_stub_has_every_operator_and_method() -> None:
+    stub = ast.parse((PACKAGE / "arrays.pyi").read_text(encoding="utf-8"))
+    classes = {each.name: each for each in stub.body if isinstance(each, ast.ClassDef)}
+    surface = classes["Surface"].body
+    declared = {each.name for each in surface if isinstance(each, ast.FunctionDef)}
+    operators = {
+        *(f"__{name}__" for name in (*arrays.COMPARISONS, *arrays.UNARY)),
+        *(f"__{side}{name}__" for name in arrays.ARITHMETIC for side in ("", "r")),
+    }
+    assert not {*NAMES, *operators} - declared
+    assert "Surface[Any]" in map(ast.unparse, classes["Array"].bases)
 
 
 def test_the_same_file_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    from tests.type_surface import kernels
+    from tests.type_surface import jaxtyped, kernels
 
     kernels.use()
+    jaxtyped.use()
     assert capsys.readouterr().out
 
 

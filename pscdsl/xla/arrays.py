@@ -141,12 +141,12 @@ def _rebuild(value: NDArray) -> Any:
     return put(value)
 
 
-_ARITHMETIC = (
+ARITHMETIC = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
     *("and", "or", "xor", "lshift", "rshift"),
 )
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_UNARY = ("neg", "pos", "abs", "invert")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY = ("neg", "pos", "abs", "invert")
 _METHODS = (
     *("item", "tolist", "astype", "tobytes", "sum", "mean", "min", "max", "all", "any"),
     *("argmin", "argmax", "std", "var", "prod", "cumsum", "reshape", "ravel", "flatten"),
@@ -196,12 +196,12 @@ def prepare() -> None:
         "__rdivmod__": lambda self, other: divmod(_plain(other), to_numpy(self)),
         "__round__": lambda self, digits=0: np.round(to_numpy(self), digits),
     }
-    for name in _ARITHMETIC:
+    for name in ARITHMETIC:
         plain = f"{name}_" if name in ("and", "or") else name
         surface[f"__{name}__"] = _binary(plain)
         surface[f"__r{name}__"] = _reflected(plain)
-    surface.update((f"__{name}__", _binary(name)) for name in _COMPARISONS)
-    surface.update((f"__{name}__", _number(getattr(operator, name))) for name in _UNARY)
+    surface.update((f"__{name}__", _binary(name)) for name in COMPARISONS)
+    surface.update((f"__{name}__", _number(getattr(operator, name))) for name in UNARY)
     surface.update((name, _method(name)) for name in _METHODS if hasattr(np.ndarray, name))
     surface.update((name, _property(name)) for name in _PROPERTIES if hasattr(np.ndarray, name))
     beside_jax.share(surface)
