@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -9,12 +10,15 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from pscdsl.frontend.check import check_source
+from pscdsl.frontend.elsewhere import RENAMED, equivalent
 from pscdsl.frontend.files import Files
 from pscdsl.frontend.fixes import BUILDERS
 from pscdsl.frontend.fixes.applying import Fixed, fix_all
 from pscdsl.frontend.source import Source
+from pscdsl.meanings import MEANINGS
 from pscdsl.report.kinds import all_kinds
 from pscdsl.typing.codes.language import UnknownName
+from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic
 from tests.test_codes import example
 
@@ -150,6 +154,51 @@ def test_unsafe_fixes_are_made_only_if_asked_for(before: str) -> None:
     assert not outcome.result.diagnostics
 
 
+ELSEWHERE = {
+    "return jnp.exp(x) + jnp.pi": "return np.exp(x) + np.pi",
+    "return jax.vmap(lambda v: jnp.linalg.norm(v))(x[:, None])": (
+        "return psc.vmap(lambda v: np.linalg.norm(v))(x[:, None])"
+    ),
+    "return lax.scan(lambda c, v: (c + v, c), jnp.float32(0), x)[1]": (
+        "return psc.scan(lambda c, v: (c + v, c), np.float32(0), x)[1]"
+    ),
+    "return lax.max(x, y)": "return np.maximum(x, y)",
+    "return scipy.linalg.solve(x[:, None] + y, x)": "return np.linalg.solve(x[:, None] + y, x)",
+    "return jax.random.normal(jax.random.PRNGKey(0), x.shape)": (
+        "return psc.random.normal(psc.random.key(0), x.shape)"
+    ),
+    "return x.at[0].set(a)": "return psc.update(x, 0, a)",
+    "return x.at[0].set(a).at[1:].mul(b)": (
+        'return psc.update(psc.update(x, 0, a), np.s_[1:], b, combine="multiply")'
+    ),
+    "return x.at[k].max(y)": 'return psc.update(x, k, y, combine="maximum")',
+}
+"""What users of JAX and SciPy write."""
+
+
+@pytest.mark.parametrize("before", ELSEWHERE)
+def test_names_of_other_libraries(before: str) -> None:
+    head = "import jax\nimport jax.numpy as jnp\nimport scipy.linalg\nfrom jax import lax\n"
+    outcome = fixed(head + kernel(before))
+    assert text_of(outcome, "") == head + kernel(ELSEWHERE[before])
+    assert not outcome.result.diagnostics
+
+
+def test_an_activation_is_imported() -> None:
+    program = "import jax\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"
+    program += '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return jax.nn.relu(x)\n'
+    outcome = fixed(program)
+    assert "from pscdsl.stdlib.activations import relu\n" in text_of(outcome, "")
+    assert "    return relu(x)\n" in text_of(outcome, "")
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_what_another_library_has_is_here(name: str) -> None:
+    here = equivalent(name)
+    module, _, function = here.rpartition(".")
+    assert here in MEANINGS or hasattr(importlib.import_module(module), function)
+
+
 LEFT = (
     "a, x[0] = 1.0, 2.0\nreturn x",
     "x[0] = y[0] = 1.0\nreturn x",
@@ -176,7 +225,7 @@ def codes(program: str) -> list[str]:
     return [each.code for each in check_source(program, "program.py").diagnostics]
 
 
-FIXABLE = {*BUILDERS} - {UnknownName}
+FIXABLE = {*BUILDERS} - {UnknownFunction, UnknownName, UnknownValue}
 CODES = {"PSC305", "PSC306", "PSC314", "PSC318", "PSC320", "PSC333"}
 
 

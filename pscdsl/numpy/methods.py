@@ -41,12 +41,13 @@ LEAVES_PROGRAM: Final[dict[str, str]] = {
 """Attributes that turn an array into something else, and what to write instead."""
 
 INSTEAD: Final[dict[str, str]] = {
+    "at": '`psc.update({x}, index, value)`, with `combine="add"` for `.add(value)`',
     "flat": "`{x}.ravel()` has the elements along one axis",
     "getfield": "`{x}.view(dtype)` reads the same bits as another dtype",
     "device": "a kernel runs on one device; leave it out",
     "to_device": "a kernel runs on one device; leave it out",
 }
-"""The other attributes of NumPy's arrays that there are none of here, and what to write instead."""
+"""Other attributes of NumPy's or JAX's arrays that there are none of here, and what to write."""
 
 AS_FUNCTION: Final = frozenset(
     (

@@ -28,6 +28,7 @@ from pscdsl.frontend.fixes.library import (
     loop_over_array,
     no_such_attribute,
     side_effect,
+    unknown_elsewhere,
     unknown_name,
 )
 from pscdsl.frontend.fixes.place import Place
@@ -44,7 +45,7 @@ from pscdsl.typing.codes.language_arrays import (
     BranchOnArray,
     LoopOverArray,
 )
-from pscdsl.typing.codes.limits import InternalError
+from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
@@ -67,7 +68,9 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     ReturnDtype: return_dtype,
     ScalarDoesNotFit: scalar_does_not_fit,
     SideEffect: side_effect,
+    UnknownFunction: unknown_elsewhere,
     UnknownName: unknown_name,
+    UnknownValue: unknown_elsewhere,
 }
 
 

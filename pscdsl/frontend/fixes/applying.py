@@ -6,7 +6,7 @@ changed text bears it out:
 * the text still parses, what was found is gone, and no error stands in what was written, unless
   it can be fixed in its turn;
 * with an unsafe fix, no other error has appeared anywhere; but a precondition may have been missing
-  at the callers of what has it now, and has its own fix there.
+  at the callers of what has it now, or another name of a library be unknown, and has its own fix.
 
 A safe fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
 behind what was mended.
@@ -25,6 +25,8 @@ from pscdsl.frontend.fixes.editing import Replacement, Text, moved, replaced, wr
 from pscdsl.frontend.fixes.encoding import Encoded
 from pscdsl.paths import resolved
 from pscdsl.report.sources import shown_path, split_lines
+from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.fixes import Fix
 
@@ -228,14 +230,18 @@ def check_each(files: Files, paths: Iterable[str]) -> dict[str, CheckResult]:
 
 
 def _errors(findings: Iterable[Diagnostic], lenient: bool) -> int:
-    """How many errors there are; if lenient, without the preconditions that are missing."""
+    """How many errors there are; if lenient, without those that may come to light."""
     errors = [each for each in findings if each.severity is Severity.ERROR]
     return sum(not (lenient and _asks(each)) for each in errors)
 
 
 def _asks(finding: Diagnostic) -> bool:
-    """Whether a finding asks for a precondition, and can have it."""
-    return bool(finding.fixes) and finding.assertion() is not None
+    """Whether a finding asks for a precondition or another library's name, and can have it.
+
+    A caller may lack the precondition, too, and behind a name that is unknown others may stand.
+    """
+    named_elsewhere = isinstance(finding, NoSuchAttribute | UnknownFunction | UnknownValue)
+    return bool(finding.fixes) and (named_elsewhere or finding.assertion() is not None)
 
 
 def _meet(one: Candidate, other: Candidate) -> bool:

@@ -10,10 +10,12 @@ from difflib import get_close_matches
 
 from pscdsl.frontend.fixes.place import Place
 from pscdsl.frontend.fixes.tree import FunctionStatement
+from pscdsl.frontend.purity import index_text
 from pscdsl.frontend.source import targets
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import NoSuchAttribute, UnknownName
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
+from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import SideEffect
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
 from pscdsl.typing.fixes import Edit, Fix
@@ -87,9 +89,12 @@ MOST_NAMES = 500
 
 
 def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
-    """The only name that is nearly the same."""
+    """The only name that is nearly the same, or `psc.update` for what JAX writes with `.at`."""
     attribute = place.node(ast.Attribute)
     finding = place.finding
+    if attribute is not None and attribute.attr == "at":
+        yield from _updated_at(place, attribute)
+        return
     near = get_close_matches(finding.attribute, finding.known, 2, 0.75)
     if attribute is None or not near or (len(near) > 1 and not _clearly(finding.attribute, near)):
         return
@@ -101,6 +106,57 @@ def _clearly(name: str, near: list[str]) -> bool:
     return bool(get_close_matches(name, near[:1], 1, 0.9)) and not get_close_matches(
         name, near[1:], 1, 0.9
     )
+
+
+AT = {"set": "", "add": "add", "multiply": "multiply", "mul": "multiply"}
+AT |= {"min": "minimum", "max": "maximum"}
+"""Methods of JAX's `x.at[index]`, and what `psc.update` combines by."""
+
+
+def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
+    """`psc.update(x, i, v)` for `x.at[i].set(v)`, and for what is chained behind it."""
+    psc, numpy = place.psc(), place.numpy()
+    if psc is None or numpy is None:
+        return
+    text, done, slices = place.tree.argument(attribute.value), None, False
+    at: ast.Attribute | None = attribute
+    while at is not None and at.attr == "at":
+        item = place.parent(at, ast.Subscript)
+        method = None if item is None else place.parent(item, ast.Attribute)
+        call = None if method is None else place.parent(method, ast.Call)
+        if item is None or method is None or call is None:
+            break
+        if method.attr not in AT or len(call.args) != 1 or call.keywords:
+            break
+        index = index_text(place.tree.text(item.slice), item.slice)
+        slices |= index.startswith("np.s_[")
+        given = [text, index.replace("np.s_[", f"{numpy[0]}.s_[", 1)]
+        given.append(place.tree.argument(call.args[0]))
+        if AT[method.attr]:
+            given.append(f'combine="{AT[method.attr]}"')
+        text, done = f"{psc[0]}.update({', '.join(given)})", call
+        at = place.parent(call, ast.Attribute)
+    if done is not None:
+        yield from place.replace(done, text, needs=(*psc[1], *(numpy[1] if slices else ())))
+
+
+def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[Fix]:
+    """The name under which NumPy or we have what another library has."""
+    call = place.node(ast.Call)
+    node = place.node(ast.Attribute, ast.Name) if call is None else call.func
+    here = place.finding.here
+    if node is None or not here:
+        return
+    package, _, rest = here.partition(".")
+    if here.startswith("pscdsl.stdlib."):
+        module, _, function = here.rpartition(".")
+        found = place.imported(f"from {module} import {function}", function)
+        text = function
+    else:
+        found = place.numpy() if package == "numpy" else place.psc()
+        text = f"{found[0]}.{rest}" if found is not None else ""
+    if found is not None:
+        yield from place.replace(node, text, needs=found[1])
 
 
 def _renamed(place: Place[NoSuchAttribute], node: ast.Attribute, name: str) -> Iterator[Fix]:
