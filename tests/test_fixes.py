@@ -127,6 +127,19 @@ UNSAFE = {
     "print(x)  # to see it\nreturn x": "return x",
     "if True:\n    print(x)\nreturn x": "if True:\n    pass\nreturn x",
     "print(x); return x": "pass; return x",
+    "z = x[:, None] * y[:-1]\nreturn (z - z.sum(1)) / np.linalg.norm(z, axis=-1)": (
+        "z = x[:, None] * y[:-1]\n"
+        "return (z - z.sum(1, keepdims=True)) / np.linalg.norm(z, axis=-1, keepdims=True)"
+    ),
+    "z = x[:, None] * y[:-1]\nm = z.sum(axis=1)\nreturn z - m": (
+        "z = x[:, None] * y[:-1]\nm = z.sum(axis=1)\nreturn z - m[:, None]"
+    ),
+    "z = x[:, None] * y[:-1]\nreturn 2 * (z * z[1:].T)": (
+        "z = x[:, None] * y[:-1]\nreturn 2 * (z @ z[1:].T)"
+    ),
+    "z = x[:, None] * y[:-1]\nreturn z.T + z * a": (
+        "z = x[:, None] * y[:-1]\nreturn z.T + (z * a).T"
+    ),
     "return np.zeros(x.shape[0] - 2)": ("assert x.shape[0] >= 2\nreturn np.zeros(x.shape[0] - 2)"),
     "return x[3]": "assert x.shape[0] >= 4\nreturn x[3]",
     "return x.reshape(2, -1)": "assert x.shape[0] % 2 == 0\nreturn x.reshape(2, -1)",

@@ -27,6 +27,7 @@ from pscdsl.frontend.fixes.library import (
     inner_sizes_differ,
     loop_over_array,
     no_such_attribute,
+    shapes_do_not_broadcast,
     side_effect,
     unknown_elsewhere,
     unknown_name,
@@ -48,6 +49,7 @@ from pscdsl.typing.codes.language_arrays import (
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.fixes import Fix
@@ -67,6 +69,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     NoSuchAttribute: no_such_attribute,
     ReturnDtype: return_dtype,
     ScalarDoesNotFit: scalar_does_not_fit,
+    ShapesDoNotBroadcast: shapes_do_not_broadcast,
     SideEffect: side_effect,
     UnknownFunction: unknown_elsewhere,
     UnknownName: unknown_name,

@@ -5,8 +5,8 @@ changed text bears it out:
 
 * the text still parses, what was found is gone, and no error stands in what was written, unless
   it can be fixed in its turn;
-* with an unsafe fix, no other error has appeared anywhere; but a precondition may have been missing
-  at the callers of what has it now, or another name of a library be unknown, and has its own fix.
+* with an unsafe fix, no other error has appeared anywhere, unless it was hidden and can be fixed in
+  its turn: a precondition is missing at the callers of what has it now, another name is unknown.
 
 A safe fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
 behind what was mended.
@@ -27,6 +27,7 @@ from pscdsl.paths import resolved
 from pscdsl.report.sources import shown_path, split_lines
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.fixes import Fix
 
@@ -235,13 +236,18 @@ def _errors(findings: Iterable[Diagnostic], lenient: bool) -> int:
     return sum(not (lenient and _asks(each)) for each in errors)
 
 
-def _asks(finding: Diagnostic) -> bool:
-    """Whether a finding asks for a precondition or another library's name, and can have it.
+_HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, UnknownFunction, UnknownValue)
+"""Findings behind which others may stand that have fixes of their own."""
 
-    A caller may lack the precondition, too, and behind a name that is unknown others may stand.
+
+def _asks(finding: Diagnostic) -> bool:
+    """Whether a finding may come to light when another is mended, and can be mended in its turn.
+
+    So it is with preconditions, which callers may lack, too, and with what has no value until then.
     """
-    named_elsewhere = isinstance(finding, NoSuchAttribute | UnknownFunction | UnknownValue)
-    return bool(finding.fixes) and (named_elsewhere or finding.assertion() is not None)
+    return bool(finding.fixes) and (
+        isinstance(finding, _HIDE_OTHERS) or finding.assertion() is not None
+    )
 
 
 def _meet(one: Candidate, other: Candidate) -> bool:

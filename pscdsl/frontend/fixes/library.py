@@ -17,6 +17,7 @@ from pscdsl.typing.codes.language import NoSuchAttribute, UnknownName
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import SideEffect
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
 from pscdsl.typing.fixes import Edit, Fix
 from pscdsl.typing.spans import Span
@@ -231,3 +232,18 @@ def inner_sizes_differ(place: Place[InnerSizesDiffer]) -> Iterator[Fix]:
             text = template.format(*operands)
             inside = isinstance(place.tree.parent(node), ast.BinOp | ast.UnaryOp)
             yield from place.replace(node, f"({text})" if inside else text)
+
+
+def shapes_do_not_broadcast(place: Place[ShapesDoNotBroadcast]) -> Iterator[Fix]:
+    """The operands with an axis kept, added or moved, or their matrix product."""
+    node = place.node(ast.BinOp)
+    if node is None or not place.finding.sign:
+        return
+    nodes, operands = (node.left, node.right), place.finding.operands
+    for texts, sign in place.finding.rewrites():
+        if sign != place.finding.sign:
+            given = [place.tree.operand(each) for each in nodes]
+            yield from place.replace(node, f"{given[0]} {sign} {given[1]}")
+        for each, text, before in zip(nodes, texts, operands, strict=True):
+            if text != before:
+                yield from place.replace(each, text, span=place.tree.wrapped(each))
