@@ -17,7 +17,7 @@ from pscdsl.frontend.fixes.applying import Fixed, fix_all
 from pscdsl.frontend.source import Source
 from pscdsl.meanings import MEANINGS
 from pscdsl.report.kinds import all_kinds
-from pscdsl.typing.codes.language import UnknownName
+from pscdsl.typing.codes.language import NotCallable, UnknownName
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic
 from tests.test_codes import example
@@ -140,6 +140,23 @@ UNSAFE = {
     "z = x[:, None] * y[:-1]\nreturn z.T + z * a": (
         "z = x[:, None] * y[:-1]\nreturn z.T + (z * a).T"
     ),
+    "return x - np.pad(x[2:] + x[:-2], 1)": (
+        "assert x.shape[0] >= 2\nreturn x - np.pad(x[2:] + x[:-2], 1)"
+    ),
+    "return np.stack([x, np.pad(x[3:-1], 2)])": (
+        "assert x.shape[0] >= 4\nreturn np.stack([x, np.pad(x[3:-1], 2)])"
+    ),
+    "return psc.fori_loop(0, 3, lambda i, v: np.pad(v[2:] + v[:-2], 1), x)": (
+        "assert x.shape[0] >= 2\n"
+        "return psc.fori_loop(0, 3, lambda i, v: np.pad(v[2:] + v[:-2], 1), x)"
+    ),
+    "return x[x > a].mean() * 2": (
+        "return (np.sum(np.where(x > a, x, 0)) / np.sum(x > a).astype(x.dtype)) * 2"
+    ),
+    "return np.max(x[y < 0]) - x": "return np.max(np.where(y < 0, x, -np.inf)) - x",
+    "return k * k[k > 1].min()": ("return k * np.min(np.where(k > 1, k, np.iinfo(k.dtype).max))"),
+    "return psc.cond(a > b, x + 1, x - 1)": "return psc.cond(a > b, lambda: x + 1, lambda: x - 1)",
+    "return k * len(x[x > 1])": "return k * np.count_nonzero(x > 1)",
     "return np.zeros(x.shape[0] - 2)": ("assert x.shape[0] >= 2\nreturn np.zeros(x.shape[0] - 2)"),
     "return x[3]": "assert x.shape[0] >= 4\nreturn x[3]",
     "return x.reshape(2, -1)": "assert x.shape[0] % 2 == 0\nreturn x.reshape(2, -1)",
@@ -238,7 +255,7 @@ def codes(program: str) -> list[str]:
     return [each.code for each in check_source(program, "program.py").diagnostics]
 
 
-FIXABLE = {*BUILDERS} - {UnknownFunction, UnknownName, UnknownValue}
+FIXABLE = {*BUILDERS} - {NotCallable, UnknownFunction, UnknownName, UnknownValue}
 CODES = {"PSC305", "PSC306", "PSC314", "PSC318", "PSC320", "PSC333"}
 
 

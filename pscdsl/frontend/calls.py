@@ -11,7 +11,7 @@ import numpy as np
 
 from pscdsl.builder import Value
 from pscdsl.descriptions import not_taken
-from pscdsl.frontend import purity
+from pscdsl.frontend import elsewhere, purity
 from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
@@ -144,7 +144,8 @@ def invoke(
     if isinstance(function, DType):
         return _cast(frame, here, function, args, kwargs)
     if isinstance(function, Marker):
-        raise Failure(NotCallable(found=describe(function)))
+        instead = elsewhere.instead_of(function.name)
+        raise Failure(NotCallable(found=describe(function), instead=instead))
     if isinstance(function, ArrayMethod):
         name = f"numpy.{function.name}"
         kwargs = values_only(name, kwargs)

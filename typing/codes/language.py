@@ -355,10 +355,15 @@ class NotCallable(Diagnostic, code="PSC111"):
     """
 
     found: str
+    instead: str = ""
 
     def message(self) -> str:
         """What is called."""
         return f"{self.found} cannot be called in a kernel"
+
+    def help(self) -> str | None:
+        """What to write instead, where that is known."""
+        return self.instead or None
 
 
 class BadArguments(Diagnostic, code="PSC120"):

@@ -9,6 +9,7 @@ from pscdsl.typing.arrays import ArrayType, Shape, show_shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Size
+from pscdsl.typing.sufficient import sufficient_bound
 
 
 def instance(facts: Assumptions, claim: Fact) -> str:
@@ -58,6 +59,8 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
     shapes: tuple[Shape, ...]
     axis: int
     why: str
+    enough: Fact | None = None
+    """What makes them fit, if small arrays alone do not."""
     operands: tuple[str, str] = ("", "")
     """How the operands are written, if there are two."""
     sign: str = ""
@@ -74,7 +77,9 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
         larger = facts.assume(*(Fact("<=", 2, size) for size in (left, right)))
         if larger.counterexample(Fact("==", left, right)):
             facts = larger
-        return cls(shapes=tuple(shapes), axis=axis, why=disagreement(facts, left, right))
+        why = disagreement(facts, left, right)
+        enough = sufficient_bound(facts, [Fact("==", left, right)])
+        return cls(shapes=tuple(shapes), axis=axis, why=why, enough=enough)
 
     def message(self) -> str:
         """The shapes."""
@@ -87,6 +92,8 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
 
     def help(self) -> str | None:
         """The usual mistake."""
+        if self.enough is not None:
+            return f"add `assert {self.enough}`"
         ranks = [len(shape) for shape in self.shapes]
         for texts, sign in self.rewrites():
             if sign == "@":
@@ -103,7 +110,7 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
 
     def rewrites(self) -> Iterator[tuple[tuple[str, str], str]]:
         """What fits: how the operands are written then, and the operator between them."""
-        if len(self.shapes) != 2 or not all(self.operands):
+        if len(self.shapes) != 2 or not all(self.operands) or self.enough is not None:
             return
         left, right = self.shapes
         short = 0 if len(left) < len(right) else 1

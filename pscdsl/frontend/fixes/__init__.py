@@ -24,9 +24,11 @@ from pscdsl.frontend.fixes.casts import (
 from pscdsl.frontend.fixes.constants import mutable_capture
 from pscdsl.frontend.fixes.library import (
     array_leaves_program,
+    data_dependent_shape,
     inner_sizes_differ,
     loop_over_array,
     no_such_attribute,
+    not_callable,
     shapes_do_not_broadcast,
     side_effect,
     unknown_elsewhere,
@@ -40,7 +42,7 @@ from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
 from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
 from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype, ReturnDtype
-from pscdsl.typing.codes.language import NoSuchAttribute, UnknownName
+from pscdsl.typing.codes.language import NoSuchAttribute, NotCallable, UnknownName
 from pscdsl.typing.codes.language_arrays import (
     ArrayLeavesProgram,
     BranchOnArray,
@@ -51,6 +53,7 @@ from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.fixes import Fix
 
@@ -60,6 +63,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     ArgumentDtype: argument_dtype,
     ArrayLeavesProgram: array_leaves_program,
     BranchOnArray: branch_on_array,
+    DataDependentShape: data_dependent_shape,
     DtypesDiffer: dtypes_differ,
     InnerSizesDiffer: inner_sizes_differ,
     LoopOverArray: loop_over_array,
@@ -67,6 +71,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     Mutation: mutation,
     NegativePowerOfInteger: negative_power,
     NoSuchAttribute: no_such_attribute,
+    NotCallable: not_callable,
     ReturnDtype: return_dtype,
     ScalarDoesNotFit: scalar_does_not_fit,
     ShapesDoNotBroadcast: shapes_do_not_broadcast,
@@ -106,7 +111,7 @@ def _fixes(finding: Diagnostic, tree_of: Callable[[str], Tree | None]) -> Iterat
         tree = tree_of(finding.span.path)
         if tree is not None:
             yield from build(Place(finding, tree))
-    elif finding.assertion() is not None:
+    if finding.assertion() is not None:
         tree = tree_of(finding.span.frames()[-1].path)
         if tree is not None:
             yield from precondition(finding, tree)

@@ -10,15 +10,17 @@ from difflib import get_close_matches
 
 from pscdsl.frontend.fixes.place import Place
 from pscdsl.frontend.fixes.tree import FunctionStatement
+from pscdsl.frontend.masked import around
 from pscdsl.frontend.purity import index_text
 from pscdsl.frontend.source import targets
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.language import NoSuchAttribute, UnknownName
+from pscdsl.typing.codes.language import NoSuchAttribute, NotCallable, UnknownName
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import SideEffect
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.fixes import Edit, Fix
 from pscdsl.typing.spans import Span
 
@@ -247,3 +249,30 @@ def shapes_do_not_broadcast(place: Place[ShapesDoNotBroadcast]) -> Iterator[Fix]
         for each, text, before in zip(nodes, texts, operands, strict=True):
             if text != before:
                 yield from place.replace(each, text, span=place.tree.wrapped(each))
+
+
+def data_dependent_shape(place: Place[DataDependentShape]) -> Iterator[Fix]:
+    """The reduction of all elements, neutral ones among them, for that of a masked part."""
+    node, numpy, text = place.node(ast.Subscript), place.numpy(), place.finding.written
+    found = None if node is None or not text else around(place.tree.source, node)
+    if found is None or numpy is None:
+        return
+    text = re.sub(r"\bnp\.", f"{numpy[0]}.", text)
+    outer = place.tree.parent(found[0])
+    beside = isinstance(outer, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Subscript)
+    text = f"({text})" if beside and " / " in text else text
+    yield from place.replace(found[0], text, needs=numpy[1])
+
+
+def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
+    """Functions for the values that `psc.cond` is given."""
+    call = place.node(ast.Call)
+    if call is None or "`psc.cond`" not in place.finding.found or len(call.args) != 3:
+        return
+    edits: list[Edit] = []
+    for each in call.args[1:]:
+        if isinstance(each, ast.Lambda):
+            return
+        span = place.tree.source.span(each)
+        edits.append(place.insertion(span.line, span.column, "lambda: "))
+    yield Fix("give `psc.cond` functions", tuple(edits))
