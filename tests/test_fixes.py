@@ -155,6 +155,8 @@ UNSAFE = {
     ),
     "return np.max(x[y < 0]) - x": "return np.max(np.where(y < 0, x, -np.inf)) - x",
     "return k * k[k > 1].min()": ("return k * np.min(np.where(k > 1, k, np.iinfo(k.dtype).max))"),
+    "return np.diff(k, prepend=0)": "return np.diff(k, prepend=np.int32(0))",
+    "return np.append(k, -3)": "return np.append(k, np.int32(-3))",
     "return psc.cond(a > b, x + 1, x - 1)": "return psc.cond(a > b, lambda: x + 1, lambda: x - 1)",
     "return k * len(x[x > 1])": "return k * np.count_nonzero(x > 1)",
     "return np.zeros(x.shape[0] - 2)": ("assert x.shape[0] >= 2\nreturn np.zeros(x.shape[0] - 2)"),

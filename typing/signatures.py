@@ -49,6 +49,7 @@ from pscdsl.typing.trees import (
     VectorType,
     children,
     map_leaves,
+    static_text,
 )
 
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class Choice:
         parts = [f"{name}={value}" for name, value in (*self.dtypes, *self.ranks)]
         parts += [f"{name}={tree}" for name, tree in self.trees]
         parts += [f"len({path})={value}" for path, value in self.lengths]
-        parts += [f"{path}={value.value!r}" for path, value in self.statics]
+        parts += [f"{path}={static_text(value.value)}" for path, value in self.statics]
         parts += [f"{path} is {'not None' if given else 'None'}" for path, given in self.given]
         return ", ".join(parts)
 

@@ -20,6 +20,7 @@ from pscdsl.typing.trees import (
     Type,
     VectorType,
     children,
+    static_text,
 )
 
 
@@ -83,7 +84,7 @@ def kind(tree: Type) -> str:
         case NoneType():
             return "None"
         case StaticType():
-            return f"the static value {tree.value!r}"
+            return f"the static value {static_text(tree.value)}"
 
 
 def array_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str | None:

@@ -17,6 +17,7 @@ from pscdsl.frontend.fixes.casts import (
     accumulator_too_narrow,
     argument_dtype,
     dtypes_differ,
+    integers_make_an_array,
     negative_power,
     return_dtype,
     scalar_does_not_fit,
@@ -39,7 +40,7 @@ from pscdsl.frontend.fixes.tree import Tree
 from pscdsl.frontend.fixes.updates import aliased_update, mutation
 from pscdsl.frontend.source import Source
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
+from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray, NegativePowerOfInteger
 from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
 from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype, ReturnDtype
 from pscdsl.typing.codes.language import NoSuchAttribute, NotCallable, UnknownName
@@ -66,6 +67,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     DataDependentShape: data_dependent_shape,
     DtypesDiffer: dtypes_differ,
     InnerSizesDiffer: inner_sizes_differ,
+    IntegersMakeAnArray: integers_make_an_array,
     LoopOverArray: loop_over_array,
     MutableCapture: mutable_capture,
     Mutation: mutation,
