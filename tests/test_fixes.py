@@ -165,7 +165,7 @@ UNSAFE = {
     '"""Words."""\n\n# Why.\nreturn x[3]': (
         '"""Words."""\n\n# Why.\nassert x.shape[0] >= 4\nreturn x[3]'
     ),
-    "return x[3] + x[5]": ("assert x.shape[0] >= 6\nassert x.shape[0] >= 4\nreturn x[3] + x[5]"),
+    "return x[3] + x[5] + x[4]": "assert x.shape[0] >= 6\nreturn x[3] + x[5] + x[4]",
 }
 
 

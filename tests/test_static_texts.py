@@ -41,6 +41,8 @@ def f(x: f32["n"]) -> f32["n"]:
 
 
 class Colour(enum.Enum):
+    """What a process has loaded."""
+
     RED = 1
 
 

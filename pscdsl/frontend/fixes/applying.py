@@ -14,6 +14,7 @@ behind what was mended.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,7 +131,10 @@ class _Run:
         changed = {shown_path(p): self.state.texts[p].text for p in self._changed()}
         for finding in self.wanted(self.state.result.diagnostics, changed):
             each = next(self._possible(finding), None)
-            if each is not None and not any(_meet(each, other) for other in found):
+            if each is None:
+                continue
+            found = [other for other in found if not _implies(each, other)]
+            if not any(_meet(each, other) for other in found):
                 found.append(each)
         return found
 
@@ -254,6 +258,19 @@ def _meet(one: Candidate, other: Candidate) -> bool:
     return one.path == other.path and any(
         a.meets(b) for a in one.replacements for b in other.replacements
     )
+
+
+_LEAST = re.compile(r"assert (.+) >= (\d+)")
+
+
+def _implies(one: Candidate, other: Candidate) -> bool:
+    """Whether a fix asserts a larger bound of the same size at the same place."""
+    bounds = [_LEAST.fullmatch(each.finding.assertion() or "") for each in (one, other)]
+    first, second = bounds
+    if first is None or second is None or one.path != other.path or first[1] != second[1]:
+        return False
+    same_place = one.replacements[0].start == other.replacements[0].start
+    return same_place and int(first[2]) > int(second[2])
 
 
 def _by_path(candidates: Iterable[Candidate]) -> dict[str, list[Replacement]]:
