@@ -118,6 +118,8 @@ BUILTINS: dict[str, str] = {
     "__import__": "use an `import` statement",
     "iter": "index the tuple, or loop over it",
     "next": "index the tuple, or loop over it",
+    "hasattr": "what a value is, is known while checking: leave it out, or use `isinstance`",
+    "super": "call the method of the class by its name: `Base.method(self)`",
 }
 RANDOM = ("random", "numpy.random", "secrets")
 LIST_METHODS = {
@@ -219,14 +221,14 @@ def array_attribute(name: str, owner: str) -> Diagnostic:
     return ArrayLeavesProgram(function=f".{name}", rewrite=rewrite.replace("{x}", owner))
 
 
-def static_attribute(value: Any, name: str) -> Diagnostic | None:
-    """What is wrong with an attribute of a list or dict, by its name."""
+def static_attribute(value: Any, name: str, owner: str = "") -> Diagnostic | None:
+    """What is wrong with an attribute of a list or dict, by its name; `owner` is its text."""
     if isinstance(value, list) and name in LIST_METHODS:
-        return made_anew(f"`list.{name}`", LIST_METHODS[name].format(x="items"))
+        return made_anew(f"`list.{name}`", LIST_METHODS[name].format(x=owner or "items"))
     if isinstance(value, set) and name in SET_METHODS:
         return made_anew(f"`set.{name}`", "a set comprehension, or `s | {item}`")
     if isinstance(value, dict) and name in DICT_METHODS:
-        return made_anew(f"`dict.{name}`", DICT_METHODS[name].format(x="d"))
+        return made_anew(f"`dict.{name}`", DICT_METHODS[name].format(x=owner or "d"))
     return None
 
 

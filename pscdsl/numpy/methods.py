@@ -24,7 +24,7 @@ IN_PLACE: Final[dict[str, str]] = {
 """Methods that write to the array, and what to write instead; `{x}` stands for the array."""
 
 LEAVES_PROGRAM: Final[dict[str, str]] = {
-    "item": "a scalar is an array without axes: use `{x}` itself, or `{x}[0]` of a vector",
+    "item": "use `{x}` itself, which is an array without axes; of one with axes, an element",
     "tolist": "index the array, `{x}[i]`, or return it",
     "tobytes": "return `{x}`, and convert it where the kernel is called",
     "tofile": "return `{x}`, and write it where the kernel is called",

@@ -25,11 +25,13 @@ from pscdsl.frontend.fixes.casts import (
 from pscdsl.frontend.fixes.constants import mutable_capture
 from pscdsl.frontend.fixes.library import (
     array_leaves_program,
+    bad_arguments,
     data_dependent_shape,
     inner_sizes_differ,
     loop_over_array,
     no_such_attribute,
     not_callable,
+    outgrown_update,
     shapes_do_not_broadcast,
     side_effect,
     unknown_elsewhere,
@@ -43,7 +45,7 @@ from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray, NegativePowerOfInteger
 from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
 from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype, ReturnDtype
-from pscdsl.typing.codes.language import NoSuchAttribute, NotCallable, UnknownName
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable, UnknownName
 from pscdsl.typing.codes.language_arrays import (
     ArrayLeavesProgram,
     BranchOnArray,
@@ -52,7 +54,7 @@ from pscdsl.typing.codes.language_arrays import (
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes import OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Diagnostic
@@ -63,6 +65,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     AliasedUpdate: aliased_update,
     ArgumentDtype: argument_dtype,
     ArrayLeavesProgram: array_leaves_program,
+    BadArguments: bad_arguments,
     BranchOnArray: branch_on_array,
     DataDependentShape: data_dependent_shape,
     DtypesDiffer: dtypes_differ,
@@ -74,6 +77,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     NegativePowerOfInteger: negative_power,
     NoSuchAttribute: no_such_attribute,
     NotCallable: not_callable,
+    OutgrownUpdate: outgrown_update,
     ReturnDtype: return_dtype,
     ScalarDoesNotFit: scalar_does_not_fit,
     ShapesDoNotBroadcast: shapes_do_not_broadcast,

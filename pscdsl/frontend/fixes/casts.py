@@ -57,12 +57,11 @@ def dtypes_differ(place: Place[DtypesDiffer]) -> Iterator[Fix]:
 
 
 def scalar_does_not_fit(place: Place[ScalarDoesNotFit]) -> Iterator[Fix]:
-    """The array as floats, where an integer array meets a fraction."""
-    if place.finding.dtype.is_inexact:
-        return
+    """The array in a dtype into which the scalar fits."""
+    cast = place.finding.cast()
     arrays = [each for each in _operands(place) if not _is_number(each)]
-    if len(arrays) == 1:
-        yield from _cast(place, arrays[0], "f32")
+    if len(arrays) == 1 and cast is not None:
+        yield from _cast(place, arrays[0], cast.name)
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -14,11 +14,11 @@ from pscdsl.frontend.masked import around
 from pscdsl.frontend.purity import index_text
 from pscdsl.frontend.source import targets
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.language import NoSuchAttribute, NotCallable, UnknownName
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable, UnknownName
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import SideEffect
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes import OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.fixes import Edit, Fix
@@ -276,3 +276,24 @@ def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
         span = place.tree.source.span(each)
         edits.append(place.insertion(span.line, span.column, "lambda: "))
     yield Fix("give `psc.cond` functions", tuple(edits))
+
+
+def bad_arguments(place: Place[BadArguments]) -> Iterator[Fix]:
+    """The keyword that is nearly the same."""
+    call = place.node(ast.Call)
+    wrong = re.search(r"keyword argument '(\w+)'", place.finding.problem)
+    meant = re.fullmatch(r"did you mean `(\w+)`\?", place.finding.instead)
+    for each in call.keywords if call is not None and wrong and meant else ():
+        if wrong is not None and meant is not None and each.arg == wrong[1]:
+            span = place.tree.source.span(each)
+            end = span.column + len(wrong[1])
+            at = Span(span.path, span.line, span.column, span.line, end)
+            yield Fix(f"replace `{wrong[1]}` by `{meant[1]}`", (Edit(at, meant[1]),))
+
+
+def outgrown_update(place: Place[OutgrownUpdate]) -> Iterator[Fix]:
+    """`z = z + x` in the place of `z += x`."""
+    node = place.node(ast.AugAssign)
+    if node is not None and isinstance(node.target, ast.Name):
+        name, sign = node.target.id, place.finding.sign
+        yield from place.replace(node, f"{name} = {name} {sign} {place.tree.operand(node.value)}")
