@@ -158,7 +158,7 @@ UNSAFE = {
     "return np.diff(k, prepend=0)": "return np.diff(k, prepend=np.int32(0))",
     "return np.append(k, -3)": "return np.append(k, np.int32(-3))",
     "return x * np.mean(x, axes=0)": "return x * np.mean(x, axis=0)",
-    "z = 2 * x[0]\nz += x\nreturn z": "z = 2 * x[0]\nz = z + x\nreturn z",
+    "z = 2 * x\nz += x[:, None]\nreturn z": "z = 2 * x\nz = z + x[:, None]\nreturn z",
     "return (x > 0) * 3": "return (x > 0).astype(i32) * 3",
     "return x * 1j": "return x.astype(psc.c64) * 1j",
     "return psc.cond(a > b, x + 1, x - 1)": "return psc.cond(a > b, lambda: x + 1, lambda: x - 1)",
