@@ -184,6 +184,24 @@ REFUSED = (
         *("a = np.ndarray(x.shape); a[:] = x; a", "PSC111", "`numpy.ndarray` cannot be called"),
         *("`np.zeros(shape, dtype)`", None),
     ),
+    (
+        *("R(x, x) + R(x, x)", "PSC110", "`+` has no meaning for a record"),
+        *("give the class a method with a name", None),
+    ),
+    ("x * Mode.A", "PSC110", "`Mode.A`", "`.value`", "x * Mode.A.value"),
+    ("Mode(2)", "PSC111", "the class `Mode`", "name a member: `Mode.NAME`", None),
+    (
+        *("np.concatenate(x, x)", "PSC120", "takes a sequence of arrays"),
+        *("`np.concatenate([x, y])`", "np.concatenate([x, x])"),
+    ),
+    ("hasattr(x, 'shape')", "PSC101", "`hasattr`", "leave it out", None),
+    (
+        "a = [x]; a.append(x); x",
+        "PSC205",
+        "`list.append`",
+        "a = a + [item]",
+        "a = [x]; a = a + [x]; x",
+    ),
     ("np.ix_(x > 2)", "PSC317", "`np.ix_` of a mask", "np.ix_([0, 2], [1])", None),
 )
 

@@ -111,8 +111,10 @@ def _clearly(name: str, near: list[str]) -> bool:
     )
 
 
-AT = {"set": "", "add": "add", "multiply": "multiply", "mul": "multiply"}
-AT |= {"min": "minimum", "max": "maximum"}
+AT = {
+    **{"set": "", "add": "add", "multiply": "multiply", "mul": "multiply"},
+    **{"min": "minimum", "max": "maximum"},
+}
 """Methods of JAX's `x.at[index]`, and what `psc.update` combines by."""
 
 
