@@ -275,6 +275,8 @@ class Value(Operators):
 class Weak(Operators):
     """An array whose dtype is decided by what it meets; `at` builds it in a dtype, once each."""
 
+    made_of_sizes = False
+    """Whether it is a number that Python makes of sizes."""
     __slots__ = ("_at", "_built", "_scalar", "_whole", "builder", "kind", "shape")
 
     def __init__(

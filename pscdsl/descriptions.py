@@ -6,7 +6,8 @@ is a value of CPython's, written as Python writes it if it is short, or it is ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Final
 
@@ -93,6 +94,12 @@ def not_taken(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     """What is wrong with a call of which no more is known."""
     given = [*map(describe, args), *(f"{name}={describe(x)}" for name, x in kwargs.items())]
     return f"does not take these arguments: {', '.join(given)}"
+
+
+def near_keyword(name: str, known: Iterable[str]) -> str:
+    """The question whether another keyword is meant, empty if none is alike."""
+    near = get_close_matches(name, sorted(known), 1) if name else []
+    return f"did you mean `{near[0]}`?" if near else ""
 
 
 def shortened(text: str, limit: int = 200) -> str:

@@ -1,7 +1,8 @@
 """Ways to compute an operation that were measured to be faster than XLA's own.
 
 Each is declared once, beside the rule that uses it, under a name; it has a benchmark of that name,
-and can be switched off to compare: `PSCDSL_WITHOUT=bitonic_sort,small_dot` in the environment.
+and can be switched off to compare, by `PSCDSL_WITHOUT=sorting_network,small_products` in the
+environment.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl.builder import Builder, Value, Weak, promote, weakened
-from pscdsl.descriptions import describe
+from pscdsl.descriptions import describe, near_keyword
 from pscdsl.narrowing import is_constant, is_sequence
 from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.primitives.elementwise import Convert
@@ -201,7 +201,10 @@ class Meaning:
         try:
             return self.signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise Failure(BadArguments(function=self.name, problem=str(error))) from None
+            unknown = next((each for each in kwargs if each not in self._by_keyword), "")
+            instead = near_keyword(unknown, self._by_keyword)
+            finding = BadArguments(function=self.name, problem=str(error), instead=instead)
+            raise Failure(finding) from None
 
     def _require_operands(self, name: str, argument: Any) -> None:
         """A Failure if an array is asked for, and something is given that is none and holds none.

@@ -41,3 +41,9 @@ def test_nothing_is_proposed_where_a_bound_does_not_help() -> None:
     by_length = [Choice(lengths=(("xs", length),)) for length in range(4)]
     assert not exclusion(by_length, by_length)
     assert exclusion(by_length[:2], by_length) == "len(xs) >= 2"
+
+
+def test_nothing_is_proposed_if_all_that_is_kept_fails_otherwise() -> None:
+    by_static = [Choice(statics=(("k", StaticType(k)),)) for k in range(4)]
+    assert not exclusion(by_static[:1], [])
+    assert exclusion(by_static[:1], by_static[2:]) == "k >= 1"

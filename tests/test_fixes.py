@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -9,12 +10,15 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from pscdsl.frontend.check import check_source
+from pscdsl.frontend.elsewhere import RENAMED, equivalent
 from pscdsl.frontend.files import Files
 from pscdsl.frontend.fixes import BUILDERS
 from pscdsl.frontend.fixes.applying import Fixed, fix_all
 from pscdsl.frontend.source import Source
+from pscdsl.meanings import MEANINGS
 from pscdsl.report.kinds import all_kinds
-from pscdsl.typing.codes.language import UnknownName
+from pscdsl.typing.codes.language import NotCallable, UnknownName
+from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic
 from tests.test_codes import example
 
@@ -123,13 +127,49 @@ UNSAFE = {
     "print(x)  # to see it\nreturn x": "return x",
     "if True:\n    print(x)\nreturn x": "if True:\n    pass\nreturn x",
     "print(x); return x": "pass; return x",
+    "z = x[:, None] * y[:-1]\nreturn (z - z.sum(1)) / np.linalg.norm(z, axis=-1)": (
+        "z = x[:, None] * y[:-1]\n"
+        "return (z - z.sum(1, keepdims=True)) / np.linalg.norm(z, axis=-1, keepdims=True)"
+    ),
+    "z = x[:, None] * y[:-1]\nm = z.sum(axis=1)\nreturn z - m": (
+        "z = x[:, None] * y[:-1]\nm = z.sum(axis=1)\nreturn z - m[:, None]"
+    ),
+    "z = x[:, None] * y[:-1]\nreturn 2 * (z * z[1:].T)": (
+        "z = x[:, None] * y[:-1]\nreturn 2 * (z @ z[1:].T)"
+    ),
+    "z = x[:, None] * y[:-1]\nreturn z.T + z * a": (
+        "z = x[:, None] * y[:-1]\nreturn z.T + (z * a).T"
+    ),
+    "return x - np.pad(x[2:] + x[:-2], 1)": (
+        "assert x.shape[0] >= 2\nreturn x - np.pad(x[2:] + x[:-2], 1)"
+    ),
+    "return np.stack([x, np.pad(x[3:-1], 2)])": (
+        "assert x.shape[0] >= 4\nreturn np.stack([x, np.pad(x[3:-1], 2)])"
+    ),
+    "return psc.fori_loop(0, 3, lambda i, v: np.pad(v[2:] + v[:-2], 1), x)": (
+        "assert x.shape[0] >= 2\n"
+        "return psc.fori_loop(0, 3, lambda i, v: np.pad(v[2:] + v[:-2], 1), x)"
+    ),
+    "return x[x > a].mean() * 2": (
+        "return (np.sum(np.where(x > a, x, 0)) / np.sum(x > a).astype(x.dtype)) * 2"
+    ),
+    "return np.max(x[y < 0]) - x": "return np.max(np.where(y < 0, x, -np.inf)) - x",
+    "return k * k[k > 1].min()": ("return k * np.min(np.where(k > 1, k, np.iinfo(k.dtype).max))"),
+    "return np.diff(k, prepend=0)": "return np.diff(k, prepend=np.int32(0))",
+    "return np.append(k, -3)": "return np.append(k, np.int32(-3))",
+    "return x * np.mean(x, axes=0)": "return x * np.mean(x, axis=0)",
+    "z = 2 * x\nz += x[:, None]\nreturn z": "z = 2 * x\nz = z + x[:, None]\nreturn z",
+    "return (x > 0) * 3": "return (x > 0).astype(i32) * 3",
+    "return x * 1j": "return x.astype(psc.c64) * 1j",
+    "return psc.cond(a > b, x + 1, x - 1)": "return psc.cond(a > b, lambda: x + 1, lambda: x - 1)",
+    "return k * len(x[x > 1])": "return k * np.count_nonzero(x > 1)",
     "return np.zeros(x.shape[0] - 2)": ("assert x.shape[0] >= 2\nreturn np.zeros(x.shape[0] - 2)"),
     "return x[3]": "assert x.shape[0] >= 4\nreturn x[3]",
     "return x.reshape(2, -1)": "assert x.shape[0] % 2 == 0\nreturn x.reshape(2, -1)",
     '"""Words."""\n\n# Why.\nreturn x[3]': (
         '"""Words."""\n\n# Why.\nassert x.shape[0] >= 4\nreturn x[3]'
     ),
-    "return x[3] + x[5]": ("assert x.shape[0] >= 6\nassert x.shape[0] >= 4\nreturn x[3] + x[5]"),
+    "return x[3] + x[5] + x[4]": "assert x.shape[0] >= 6\nreturn x[3] + x[5] + x[4]",
 }
 
 
@@ -148,6 +188,51 @@ def test_unsafe_fixes_are_made_only_if_asked_for(before: str) -> None:
     outcome = fixed(program)
     assert text_of(outcome, program) == kernel(UNSAFE[before])
     assert not outcome.result.diagnostics
+
+
+ELSEWHERE = {
+    "return jnp.exp(x) + jnp.pi": "return np.exp(x) + np.pi",
+    "return jax.vmap(lambda v: jnp.linalg.norm(v))(x[:, None])": (
+        "return psc.vmap(lambda v: np.linalg.norm(v))(x[:, None])"
+    ),
+    "return lax.scan(lambda c, v: (c + v, c), jnp.float32(0), x)[1]": (
+        "return psc.scan(lambda c, v: (c + v, c), np.float32(0), x)[1]"
+    ),
+    "return lax.max(x, y)": "return np.maximum(x, y)",
+    "return scipy.linalg.solve(x[:, None] + y, x)": "return np.linalg.solve(x[:, None] + y, x)",
+    "return jax.random.normal(jax.random.PRNGKey(0), x.shape)": (
+        "return psc.random.normal(psc.random.key(0), x.shape)"
+    ),
+    "return x.at[0].set(a)": "return psc.update(x, 0, a)",
+    "return x.at[0].set(a).at[1:].mul(b)": (
+        'return psc.update(psc.update(x, 0, a), np.s_[1:], b, combine="multiply")'
+    ),
+    "return x.at[k].max(y)": 'return psc.update(x, k, y, combine="maximum")',
+}
+"""What users of JAX and SciPy write."""
+
+
+@pytest.mark.parametrize("before", ELSEWHERE)
+def test_names_of_other_libraries(before: str) -> None:
+    head = "import jax\nimport jax.numpy as jnp\nimport scipy.linalg\nfrom jax import lax\n"
+    outcome = fixed(head + kernel(before))
+    assert text_of(outcome, "") == head + kernel(ELSEWHERE[before])
+    assert not outcome.result.diagnostics
+
+
+def test_an_activation_is_imported() -> None:
+    program = "import jax\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"
+    program += '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return jax.nn.relu(x)\n'
+    outcome = fixed(program)
+    assert "from pscdsl.stdlib.activations import relu\n" in text_of(outcome, "")
+    assert "    return relu(x)\n" in text_of(outcome, "")
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_what_another_library_has_is_here(name: str) -> None:
+    here = equivalent(name)
+    module, _, function = here.rpartition(".")
+    assert here in MEANINGS or hasattr(importlib.import_module(module), function)
 
 
 LEFT = (
@@ -176,7 +261,7 @@ def codes(program: str) -> list[str]:
     return [each.code for each in check_source(program, "program.py").diagnostics]
 
 
-FIXABLE = {*BUILDERS} - {UnknownName}
+FIXABLE = {*BUILDERS} - {NotCallable, UnknownFunction, UnknownName, UnknownValue}
 CODES = {"PSC305", "PSC306", "PSC314", "PSC318", "PSC320", "PSC333"}
 
 

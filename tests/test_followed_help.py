@@ -15,6 +15,7 @@ import pscdsl as psc
 from pscdsl import numpy_dtypes
 from pscdsl.cli import main
 from pscdsl.frontend.check import check_source
+from pscdsl.frontend.masked import WRITTEN
 from pscdsl.meanings import MEANINGS
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import BadArguments
@@ -155,6 +156,52 @@ REFUSED = (
     ),
     ("np.add(x, x, nothing=3)", "PSC120", "unexpected keyword", None, None),
     ("math.prod(x)", "PSC123", "`math.prod`", "np.prod(x, axis=0)", "np.prod(x, axis=0)"),
+    (
+        *("np.zeros(math.isqrt(x.shape[0]))", "PSC317", "a number made of sizes, which is no size"),
+        *("`k: psc.Static[int]`", None),
+    ),
+    (
+        *("i = np.argmax(x); x[:i]", "PSC317", "a slice with a computed bound"),
+        "`np.where(np.arange(x.shape[0]) < i, x, 0)`",
+        "i = np.argmax(x); np.where(np.arange(x.shape[0]) < i, x, 0)",
+    ),
+    (
+        *("x[x > 0] = x[x > 0] ** -1.5; x", "PSC205", "a store into `x[x > 0]`"),
+        "x = np.where(x > 0, …, x)",
+        "x = np.where(x > 0, np.where(x > 0, x, 1) ** -1.5, x); x",
+    ),
+    (
+        *("a = [x, x]; a[0] += x; a[0]", "PSC205", "an in-place update of `a[0]`"),
+        "a = [a[0] + x if i == 0 else each for i, each in enumerate(a)]",
+        "a = [x, x]; a = [a[0] + x if i == 0 else each for i, each in enumerate(a)]; a[0]",
+    ),
+    (
+        *("a = {'u': x}; a['u'] = -x; a['u']", "PSC205", "a store into `a['u']`"),
+        "a = {**a, 'u': …}",
+        "a = {'u': x}; a = {**a, 'u': -x}; a['u']",
+    ),
+    (
+        *("a = np.ndarray(x.shape); a[:] = x; a", "PSC111", "`numpy.ndarray` cannot be called"),
+        *("`np.zeros(shape, dtype)`", None),
+    ),
+    (
+        *("R(x, x) + R(x, x)", "PSC110", "`+` has no meaning for a record"),
+        *("give the class a method with a name", None),
+    ),
+    ("x * Mode.A", "PSC110", "`Mode.A`", "`.value`", "x * Mode.A.value"),
+    ("Mode(2)", "PSC111", "the class `Mode`", "name a member: `Mode.NAME`", None),
+    (
+        *("np.concatenate(x, x)", "PSC120", "takes a sequence of arrays"),
+        *("`np.concatenate([x, y])`", "np.concatenate([x, x])"),
+    ),
+    ("hasattr(x, 'shape')", "PSC101", "`hasattr`", "leave it out", None),
+    (
+        "a = [x]; a.append(x); x",
+        "PSC205",
+        "`list.append`",
+        "a = a + [item]",
+        "a = [x]; a = a + [x]; x",
+    ),
     ("np.ix_(x > 2)", "PSC317", "`np.ix_` of a mask", "np.ix_([0, 2], [1])", None),
 )
 
@@ -172,6 +219,20 @@ def test_help_that_is_followed(
         assert helped in (found[0].advice() or "")
     if followed is not None:
         assert [each.message() for each in findings(followed)] == []
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+def test_reductions_of_what_a_mask_selects(name: str, dtype: type[Any]) -> None:
+    x = np.array([3, -1, 2, 0, -5]).astype(dtype)
+    m = x < 2
+    limits: Any = (-np.inf, np.inf)
+    if dtype is np.int32:
+        limits = (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    text = WRITTEN[name].format(x="x", m="m", low=limits[0], high=limits[1])
+    ours = eval(text, {"np": np, "x": x, "m": m, "inf": np.inf})
+    function: Any = len if name == "len" else getattr(np, name)
+    assert ours == function(x[m])
 
 
 def test_select_and_choose_as_numpy() -> None:

@@ -312,7 +312,8 @@ def test_the_dtype_of_a_prototype_is_kept() -> None:
 def test_lists_of_integers_say_what_to_write() -> None:
     x = np.array([1, 2, 3], np.uint8)
     finding = refused(IntegersMakeAnArray, "numpy.append", x, 1)
-    wanted = "write `np.array(…, dtype=np.uint8)`, or cast the array with `.astype(psc.i64)`"
+    wanted = "write `np.uint8(…)` of a number, `np.array(…, dtype=np.uint8)` of a list, "
+    wanted += "or cast the array with `.astype(psc.i64)`"
     assert finding.help() == wanted
     check("numpy.append", x, np.uint8(1))
     check("numpy.append", x.astype(np.int64), 1)

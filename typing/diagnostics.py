@@ -10,10 +10,13 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 from inspect import cleandoc, get_annotations
-from typing import ClassVar, Self, dataclass_transform
+from typing import TYPE_CHECKING, ClassVar, Self, dataclass_transform
 
 from pscdsl.typing.fixes import Fix
 from pscdsl.typing.spans import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from pscdsl.typing.facts import Fact
 
 
 class Severity(Enum):
@@ -153,6 +156,19 @@ class Diagnostic(_Facts):
         """The `assert` statement that the advice names before anything else, if it does."""
         found = _ASSERTION.match(self.advice() or "")
         return found[1] if found else None
+
+    def claimed(self) -> tuple[Fact, ...]:
+        """What this `assert` says of sizes, if it says nothing else."""
+        from pscdsl.typing.dims import DimSyntaxError
+        from pscdsl.typing.facts import parse_fact
+
+        found = _ASSERTION.match(self.help() or "")
+        if found is None or self.severity is not Severity.ERROR:
+            return ()
+        try:
+            return parse_fact(found[1].removeprefix("assert "))
+        except DimSyntaxError:
+            return ()
 
     def at(self, span: Span) -> Self:
         """This finding at a place, unless it has one already."""

@@ -49,6 +49,7 @@ from pscdsl.typing.trees import (
     VectorType,
     children,
     map_leaves,
+    static_text,
 )
 
 T = TypeVar("T")
@@ -81,7 +82,9 @@ class Choice:
         parts += [f"{name}={tree}" for name, tree in self.trees]
         parts += [f"len({path})={value}" for path, value in self.lengths]
         known = ((path, each.value) for path, each in self.statics)
-        parts += [f"{path}={value!r}" for path, value in known if not isinstance(value, Dim)]
+        parts += [
+            f"{path}={static_text(value)}" for path, value in known if not isinstance(value, Dim)
+        ]
         parts += [f"{path} is {'not None' if given else 'None'}" for path, given in self.given]
         return ", ".join(parts)
 

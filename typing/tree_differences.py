@@ -10,6 +10,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.facts import Fact
+from pscdsl.typing.sufficient import sufficient_bound
 from pscdsl.typing.trees import (
     MapType,
     NoneType,
@@ -19,6 +20,7 @@ from pscdsl.typing.trees import (
     Type,
     VectorType,
     children,
+    static_text,
 )
 
 
@@ -82,7 +84,7 @@ def kind(tree: Type) -> str:
         case NoneType():
             return "None"
         case StaticType():
-            return f"the static value {tree.value!r}"
+            return f"the static value {static_text(tree.value)}"
 
 
 def array_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str | None:
@@ -153,12 +155,21 @@ def may_be_equal(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None
     if len(found) != len(wanted):
         return None
     pairs = zip(found, wanted, strict=True)
-    claims = {Fact("==", a, b) for a, b in pairs if not facts.equal(a, b)}
+    claims = {Fact("==", a, b): None for a, b in pairs if not facts.equal(a, b)}
     if len(claims) != 1:
         return None
     (claim,) = claims
     named = isinstance(claim.left, Dim) and isinstance(claim.right, Dim)
+    named = named and "(" not in str(claim)  # nobody means that the ends of slices are one size
     return claim if named and facts.counterexample(claim.negated()) is not None else None
+
+
+def enough_for(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None:
+    """The least size from which on two shapes are the same, if there is one."""
+    if len(found) != len(wanted):
+        return None
+    pairs = zip(found, wanted, strict=True)
+    return sufficient_bound(facts, [Fact("==", a, b) for a, b in pairs if not facts.equal(a, b)])
 
 
 def repair(facts: Assumptions, found: ArrayType, wanted: ArrayType, subject: str) -> str:
@@ -169,6 +180,9 @@ def repair(facts: Assumptions, found: ArrayType, wanted: ArrayType, subject: str
     axis = surplus_axis(facts, found.shape, wanted.shape)
     if axis is not None:
         return f"{subject} reduced along axis {axis}, for instance with `.sum(axis={axis})`"
+    bound = enough_for(facts, found.shape, wanted.shape)
+    if bound is not None:
+        return f"add `assert {bound}`"
     claim = may_be_equal(facts, found.shape, wanted.shape)
     if claim is not None:
         return f"if they are one size, give it one name in the signature, or `assert {claim}`"

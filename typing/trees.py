@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from enum import Enum
+from typing import Final, TypeAlias, cast
 
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dims import Size
+from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.exact import exact
 
 
@@ -80,7 +81,7 @@ class StaticType:
     value: object
 
     def __str__(self) -> str:
-        return f"Static[{self.value!r}]"
+        return f"Static[{static_text(self.value)}]"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StaticType) and exact(self.value) == exact(other.value)
@@ -88,6 +89,26 @@ class StaticType:
     def __hash__(self) -> int:
         return hash(exact(self.value))
 
+
+def static_text(value: object) -> str:
+    """A static value as messages write it: as Python does, or by what the program calls it."""
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if value.__class__ is tuple:
+        items = [static_text(each) for each in cast("tuple[object, ...]", value)]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    description = getattr(value, "description", None)
+    if callable(description) and not isinstance(value, type):
+        return str(description()).replace("`", "")
+    if isinstance(value, Dim):
+        return str(value)
+    applied = getattr(value, "name", "") if hasattr(value, "apply") else ""
+    name = applied or getattr(value, "__qualname__", "").rpartition(".")[2]
+    text = str(name) or repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+_LONGEST: Final = 200
 
 Type: TypeAlias = ArrayType | TupleType | RecordType | MapType | VectorType | NoneType | StaticType
 

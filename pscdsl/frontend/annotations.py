@@ -23,7 +23,7 @@ from pscdsl.frontend.values import (
     describe,
     shortened,
 )
-from pscdsl.typing.codes.language import BadAnnotation
+from pscdsl.typing.codes.language import BadAnnotation, UnknownName
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, names
@@ -145,7 +145,17 @@ def _spec(frame: Frame, node: ast.expr) -> Spec:
         raise _bad(
             node, frame, "`np.ndarray` says neither dtype nor shape", 'for instance `f32["n d"]`'
         )
-    raise _bad(node, frame, f"{describe(value)} is not a type of arrays", 'write `f32["n d"]`')
+    rewrite = _COLLECTIONS.get(getattr(value, "name", ""), 'write `f32["n d"]`')
+    raise _bad(node, frame, f"{describe(value)} is not a type of arrays", rewrite)
+
+
+_RECORD = 'a record has parts with names: `class P(psc.Record)` with fields such as `w: f32["d"]`'
+_TUPLE = '`tuple[f32["n"], ...]` for parts of one type, `tuple[f32["n"], f32]` for several'
+_COLLECTIONS = {
+    **dict.fromkeys(("builtins.dict", "typing.Dict"), _RECORD),
+    **dict.fromkeys(("builtins.list", "builtins.tuple", "typing.List", "typing.Tuple"), _TUPLE),
+}
+"""What is written in the place of Python's collections."""
 
 
 def _element(value: Any) -> Any:
@@ -197,7 +207,8 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> S
         return _union(frame, node, [items[0], ast.Constant(None)])
     if name == "typing.Union":
         return _union(frame, node, items)
-    raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", "")
+    rewrite = _COLLECTIONS.get(name or getattr(head, "name", ""), "")
+    raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", rewrite)
 
 
 def _type_arguments(frame: Frame, cls: RecordClass, items: list[ast.expr]) -> tuple[Spec, ...]:
@@ -304,7 +315,7 @@ def _either(frame: Frame, items: list[ast.expr]) -> StaticForm:
 
 
 def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span) -> ArraySpec:
-    text = _text(frame, node)
+    text = _text(frame, node, element.name)
     try:
         return _one_group(frame, ArraySpec(element, parse_shape(text), span), node)
     except ShapeSyntaxError as error:
@@ -314,19 +325,42 @@ def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span
             end = min(column + 1, place.end_column)
             place = replace(place, column=min(column, end - 1), end_column=end)
         raise Failure(
-            BadAnnotation(text=text, reason=error.message, rewrite="", span=place)
+            BadAnnotation(
+                text=text,
+                reason=error.message,
+                rewrite=f'`"{" ".join(text.replace(",", " ").split())}"`' if "," in text else "",
+                span=place,
+            )
         ) from None
 
 
-def _text(frame: Frame, node: ast.expr) -> str:
+def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
-    value = evaluate(frame, node)
+    words = _words(node)
+    findings = frame.session.findings
+    known = len(findings)
+    value = None if words and isinstance(node, ast.Tuple) else evaluate(frame, node)
     if isinstance(value, str):
         return value
     if isinstance(value, int):
         return str(value)
-    raise _bad(node, frame, "the shape is not a string", 'for instance `f32["n d"]`')
+    if words and all(isinstance(each, UnknownName) for each in findings[known:]):
+        del findings[known:]  # names of sizes are not to be defined: they stand in a string
+        raise _bad(node, frame, "the shape is not a string", f'write `{element}["{words}"]`')
+    raise _bad(node, frame, "the shape is not a string", f'for instance `{element}["n d"]`')
+
+
+def _words(node: ast.expr) -> str:
+    """The sizes that stand here, as a string would have them; empty if anything else does."""
+    if isinstance(node, ast.Tuple):
+        parts = [_words(each) for each in node.elts]
+        return " ".join(parts) if all(parts) else ""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int):
+        return str(node.value)
+    if isinstance(node, ast.Name | ast.BinOp):
+        return ast.unparse(node).replace(" ", "")
+    return ""
 
 
 def _parsed(node: ast.Constant) -> ast.expr:

@@ -20,13 +20,14 @@ from pscdsl.frontend.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl.narrowing import is_known_array
+from pscdsl.narrowing import is_dict, is_known_array, is_sequence
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.codes.shapes import OutgrownUpdate
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import BOOL
 from pscdsl.typing.tree_differences import array_difference
 
 
@@ -41,19 +42,21 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     elif isinstance(target, ast.Starred):
         assign(frame, target.value, value)
     elif isinstance(target, ast.Subscript):
-        raise _subscript_store(frame, target)
+        raise _subscript_store(frame, target, value)
     elif isinstance(target, ast.Attribute):
         raise _attribute_store(frame, target)
     else:
         raise Failure(Unsupported(what="this assignment", rewrite=""))
 
 
-def _subscript_store(frame: Frame, target: ast.Subscript) -> Failure:
+def _subscript_store(frame: Frame, target: ast.Subscript, value: Any) -> Failure:
     text = frame.source.text_of
     owner, index = text(target.value), purity.index_text(text(target.slice), target.slice)
-    rewrite = f"{owner} = psc.update({owner}, {index}, …){_returned(frame, target)}"
-    if not is_traced(evaluate(frame, target.value)):
-        rewrite = "build a new tuple, or a PMap and its `.set`"
+    rewrite = _changed_copy(frame, target, "…")
+    masked = isinstance(value, Poison) or (is_traced(value) and value.ndim > 0)
+    if masked and "psc.update(" in rewrite and _is_mask(frame, target.slice):
+        rewrite = f"{owner} = np.where({index}, …, {owner}), with values for all places"
+        rewrite += _returned(frame, target)
     return Failure(
         Mutation(what=f"a store into `{text(target)}`", rewrite=rewrite, span=frame.span(target))
     )
@@ -65,6 +68,41 @@ def _returned(frame: Frame, target: ast.Subscript) -> str:
     if isinstance(target.value, ast.Name) and is_lost(node, target.value.id):
         return f", and `return {target.value.id}` at the end"
     return ""
+
+
+def _is_mask(frame: Frame, index: ast.expr) -> bool:
+    """Whether an index is an array of bools."""
+    try:
+        found = evaluate(frame, index)
+    except Failure:
+        return False
+    return is_traced(found) and found.dtype is BOOL
+
+
+def _is_array(frame: Frame, node: ast.expr) -> bool:
+    """Whether what stands here is an array, or would have been one."""
+    value = evaluate(frame, node)
+    return is_traced(value) or is_known_array(value) or isinstance(value, Poison)
+
+
+def _changed_copy(frame: Frame, target: ast.Subscript, item: str, combine: str = "") -> str:
+    """What makes a changed copy of what a store changes, with another item at one place.
+
+    With `combine`, an array's item is combined with this one in that way.
+    """
+    text = frame.source.text_of
+    owner, index = text(target.value), text(target.slice)
+    if _is_array(frame, target.value):
+        how = f', combine="{combine}"' if combine else ""
+        index = purity.index_text(index, target.slice)
+        update = f"{owner} = psc.update({owner}, {index}, {item}{how})"
+        return update + _returned(frame, target)
+    value = evaluate(frame, target.value)
+    if is_dict(value):
+        return f"{owner} = {{**{owner}, {index}: {item}}}"
+    if is_sequence(value):
+        return f"{owner} = [{item} if i == {index} else each for i, each in enumerate({owner})]"
+    return f"`{owner}.set({index}, {item})` of a PMap or a PVector is a changed copy"
 
 
 def _attribute_store(frame: Frame, target: ast.Attribute) -> Failure:
@@ -151,15 +189,31 @@ def _updated_part(frame: Frame, target: ast.expr, operator: str, value: ast.expr
     text = frame.source.text_of
     owner = text(target.value)
     if isinstance(target, ast.Subscript):
-        index = purity.index_text(text(target.slice), target.slice)
-        combine = {"Add": "add", "Mult": "multiply"}.get(operator)
-        how = f', combine="{combine}"' if combine else ""
-        rewrite = f"{owner} = psc.update({owner}, {index}, {text(value)}{how})"
-        rewrite += _returned(frame, target)
+        combine = {"Add": "add", "Mult": "multiply"}.get(operator, "")
+        item = text(value)
+        if not combine or not _each_once(target.slice) or not _is_array(frame, target.value):
+            sign = operators.SIGNS[operator]
+            combine, item = "", f"{text(target)} {sign} {_operand(item, value)}"
+        rewrite = _changed_copy(frame, target, item, combine)
     else:
         rewrite = f"make a changed copy: `{owner}.replace({target.attr}=…)` of a record"
     what = f"an in-place update of `{text(target)}`"
     return Failure(Mutation(what=what, rewrite=rewrite, span=frame.span(target)))
+
+
+def _operand(text: str, node: ast.expr) -> str:
+    """A node as it is written behind an operator."""
+    loose = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Tuple)
+    return f"({text})" if isinstance(node, loose) else text
+
+
+def _each_once(index: ast.expr) -> bool:
+    """Whether an index surely names each element at most once: NumPy's `+=` adds once."""
+    if isinstance(index, ast.Tuple):
+        return all(map(_each_once, index.elts))
+    if isinstance(index, ast.UnaryOp):
+        return _each_once(index.operand)
+    return isinstance(index, ast.Constant | ast.Slice)
 
 
 def _require_place(

@@ -83,7 +83,7 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     if lookup is not None:
         return lookup(name)
     try:
-        return _of_static(value, name)
+        return _of_static(value, name, frame.source.text_of(node.value))
     except Failure as failure:
         if isinstance(value, list | dict) and isinstance(node.value, ast.Name):
             frame.poison(node.value.id)  # it is not what the program says any more
@@ -276,8 +276,8 @@ PROPERTIES: dict[type, frozenset[str]] = {
 }
 
 
-def _of_static(value: Any, name: str) -> Any:
-    refusal = purity.static_attribute(value, name)
+def _of_static(value: Any, name: str, owner: str) -> Any:
+    refusal = purity.static_attribute(value, name, owner)
     if refusal is not None:
         raise Failure(refusal)
     kind: type[Any] = value.__class__

@@ -11,7 +11,7 @@ import numpy as np
 
 from pscdsl.builder import Value
 from pscdsl.descriptions import not_taken
-from pscdsl.frontend import purity
+from pscdsl.frontend import elsewhere, purity
 from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.frames import Frame
 from pscdsl.frontend.iteration import elements
@@ -41,10 +41,12 @@ from pscdsl.numpy.layout import values_only
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
+from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.control import CarryMismatch
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
-from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.spans import NOWHERE
 
@@ -89,7 +91,7 @@ def call(
     try:
         result = invoke(frame, here, function, values, named)
     except Failure as failure:
-        found = with_initial(with_operands(failure, frame, nodes), frame, node)
+        found = with_initial(with_operands(failure, frame, nodes, values), frame, node)
         raise with_origins(found, values).at(frame.span(node)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError):
         if not isinstance(function, Meaning | DType | ArrayMethod):
@@ -142,7 +144,8 @@ def invoke(
     if isinstance(function, DType):
         return _cast(frame, here, function, args, kwargs)
     if isinstance(function, Marker):
-        raise Failure(NotCallable(found=describe(function)))
+        instead = elsewhere.instead_of(function.name)
+        raise Failure(NotCallable(found=describe(function), instead=instead))
     if isinstance(function, ArrayMethod):
         name = f"numpy.{function.name}"
         kwargs = values_only(name, kwargs)
@@ -279,18 +282,57 @@ def _flat(values: Sequence[Any]) -> list[Any]:
     return flat
 
 
-def with_operands(failure: Failure, frame: Frame, nodes: Sequence[ast.expr]) -> Failure:
+def with_operands(
+    failure: Failure,
+    frame: Frame,
+    nodes: Sequence[ast.expr],
+    values: Sequence[Any] = (),
+    sign: str = "",
+) -> Failure:
     """Findings that speak of two operands, with the operands as they are written."""
     if len(nodes) != 2 or not any(hasattr(d, "operands") for d in failure.diagnostics):
         return failure
     texts = [frame.source.text_of(each) for each in nodes]
-    written = tuple(t if t.replace(".", "").isidentifier() else f"({t})" for t in texts)
-    return Failure(
-        *(
-            d.replaced(operands=written) if hasattr(d, "operands") else d
-            for d in failure.diagnostics
-        )
-    )
+    written = tuple(_beside(each, text) for each, text in zip(nodes, texts, strict=True))
+    found: list[Diagnostic] = []
+    for each in failure.diagnostics:
+        if isinstance(each, ShapesDoNotBroadcast):
+            if [getattr(value, "shape", None) for value in values] != list(each.shapes):
+                found.append(each)
+                continue
+            kept = [_with_axis_kept(*pair) for pair in zip(nodes, texts, each.shapes, strict=True)]
+            each = each.replaced(
+                sign=sign, kept=[k[0] for k in kept], kept_axes=[k[1] for k in kept]
+            )
+        found.append(each.replaced(operands=written) if hasattr(each, "operands") else each)
+    return Failure(*found)
+
+
+def _beside(node: ast.expr, text: str) -> str:
+    """An operand as it can be written beside others."""
+    simple = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)
+    return text if simple else f"({text})"
+
+
+_REDUCTIONS = frozenset("all amax amin any max mean median min norm prod ptp std sum var".split())
+
+
+def _with_axis_kept(node: ast.expr, text: str, shape: Shape) -> tuple[str, int]:
+    """A reduction along one axis with `keepdims=True`, and the axis; -1 if it is none."""
+    if not isinstance(node, ast.Call) or not text.endswith(")"):
+        return "", -1
+    function = node.func
+    name = function.attr if isinstance(function, ast.Attribute) else ""
+    given = {each.arg: each.value for each in node.keywords}
+    last = node.args[-1] if node.args and name != "norm" else None  # which takes `ord` there
+    axis = given.get("axis", last)
+    try:
+        number = None if axis is None else ast.literal_eval(axis)
+    except (ValueError, SyntaxError):
+        return "", -1
+    if name not in _REDUCTIONS or "keepdims" in given or type(number) is not int:
+        return "", -1
+    return f"{text[:-1].rstrip().rstrip(',')}, keepdims=True)", number % (len(shape) + 1)
 
 
 INITIAL = {

@@ -356,8 +356,9 @@ def _is_library(value: Any) -> bool:
 def _written(name: str, source: Source, made: ast.expr | None, harm: Harm) -> Diagnostic:
     bound = "" if made is None else source.text_of(made)
     place = None if made is None else source.span(made)
-    finding = MutableCapture(name=name, by=harm.by, bound=bound, bound_at=place)
-    return _labelled(finding, harm, f"`{name}` may be written here")
+    finding = MutableCapture(name=name, by=harm.by, bound=bound, bound_at=place, surely=harm.sure)
+    how = "is" if harm.sure else "may be"
+    return _labelled(finding, harm, f"`{name}` {how} written here")
 
 
 def _rebound(name: str, harm: Harm) -> Diagnostic:

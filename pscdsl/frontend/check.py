@@ -356,8 +356,11 @@ def _check_choices(
             failing.setdefault(key, []).append(choice)
     if excluded and len(excluded) == len(choices):
         return [excluded[0]], "error"
+    errors = [key for key in failing if found[key].severity is Severity.ERROR]
+    wrong = {id(choice) for key in errors for choice in failing[key]}
+    right = [choice for choice in choices if id(choice) not in wrong]
     for key, where in failing.items():
-        precondition = exclusion(where, choices)
+        precondition = exclusion(where, right)
         if found[key].choice and precondition:
             says = f"{found[key].choice}; `assert {precondition}` leaves it out"
             found[key] = found[key].replaced(choice=says)

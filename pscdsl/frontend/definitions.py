@@ -25,6 +25,7 @@ from pscdsl.frontend.records import RecordClass
 from pscdsl.frontend.results import result_problems
 from pscdsl.frontend.source import Source, with_defaults
 from pscdsl.frontend.tracing import of_values, strong
+from pscdsl.frontend.uses import parameters
 from pscdsl.frontend.values import Poisoned
 from pscdsl.interpreters.replay import zeros
 from pscdsl.ir import Function, Var
@@ -223,7 +224,7 @@ class Definition:
             raise Failure(finding.at(source.span(returns)))
         unknown = undetermined(signature)
         if unknown:
-            raise Failure(SizeNotDetermined(function=self.name, names=unknown).at(self.head))
+            raise self._size_not_determined(unknown, self.head)
         return signature
 
     def _own_class(self, frame: Frame) -> Spec | None:
@@ -392,9 +393,14 @@ class Definition:
             node = self.closure.node
             returns = None if isinstance(node, ast.Lambda) else node.returns
             span = self.closure.source.span(returns or node)
-            raise Failure(
-                SizeNotDetermined(function=self.name, names=tuple(sorted(unknown)), span=span)
-            )
+            raise self._size_not_determined(sorted(unknown), span)
+
+    def _size_not_determined(self, names: Sequence[str], span: Span) -> Failure:
+        own = parameters(self.closure.node)
+        like = next((name for name in names if name in own), "")
+        return Failure(
+            SizeNotDetermined(function=self.name, names=tuple(names), parameter=like, span=span)
+        )
 
     def _result(
         self, program: Program, found: list[Value | Weak], tree: Type, wanted: Type | None

@@ -221,7 +221,8 @@ def _binary(
     try:
         return operators.binary(frame, node, type(op).__name__, *values)
     except Failure as failure:
-        found = with_operands(failure, frame, (left, right))
+        sign = operators.SIGNS[type(op).__name__]
+        found = with_operands(failure, frame, (left, right), values, sign)
         raise with_origins(found, values) from None
 
 

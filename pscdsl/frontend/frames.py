@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pscdsl.builder import Builder, Program
+from pscdsl.findings.suppressions import DIRECTIVE
 from pscdsl.frontend.ledger import Ledger
 from pscdsl.frontend.source import FunctionNode, Source
 from pscdsl.frontend.values import POISON, Poisoned, is_traced
 from pscdsl.frontend.weights import require_small
+from pscdsl.typing.assumptions import Verdict
 from pscdsl.typing.codes.language import NotStatic, UnknownName
 from pscdsl.typing.codes.language_evaluation import (
     TooLarge,
@@ -124,6 +126,26 @@ class Session:
                 for old in self.findings
             ):
                 self.findings.append(each)
+                self._assume(each)
+
+    def _assume(self, finding: Diagnostic) -> None:
+        """Take the precondition that a finding asks for as given: what it mends is told once.
+
+        The kernel is refused all the same.  Where a comment may silence the finding, others are
+        not to depend on it.
+        """
+        program, claim = self.program, finding.claimed()
+        if program is not None and claim and not self._silent(finding):
+            facts = program.facts.assume(*claim)
+            if facts.consistent() is Verdict.YES:
+                program.facts = facts
+
+    def _silent(self, finding: Diagnostic) -> bool:
+        """Whether a comment may silence a finding."""
+        source = self.root.source if self.root is not None else None
+        if source is None or finding.span.path != source.path:
+            return True  # it may stand in a helper of another file
+        return DIRECTIVE.search(source.text) is not None
 
     def step(self, count: int = 1) -> None:
         """Count pieces of work; a Failure past the bound."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pscdsl.builder import Builder
+from pscdsl.descriptions import near_keyword
 from pscdsl.frontend.frames import Frame, Scope, Session, session_of
 from pscdsl.frontend.mutable import is_mutable
 from pscdsl.frontend.purity import external_value
@@ -175,7 +176,11 @@ def bind(
     if rest and spec.kwarg is None:
         raise Failure(
             BadArguments(
-                function=name, problem=f"got an unexpected keyword argument '{next(iter(rest))}'"
+                function=name,
+                problem=f"got an unexpected keyword argument '{next(iter(rest))}'",
+                instead=near_keyword(
+                    next(iter(rest)), [each.arg for each in (*spec.args, *spec.kwonlyargs)]
+                ),
             )
         )
     if spec.kwarg is not None:

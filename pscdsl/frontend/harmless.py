@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pscdsl.frontend.mutable import Kind
+from pscdsl.frontend.purity import DICT_METHODS, LIST_METHODS, SET_METHODS
 from pscdsl.frontend.resolution import COMPARISONS, Resolver, methods_of
 from pscdsl.frontend.source import Source
 from pscdsl.frontend.uses import uses
+from pscdsl.numpy import methods
 from pscdsl.typing.spans import Span
 
 
@@ -24,8 +26,12 @@ class Harm:
 
     span: Span
     by: str
+    sure: bool = False
+    """Whether a value is written there, and not only given to who may write it."""
 
 
+_CHANGES = frozenset((*LIST_METHODS, *DICT_METHODS, *SET_METHODS, *methods.IN_PLACE))
+"""Methods that change what they belong to."""
 _READ_ATTRIBUTES = frozenset("shape ndim size dtype nbytes itemsize strides".split())
 _VIEWS = frozenset("T mT real imag".split())
 _REDUCTIONS = frozenset(
@@ -96,7 +102,22 @@ class Harmless:
             return None
         shown = self._shown(source, node)
         by = self._by(source, node) if shown in (node, uses(source).parents.get(node)) else ""
-        return Harm(source.span(shown), by or f"`{source.text_of(shown)}`")
+        by = by or f"`{source.text_of(shown)}`"
+        return Harm(source.span(shown), by, self._changes(source, node))
+
+    def _changes(self, source: Source, node: ast.AST) -> bool:
+        """Whether a use is a store into the value, or a method that changes it."""
+        parents = uses(source).parents
+        parent = parents.get(node)
+        if isinstance(parent, ast.Subscript) and parent.value is node:
+            stored = not isinstance(parent.ctx, ast.Load)
+            return stored or (self._array and self._changes(source, parent))
+        if not isinstance(parent, ast.Attribute):
+            return False
+        if parent.attr in _VIEWS:
+            return self._changes(source, parent)
+        call = parents.get(parent)
+        return isinstance(call, ast.Call) and call.func is parent and parent.attr in _CHANGES
 
     def _by(self, source: Source, node: ast.AST) -> str:
         """Who gets a value, where the name alone does not say it; empty if its place does."""

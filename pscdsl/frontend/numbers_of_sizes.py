@@ -38,6 +38,7 @@ Find: TypeAlias = Callable[[bool], Bounds]
 class Number(Weak):
     """A number of Python's that is made of sizes."""
 
+    made_of_sizes = True
     __slots__ = ("bounds",)
 
     bounds: Find

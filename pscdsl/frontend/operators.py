@@ -46,6 +46,7 @@ from pscdsl.frontend.numbers_of_sizes import (
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.quotients import quotient
 from pscdsl.frontend.values import (
+    EnumMember,
     External,
     MapValue,
     Once,
@@ -307,12 +308,18 @@ def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
     for each in (left, right):
         if isinstance(each, External):
             return Failure(purity.external_value(each))
+    instead = ""
+    if any(isinstance(each, RecordValue) for each in (left, right)):
+        instead = "give the class a method with a name, and call that"
+    elif any(isinstance(each, Enum | EnumMember) for each in (left, right)):
+        instead = "what a member stands for is its `.value`"
     return Failure(
         BadOperands(
             operator=SIGNS.get(name, name),
             left=describe(left),
             right=describe(right),
             reason=reason,
+            instead=instead,
         )
     )
 

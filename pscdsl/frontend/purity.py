@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from pscdsl.frontend import elsewhere
 from pscdsl.frontend.values import External
 from pscdsl.numpy import methods
 from pscdsl.typing.codes.language import Unsupported
@@ -37,6 +38,7 @@ EFFECTS: dict[str, str] = {
     "sys.stdout": "return the value and print it outside",
     "sys.stderr": "return the value and print it outside",
     "sys.exit": "",
+    "jax.debug": "return the value and print it outside",
     "tqdm": "show progress outside, around calls of the kernel",
     **dict.fromkeys(
         "threading multiprocessing concurrent asyncio queue sched select selectors _thread".split(),
@@ -116,11 +118,9 @@ BUILTINS: dict[str, str] = {
     "__import__": "use an `import` statement",
     "iter": "index the tuple, or loop over it",
     "next": "index the tuple, or loop over it",
+    "hasattr": "what a value is, is known while checking: leave it out, or use `isinstance`",
+    "super": "call the method of the class by its name: `Base.method(self)`",
 }
-INSTEAD = {
-    "numpy.vectorize": "functions work on whole arrays; `psc.map` loops over the first axis",
-}
-"""Functions of NumPy that are not there, and what is."""
 RANDOM = ("random", "numpy.random", "secrets")
 LIST_METHODS = {
     "append": "{x} = {x} + [item], or a comprehension",
@@ -172,8 +172,9 @@ def external_call(name: str) -> Diagnostic:
     if name.startswith("builtins."):
         return Unsupported(what=f"`{shown}`", rewrite=BUILTINS.get(shown, ""))
     if name.startswith("numpy.") and name != "numpy.frompyfunc":
-        return NotSupported(what=f"`{shown}`", instead=INSTEAD.get(name, ""))
-    return UnknownFunction(function=shown)
+        return NotSupported(what=f"`{shown}`", instead=elsewhere.instead_of(name))
+    here = elsewhere.equivalent(name)
+    return UnknownFunction(function=shown, here=here, instead=elsewhere.instead_of(name))
 
 
 def external_use(value: External) -> Diagnostic:
@@ -187,7 +188,9 @@ def external_value(value: External) -> Diagnostic:
         first = value.why[0]
         return first.replaced(span=NOWHERE, labels=(Label(first.span, f"`{value.name}`"),))
     found = external_call(value.name)
-    return UnknownValue(name=value.name) if isinstance(found, UnknownFunction) else found
+    if not isinstance(found, UnknownFunction):
+        return found
+    return UnknownValue(name=value.name, here=found.here, instead=found.instead)
 
 
 def library_call(name: str, kwargs: Mapping[str, Any]) -> Diagnostic | None:
@@ -218,14 +221,14 @@ def array_attribute(name: str, owner: str) -> Diagnostic:
     return ArrayLeavesProgram(function=f".{name}", rewrite=rewrite.replace("{x}", owner))
 
 
-def static_attribute(value: Any, name: str) -> Diagnostic | None:
-    """What is wrong with an attribute of a list or dict, by its name."""
+def static_attribute(value: Any, name: str, owner: str = "") -> Diagnostic | None:
+    """What is wrong with an attribute of a list or dict, by its name; `owner` is its text."""
     if isinstance(value, list) and name in LIST_METHODS:
-        return made_anew(f"`list.{name}`", LIST_METHODS[name].format(x="items"))
+        return made_anew(f"`list.{name}`", LIST_METHODS[name].format(x=owner or "items"))
     if isinstance(value, set) and name in SET_METHODS:
         return made_anew(f"`set.{name}`", "a set comprehension, or `s | {item}`")
     if isinstance(value, dict) and name in DICT_METHODS:
-        return made_anew(f"`dict.{name}`", DICT_METHODS[name].format(x="d"))
+        return made_anew(f"`dict.{name}`", DICT_METHODS[name].format(x=owner or "d"))
     return None
 
 

@@ -23,7 +23,7 @@ from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.instances import isinstance_
 from pscdsl.frontend.iteration import items_of
 from pscdsl.frontend.mutable import holds_arrays, is_mutable
-from pscdsl.frontend.numbers_of_sizes import DOMAINS, Find, Number, applied, bounds_of
+from pscdsl.frontend.numbers_of_sizes import DOMAINS, Bounds, Find, Number, applied, bounds_of
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.quotients import Quotient
 from pscdsl.frontend.records import replaced
@@ -647,7 +647,7 @@ def _refuse_arrays_but_quotients(name: str, rewrite: Any, args: Sequence[Any]) -
             raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite or ""))
 
 
-def _root_of_size(here: Any, size: Dim) -> Weak:
+def _root_of_size(here: Any, size: Dim) -> Number:
     """`math.isqrt`: exact, as the root of an integer below 2**52 is in f64."""
     if not here.facts.proves(Fact("<=", 0, size)):
         raise Failure(NotStatic(what=f"the sign of {size}"))
@@ -660,7 +660,14 @@ def _root_of_size(here: Any, size: Dim) -> Weak:
         return found
 
     builder: Builder = here
-    return Weak(builder, Kind.INT, (), at)
+    given = bounds_of(here.facts, size)
+    assert given is not None
+
+    def bounds(tight: bool) -> Bounds:
+        low, high = given(tight)
+        return Bounds(math.isqrt(max(0, math.floor(low))), math.isqrt(math.ceil(high)))
+
+    return Number.of(Weak(builder, Kind.INT, (), at), bounds)
 
 
 def _prod(here: Any, iterable: Any, /, *, start: Any = 1) -> Any:

@@ -163,7 +163,9 @@ class RecordClass:
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RecordValue:
         """Construct an instance."""
         if self.kind == "namespace":
-            raise Failure(NotCallable(found=f"the class `{self.title}`, which is no record,"))
+            instead = f"name a member: `{self.title}.NAME`" if self.enumeration else ""
+            found = f"the class `{self.title}`, which is no record,"
+            raise Failure(NotCallable(found=found, instead=instead))
         names = self.field_names()
         placed = [each.name for each in self.fields if not each.keyword]
         if len(args) > len(placed):

@@ -10,6 +10,7 @@ from pscdsl.builder import Weak
 from pscdsl.frontend.closed import is_closed
 from pscdsl.frontend.equality import MISSING, found_key
 from pscdsl.frontend.frames import Frame
+from pscdsl.frontend.masked import reduced
 from pscdsl.frontend.purity import external_value
 from pscdsl.frontend.pytrees import condition
 from pscdsl.frontend.records import RecordClass
@@ -28,6 +29,7 @@ from pscdsl.frontend.values import (
 from pscdsl.narrowing import is_dict, is_known_array, is_sequence
 from pscdsl.numpy import indexing
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import DTypeClass
@@ -47,7 +49,10 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         )
     if is_traced(value):
         frame.here(node)
-        return indexing.getitem(value, index)
+        try:
+            return indexing.getitem(value, index)
+        except Failure as failure:
+            raise _selected(failure, frame, node, value, index) from None
     if isinstance(value, MapValue):
         if isinstance(index, str) and index in value.items:
             return value.items[index]
@@ -87,6 +92,17 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
     raise Failure(
         NoSuchItem(found=describe(value), index=describe(index), reason="it has no items")
     )
+
+
+def _selected(
+    failure: Failure, frame: Frame, node: ast.Subscript, value: Any, index: Any
+) -> Failure:
+    """The refusal of `x[mask]`, with what to write for the reduction around it."""
+    (found,) = failure.diagnostics if len(failure.diagnostics) == 1 else (None,)
+    if not isinstance(found, DataDependentShape) or not is_traced(index):
+        return failure
+    written = reduced(frame.source, node, value.dtype) if index.ndim == value.ndim else ""
+    return Failure(found.replaced(written=written)) if written else failure
 
 
 def _is_applied(frame: Frame, value: Any, index: Any) -> bool:

@@ -21,7 +21,11 @@ MAX_ROUNDS = 4
 def applicable(function: Any, combinator: str) -> Applicable:
     """A function argument; a Failure if it cannot be called."""
     if not isinstance(function, Applicable):
-        raise Failure(NotCallable(found=f"{describe(function)}, given to `{combinator}`,"))
+        instead = "give a function of the operands, for instance `lambda x: …`"
+        if combinator in ("psc.cond", "psc.switch"):
+            instead = "give functions, `lambda: …`, or choose between arrays with `np.where`"
+        found = f"{describe(function)}, given to `{combinator}`,"
+        raise Failure(NotCallable(found=found, instead=instead))
     return function
 
 

@@ -96,7 +96,9 @@ def items(name: str, arrays: Any) -> list[Value]:
         size = arrays.shape[0] if arrays.ndim else None
         if not isinstance(size, int):
             problem = f"takes a sequence of arrays of known length, not {arrays.type}"
-            raise Failure(BadArguments(function=name, problem=problem))
+            short = name.replace("numpy.", "np.")
+            instead = f"put the arrays into a list: `{short}([x, y])`"
+            raise Failure(BadArguments(function=name, problem=problem, instead=instead))
         return [at(arrays, 0, index) for index in range(size)]
     if not is_sequence(arrays) or not arrays:
         problem = "takes a sequence of arrays, at least one"

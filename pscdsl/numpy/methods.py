@@ -24,7 +24,7 @@ IN_PLACE: Final[dict[str, str]] = {
 """Methods that write to the array, and what to write instead; `{x}` stands for the array."""
 
 LEAVES_PROGRAM: Final[dict[str, str]] = {
-    "item": "a scalar is an array without axes: use `{x}` itself, or `{x}[0]` of a vector",
+    "item": "use `{x}` itself, which is an array without axes; of one with axes, an element",
     "tolist": "index the array, `{x}[i]`, or return it",
     "tobytes": "return `{x}`, and convert it where the kernel is called",
     "tofile": "return `{x}`, and write it where the kernel is called",
@@ -41,12 +41,13 @@ LEAVES_PROGRAM: Final[dict[str, str]] = {
 """Attributes that turn an array into something else, and what to write instead."""
 
 INSTEAD: Final[dict[str, str]] = {
+    "at": '`psc.update({x}, index, value)`, with `combine="add"` for `.add(value)`',
     "flat": "`{x}.ravel()` has the elements along one axis",
     "getfield": "`{x}.view(dtype)` reads the same bits as another dtype",
     "device": "a kernel runs on one device; leave it out",
     "to_device": "a kernel runs on one device; leave it out",
 }
-"""The other attributes of NumPy's arrays that there are none of here, and what to write instead."""
+"""Other attributes of NumPy's or JAX's arrays that there are none of here, and what to write."""
 
 AS_FUNCTION: Final = frozenset(
     (

@@ -167,7 +167,8 @@ def refuse_mask() -> NoReturn:
     raise Failure(
         DataDependentShape(
             what="an array indexed by a mask",
-            instead="`np.where(mask, x, 0)` keeps the shape",
+            instead="`np.where(mask, x, 0)` keeps the shape, for a sum; "
+            "for a maximum, `np.where(mask, x, -np.inf)`",
         )
     )
 

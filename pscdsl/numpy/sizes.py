@@ -43,11 +43,21 @@ def as_size(x: object, function: str) -> Size:
         return x
     if isinstance(x, Counted):
         return x.size
+    if isinstance(x, Weak) and x.made_of_sizes:
+        raise Failure(
+            DataDependentShape(
+                what=f"the result of `{function}`",
+                by="a number made of sizes, which is no size",
+                instead="sizes are made of sizes by `+`, `-`, `*`, `//` and `%`; "
+                "another one is passed as `k: psc.Static[int]`",
+            )
+        )
     if isinstance(x, Value | Weak):
         raise Failure(
             DataDependentShape(
                 what=f"the result of `{function}`",
-                instead="sizes are static integers, or sizes of arrays such as `x.shape[0]`",
+                instead="sizes are static integers, such as a parameter `k: psc.Static[int]`, "
+                "or sizes of arrays such as `x.shape[0]`",
             )
         )
     try:

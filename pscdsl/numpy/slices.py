@@ -64,11 +64,13 @@ def cut_between(facts: Assumptions, start: Size, stop: Size, size: Size) -> Cut:
 
 
 def _bound(x: object) -> Size:
-    if isinstance(x, Value | Weak):
+    if isinstance(x, Value | Weak) and not (isinstance(x, Weak) and x.made_of_sizes):
         raise Failure(
             DataDependentShape(
                 what="a slice with a computed bound",
-                instead="`psc.dynamic_slice(x, starts, sizes)` takes a part of known size",
+                instead="to use the elements before `i` alone, mask the others: "
+                "`np.where(np.arange(x.shape[0]) < i, x, 0)`; "
+                "`psc.dynamic_slice(x, [i], [k])` takes `k` of them",
             )
         )
     return as_size(x, "slice")

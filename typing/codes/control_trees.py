@@ -119,6 +119,11 @@ class ReturnTree(Diagnostic, code="PSC502"):
         """What differs."""
         return self.why
 
+    def help(self) -> str | None:
+        """What is forgotten most often."""
+        forgotten = self.found == "None" and not self.path
+        return "end with `return …`: a function without it returns None" if forgotten else None
+
 
 class NotATree(Diagnostic, code="PSC503"):
     """Something that is not a tree of arrays stands where one is needed.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.dtypes import KEY, DType
+from pscdsl.typing.dtypes import BOOL, C64, F32, I32, I64, KEY, DType
+
+_DIGITS = 20
+"""Longer numbers fit no integer dtype."""
 
 
 class DtypesDiffer(Diagnostic, code="PSC401"):
@@ -97,12 +100,27 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
             return self.remedy
         if self.dtype is KEY:
             return "draw numbers from the key: `psc.random.uniform(key)`"
-        if self.dtype.is_float and ("j" in self.scalar or "weak c" in self.scalar):
-            cast = f"`.astype(psc.{self.dtype.complex})`"
-            return f"cast the array first, with {cast}; `psc.complex` takes two parts"
+        cast = self.cast()
+        if cast is None:
+            return None
+        text = f"cast the array first, with `.astype(psc.{cast})`"
+        return f"{text}; `psc.complex` takes two parts" if cast.is_complex else text
+
+    def cast(self) -> DType | None:
+        """The dtype of arrays into which the scalar fits, if there is one."""
+        if self.remedy or self.dtype is KEY:
+            return None
+        if "j" in self.scalar or "weak c" in self.scalar:
+            return self.dtype.complex if self.dtype.is_float else C64
         if self.dtype.is_inexact:
             return None
-        return "cast the array first, for instance with `.astype(psc.f32)`"
+        if self.dtype is BOOL and "weak i" in self.scalar:
+            return I32
+        if not self.scalar.lstrip("-").isdigit() or len(self.scalar) > _DIGITS:
+            return F32
+        number = int(self.scalar)
+        fitting = (each for each in (I32, I64) if each.range[0] <= number <= each.range[1])
+        return next(fitting, F32)
 
 
 class DtypeNotAccepted(Diagnostic, code="PSC403"):

@@ -135,5 +135,12 @@ class IntegersMakeAnArray(Diagnostic, code="PSC412"):
 
     def help(self) -> str:
         """The number in the dtype of the array, or the array in i64."""
-        made = {"i": "int", "u": "uint"}[self.dtype.name[0]] + str(self.dtype.bits)
-        return f"write `np.array(…, dtype=np.{made})`, or cast the array with `.astype(psc.i64)`"
+        made = self.scalar()
+        return (
+            f"write `np.{made}(…)` of a number, `np.array(…, dtype=np.{made})` of a list, "
+            "or cast the array with `.astype(psc.i64)`"
+        )
+
+    def scalar(self) -> str:
+        """NumPy's name of the dtype of the array."""
+        return {"i": "int", "u": "uint"}[self.dtype.name[0]] + str(self.dtype.bits)

@@ -135,6 +135,12 @@ class UnknownName(Diagnostic, code="PSC102"):
             return f"`{self.name}` is used before it is assigned"
         return f"`{self.name}` is not defined"
 
+    def help(self) -> str:
+        """What to write."""
+        if self.unassigned:
+            return "assign it first, on every way that leads here"
+        return "import or define it, or take it as a parameter"
+
 
 class NoSuchAttribute(Diagnostic, code="PSC103"):
     """A value has no attribute of this name, or none that has a meaning in a kernel.
@@ -355,10 +361,15 @@ class NotCallable(Diagnostic, code="PSC111"):
     """
 
     found: str
+    instead: str = ""
 
     def message(self) -> str:
         """What is called."""
         return f"{self.found} cannot be called in a kernel"
+
+    def help(self) -> str | None:
+        """What to write instead, where that is known."""
+        return self.instead or None
 
 
 class BadArguments(Diagnostic, code="PSC120"):

@@ -174,12 +174,17 @@ class BadOperands(Diagnostic, code="PSC110"):
     left: str
     right: str
     reason: str
+    instead: str = ""
 
     def message(self) -> str:
         """The operands."""
         operands = f"{self.left} and {self.right}" if self.right else self.left
         why = f": {self.reason}" if self.reason else ""
         return f"`{self.operator}` has no meaning for {operands}{why}"
+
+    def help(self) -> str | None:
+        """What to write instead, where that is known."""
+        return self.instead or None
 
 
 class NoSuchItem(Diagnostic, code="PSC112"):

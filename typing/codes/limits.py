@@ -241,6 +241,10 @@ class UnknownFunction(Diagnostic, code="PSC910"):
     """
 
     function: str
+    here: str = ""
+    """The qualified name of what does the same here."""
+    instead: str = ""
+    """What is written in its place, if that is known."""
 
     def message(self) -> str:
         """Which function."""
@@ -248,7 +252,7 @@ class UnknownFunction(Diagnostic, code="PSC910"):
 
     def help(self) -> str:
         """What to write instead."""
-        return "call it outside and pass its result as an argument"
+        return self.instead or "call it outside and pass its result as an argument"
 
 
 class InternalError(Diagnostic, code="PSC999"):
@@ -416,6 +420,10 @@ class UnknownValue(Diagnostic, code="PSC911"):
     """
 
     name: str
+    here: str = ""
+    """The qualified name of what is the same here."""
+    instead: str = ""
+    """What is written in its place, if that is known."""
 
     def message(self) -> str:
         """Which value."""
@@ -423,7 +431,7 @@ class UnknownValue(Diagnostic, code="PSC911"):
 
     def help(self) -> str:
         """What to write instead."""
-        return "pass it as an argument"
+        return self.instead or "pass it as an argument"
 
 
 class ChoicesSampled(Diagnostic, code="PSC905", severity=Severity.NOTE):

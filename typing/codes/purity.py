@@ -293,16 +293,20 @@ class MutableCapture(Diagnostic, code="PSC206"):
     """The text of the expression that it is bound to."""
     bound_at: Span | None = None
     rebound: bool = False
+    surely: bool = False
+    """Whether it is a write, and not only a use that may be one."""
 
     def message(self) -> str:
         """Which name, and by what."""
         how = "bound anew" if self.rebound else "written"
-        return f"`{self.name}` may be {how} by {self.by}"
+        return f"`{self.name}` {'is' if self.surely else 'may be'} {how} by {self.by}"
 
     def help(self) -> str:
         """What to write instead."""
         if self.rebound:
             return "pass it to the kernel as an argument"
+        if self.surely:
+            return "pass what the kernel reads of it as an argument"
         if not self.bound or len(self.bound) > 50:
             return "wrap it where it is bound, in `psc.constant(…)`, or pass it as an argument"
         name = self.name.rpartition(".")[2]

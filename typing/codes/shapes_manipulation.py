@@ -10,6 +10,7 @@ from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.shapes import disagreement, instance
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import DimTooLarge, Size
+from pscdsl.typing.sufficient import sufficient_bound
 
 
 def axes(count: int) -> str:
@@ -229,6 +230,8 @@ class PiecesDoNotFit(Diagnostic, code="PSC316"):
     function: str
     shapes: tuple[Shape, ...]
     why: str
+    enough: Fact | None = None
+    """What makes them fit, if small arrays alone do not."""
 
     @classmethod
     def of(
@@ -241,7 +244,8 @@ class PiecesDoNotFit(Diagnostic, code="PSC316"):
     ) -> Self:
         """The finding, with the smallest sizes that show it."""
         why = f"axis {axis}: {disagreement(facts, *sizes)}"
-        return cls(function=function, shapes=tuple(shapes), why=why)
+        enough = sufficient_bound(facts, [Fact("==", *sizes)])
+        return cls(function=function, shapes=tuple(shapes), why=why, enough=enough)
 
     def message(self) -> str:
         """The shapes."""
@@ -251,6 +255,10 @@ class PiecesDoNotFit(Diagnostic, code="PSC316"):
     def label(self) -> str:
         """Where they differ."""
         return self.why
+
+    def help(self) -> str | None:
+        """The assertion to add."""
+        return None if self.enough is None else f"add `assert {self.enough}`"
 
 
 class DataDependentShape(Diagnostic, code="PSC317"):
@@ -288,14 +296,17 @@ class DataDependentShape(Diagnostic, code="PSC317"):
 
     what: str
     instead: str = ""
+    by: str = "the values in an array"
+    written: str = ""
+    """What is written in the place of the call around it, if that is known."""
 
     def message(self) -> str:
         """What the shape would depend on."""
-        return f"the shape of {self.what} depends on the values in an array"
+        return f"the shape of {self.what} depends on {self.by}"
 
     def help(self) -> str | None:
         """What keeps the shape."""
-        return self.instead or None
+        return f"`{self.written}`" if self.written else self.instead or None
 
 
 class NotDivisible(Diagnostic, code="PSC318"):

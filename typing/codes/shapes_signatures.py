@@ -120,6 +120,8 @@ class ReturnShape(Diagnostic, code="PSC303"):
 
     def help(self) -> str | None:
         """The type to declare, and what makes the result the declared one."""
+        if self.rewrite.startswith("add `assert"):
+            return self.rewrite
         declare = f"declare {self.found}"
         return f"{declare}, or {self.rewrite}" if self.rewrite else declare
 
@@ -157,6 +159,8 @@ class SizeNotDetermined(Diagnostic, code="PSC304"):
 
     function: str
     names: tuple[str, ...]
+    parameter: str = ""
+    """A parameter that is called like one of them."""
 
     def message(self) -> str:
         """Which names."""
@@ -165,7 +169,11 @@ class SizeNotDetermined(Diagnostic, code="PSC304"):
 
     def help(self) -> str:
         """What to write."""
-        return "use each size by itself in the type of some parameter"
+        if self.parameter:
+            return f"`{self.parameter}: psc.Static[int]` makes a size of the parameter"
+        return (
+            "use each size by itself in the type of some parameter, or write it by those that are"
+        )
 
 
 class PreconditionNotMet(Diagnostic, code="PSC305"):
@@ -300,7 +308,10 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
 
     def help(self) -> str:
         """What to write."""
-        return f"`assert {self.fact}` makes it a precondition; `psc.cond` decides at run time"
+        return (
+            f"`assert {self.fact}` makes it a precondition; "
+            "where both ways give the same type, `psc.cond` decides at run time"
+        )
 
 
 class AssertionFails(Diagnostic, code="PSC307"):

@@ -17,6 +17,7 @@ from pscdsl.frontend.fixes.casts import (
     accumulator_too_narrow,
     argument_dtype,
     dtypes_differ,
+    integers_make_an_array,
     negative_power,
     return_dtype,
     scalar_does_not_fit,
@@ -24,10 +25,16 @@ from pscdsl.frontend.fixes.casts import (
 from pscdsl.frontend.fixes.constants import mutable_capture
 from pscdsl.frontend.fixes.library import (
     array_leaves_program,
+    bad_arguments,
+    data_dependent_shape,
     inner_sizes_differ,
     loop_over_array,
     no_such_attribute,
+    not_callable,
+    outgrown_update,
+    shapes_do_not_broadcast,
     side_effect,
+    unknown_elsewhere,
     unknown_name,
 )
 from pscdsl.frontend.fixes.place import Place
@@ -35,19 +42,21 @@ from pscdsl.frontend.fixes.tree import Tree
 from pscdsl.frontend.fixes.updates import aliased_update, mutation
 from pscdsl.frontend.source import Source
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
+from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray, NegativePowerOfInteger
 from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
 from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype, ReturnDtype
-from pscdsl.typing.codes.language import NoSuchAttribute, UnknownName
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable, UnknownName
 from pscdsl.typing.codes.language_arrays import (
     ArrayLeavesProgram,
     BranchOnArray,
     LoopOverArray,
 )
-from pscdsl.typing.codes.limits import InternalError
+from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
+from pscdsl.typing.codes.shapes import OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.fixes import Fix
 
@@ -56,18 +65,26 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     AliasedUpdate: aliased_update,
     ArgumentDtype: argument_dtype,
     ArrayLeavesProgram: array_leaves_program,
+    BadArguments: bad_arguments,
     BranchOnArray: branch_on_array,
+    DataDependentShape: data_dependent_shape,
     DtypesDiffer: dtypes_differ,
     InnerSizesDiffer: inner_sizes_differ,
+    IntegersMakeAnArray: integers_make_an_array,
     LoopOverArray: loop_over_array,
     MutableCapture: mutable_capture,
     Mutation: mutation,
     NegativePowerOfInteger: negative_power,
     NoSuchAttribute: no_such_attribute,
+    NotCallable: not_callable,
+    OutgrownUpdate: outgrown_update,
     ReturnDtype: return_dtype,
     ScalarDoesNotFit: scalar_does_not_fit,
+    ShapesDoNotBroadcast: shapes_do_not_broadcast,
     SideEffect: side_effect,
+    UnknownFunction: unknown_elsewhere,
     UnknownName: unknown_name,
+    UnknownValue: unknown_elsewhere,
 }
 
 
@@ -100,7 +117,7 @@ def _fixes(finding: Diagnostic, tree_of: Callable[[str], Tree | None]) -> Iterat
         tree = tree_of(finding.span.path)
         if tree is not None:
             yield from build(Place(finding, tree))
-    elif finding.assertion() is not None:
+    if finding.assertion() is not None:
         tree = tree_of(finding.span.frames()[-1].path)
         if tree is not None:
             yield from precondition(finding, tree)

@@ -5,8 +5,8 @@ changed text bears it out:
 
 * the text still parses, what was found is gone, and no error stands in what was written, unless
   it can be fixed in its turn;
-* with an unsafe fix, no other error has appeared anywhere; but a precondition may have been missing
-  at the callers of what has it now, and has its own fix there.
+* with an unsafe fix, no other error has appeared anywhere, unless it was hidden and can be fixed in
+  its turn: a precondition is missing at the callers of what has it now, another name is unknown.
 
 A safe fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
 behind what was mended.
@@ -14,6 +14,7 @@ behind what was mended.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,9 @@ from pscdsl.frontend.fixes.editing import Replacement, Text, moved, replaced, wr
 from pscdsl.frontend.fixes.encoding import Encoded
 from pscdsl.paths import resolved
 from pscdsl.report.sources import shown_path, split_lines
+from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.fixes import Fix
 
@@ -127,7 +131,10 @@ class _Run:
         changed = {shown_path(p): self.state.texts[p].text for p in self._changed()}
         for finding in self.wanted(self.state.result.diagnostics, changed):
             each = next(self._possible(finding), None)
-            if each is not None and not any(_meet(each, other) for other in found):
+            if each is None:
+                continue
+            found = [other for other in found if not _implies(each, other)]
+            if not any(_meet(each, other) for other in found):
                 found.append(each)
         return found
 
@@ -228,20 +235,42 @@ def check_each(files: Files, paths: Iterable[str]) -> dict[str, CheckResult]:
 
 
 def _errors(findings: Iterable[Diagnostic], lenient: bool) -> int:
-    """How many errors there are; if lenient, without the preconditions that are missing."""
+    """How many errors there are; if lenient, without those that may come to light."""
     errors = [each for each in findings if each.severity is Severity.ERROR]
     return sum(not (lenient and _asks(each)) for each in errors)
 
 
+_HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, UnknownFunction, UnknownValue)
+"""Findings behind which others may stand that have fixes of their own."""
+
+
 def _asks(finding: Diagnostic) -> bool:
-    """Whether a finding asks for a precondition, and can have it."""
-    return bool(finding.fixes) and finding.assertion() is not None
+    """Whether a finding may come to light when another is mended, and can be mended in its turn.
+
+    So it is with preconditions, which callers may lack, too, and with what has no value until then.
+    """
+    return bool(finding.fixes) and (
+        isinstance(finding, _HIDE_OTHERS) or finding.assertion() is not None
+    )
 
 
 def _meet(one: Candidate, other: Candidate) -> bool:
     return one.path == other.path and any(
         a.meets(b) for a in one.replacements for b in other.replacements
     )
+
+
+_LEAST = re.compile(r"assert (.+) >= (\d+)")
+
+
+def _implies(one: Candidate, other: Candidate) -> bool:
+    """Whether a fix asserts a larger bound of the same size at the same place."""
+    bounds = [_LEAST.fullmatch(each.finding.assertion() or "") for each in (one, other)]
+    first, second = bounds
+    if first is None or second is None or one.path != other.path or first[1] != second[1]:
+        return False
+    same_place = one.replacements[0].start == other.replacements[0].start
+    return same_place and int(first[2]) > int(second[2])
 
 
 def _by_path(candidates: Iterable[Candidate]) -> dict[str, list[Replacement]]:

@@ -9,7 +9,7 @@ from pscdsl.frontend.fixes.place import Place
 from pscdsl.frontend.fixes.tree import FunctionStatement
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
+from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray, NegativePowerOfInteger
 from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
 from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype, ReturnDtype
 from pscdsl.typing.diagnostics import Diagnostic
@@ -57,12 +57,11 @@ def dtypes_differ(place: Place[DtypesDiffer]) -> Iterator[Fix]:
 
 
 def scalar_does_not_fit(place: Place[ScalarDoesNotFit]) -> Iterator[Fix]:
-    """The array as floats, where an integer array meets a fraction."""
-    if place.finding.dtype.is_inexact:
-        return
+    """The array in a dtype into which the scalar fits."""
+    cast = place.finding.cast()
     arrays = [each for each in _operands(place) if not _is_number(each)]
-    if len(arrays) == 1:
-        yield from _cast(place, arrays[0], "f32")
+    if len(arrays) == 1 and cast is not None:
+        yield from _cast(place, arrays[0], cast.name)
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -137,3 +136,14 @@ def _argument(place: Place[ArgumentDtype], call: ast.Call) -> ast.expr | None:
             if name in names and names.index(name) < len(call.args):
                 return call.args[names.index(name)]
     return None
+
+
+def integers_make_an_array(place: Place[IntegersMakeAnArray]) -> Iterator[Fix]:
+    """`np.int32(0)` for the number that NumPy makes an i64 array of."""
+    call, numpy = place.node(ast.Call), place.numpy()
+    if call is None or numpy is None:
+        return
+    for node in (*(each.value for each in call.keywords), *call.args):
+        if _is_number(node):
+            text = f"{numpy[0]}.{place.finding.scalar()}({place.tree.text(node)})"
+            yield from place.replace(node, text, needs=numpy[1])

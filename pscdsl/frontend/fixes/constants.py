@@ -12,7 +12,7 @@ from pscdsl.typing.fixes import Fix
 def mutable_capture(place: Place[MutableCapture]) -> Iterator[Fix]:
     """`W = psc.constant(…)`: who writes it is told so by NumPy, or by Python."""
     finding, at = place.finding, place.finding.bound_at
-    if at is None or finding.rebound or at.path != finding.span.path:
+    if at is None or finding.rebound or finding.surely or at.path != finding.span.path:
         return
     module = place.psc()
     if module is not None:

@@ -10,12 +10,17 @@ from difflib import get_close_matches
 
 from pscdsl.frontend.fixes.place import Place
 from pscdsl.frontend.fixes.tree import FunctionStatement
+from pscdsl.frontend.masked import around
+from pscdsl.frontend.purity import index_text
 from pscdsl.frontend.source import targets
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.language import NoSuchAttribute, UnknownName
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable, UnknownName
 from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
+from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import SideEffect
+from pscdsl.typing.codes.shapes import OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.fixes import Edit, Fix
 from pscdsl.typing.spans import Span
 
@@ -87,9 +92,12 @@ MOST_NAMES = 500
 
 
 def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
-    """The only name that is nearly the same."""
+    """The only name that is nearly the same, or `psc.update` for what JAX writes with `.at`."""
     attribute = place.node(ast.Attribute)
     finding = place.finding
+    if attribute is not None and attribute.attr == "at":
+        yield from _updated_at(place, attribute)
+        return
     near = get_close_matches(finding.attribute, finding.known, 2, 0.75)
     if attribute is None or not near or (len(near) > 1 and not _clearly(finding.attribute, near)):
         return
@@ -101,6 +109,59 @@ def _clearly(name: str, near: list[str]) -> bool:
     return bool(get_close_matches(name, near[:1], 1, 0.9)) and not get_close_matches(
         name, near[1:], 1, 0.9
     )
+
+
+AT = {
+    **{"set": "", "add": "add", "multiply": "multiply", "mul": "multiply"},
+    **{"min": "minimum", "max": "maximum"},
+}
+"""Methods of JAX's `x.at[index]`, and what `psc.update` combines by."""
+
+
+def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
+    """`psc.update(x, i, v)` for `x.at[i].set(v)`, and for what is chained behind it."""
+    psc, numpy = place.psc(), place.numpy()
+    if psc is None or numpy is None:
+        return
+    text, done, slices = place.tree.argument(attribute.value), None, False
+    at: ast.Attribute | None = attribute
+    while at is not None and at.attr == "at":
+        item = place.parent(at, ast.Subscript)
+        method = None if item is None else place.parent(item, ast.Attribute)
+        call = None if method is None else place.parent(method, ast.Call)
+        if item is None or method is None or call is None:
+            break
+        if method.attr not in AT or len(call.args) != 1 or call.keywords:
+            break
+        index = index_text(place.tree.text(item.slice), item.slice)
+        slices |= index.startswith("np.s_[")
+        given = [text, index.replace("np.s_[", f"{numpy[0]}.s_[", 1)]
+        given.append(place.tree.argument(call.args[0]))
+        if AT[method.attr]:
+            given.append(f'combine="{AT[method.attr]}"')
+        text, done = f"{psc[0]}.update({', '.join(given)})", call
+        at = place.parent(call, ast.Attribute)
+    if done is not None:
+        yield from place.replace(done, text, needs=(*psc[1], *(numpy[1] if slices else ())))
+
+
+def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[Fix]:
+    """The name under which NumPy or we have what another library has."""
+    call = place.node(ast.Call)
+    node = place.node(ast.Attribute, ast.Name) if call is None else call.func
+    here = place.finding.here
+    if node is None or not here:
+        return
+    package, _, rest = here.partition(".")
+    if here.startswith("pscdsl.stdlib."):
+        module, _, function = here.rpartition(".")
+        found = place.imported(f"from {module} import {function}", function)
+        text = function
+    else:
+        found = place.numpy() if package == "numpy" else place.psc()
+        text = f"{found[0]}.{rest}" if found is not None else ""
+    if found is not None:
+        yield from place.replace(node, text, needs=found[1])
 
 
 def _renamed(place: Place[NoSuchAttribute], node: ast.Attribute, name: str) -> Iterator[Fix]:
@@ -175,3 +236,66 @@ def inner_sizes_differ(place: Place[InnerSizesDiffer]) -> Iterator[Fix]:
             text = template.format(*operands)
             inside = isinstance(place.tree.parent(node), ast.BinOp | ast.UnaryOp)
             yield from place.replace(node, f"({text})" if inside else text)
+
+
+def shapes_do_not_broadcast(place: Place[ShapesDoNotBroadcast]) -> Iterator[Fix]:
+    """The operands with an axis kept, added or moved, or their matrix product."""
+    node = place.node(ast.BinOp)
+    if node is None or not place.finding.sign:
+        return
+    nodes, operands = (node.left, node.right), place.finding.operands
+    for texts, sign in place.finding.rewrites():
+        if sign != place.finding.sign:
+            given = [place.tree.operand(each) for each in nodes]
+            yield from place.replace(node, f"{given[0]} {sign} {given[1]}")
+        for each, text, before in zip(nodes, texts, operands, strict=True):
+            if text != before:
+                yield from place.replace(each, text, span=place.tree.wrapped(each))
+
+
+def data_dependent_shape(place: Place[DataDependentShape]) -> Iterator[Fix]:
+    """The reduction of all elements, neutral ones among them, for that of a masked part."""
+    node, numpy, text = place.node(ast.Subscript), place.numpy(), place.finding.written
+    found = None if node is None or not text else around(place.tree.source, node)
+    if found is None or numpy is None:
+        return
+    text = re.sub(r"\bnp\.", f"{numpy[0]}.", text)
+    outer = place.tree.parent(found[0])
+    beside = isinstance(outer, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Subscript)
+    text = f"({text})" if beside and " / " in text else text
+    yield from place.replace(found[0], text, needs=numpy[1])
+
+
+def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
+    """Functions for the values that `psc.cond` is given."""
+    call = place.node(ast.Call)
+    if call is None or "`psc.cond`" not in place.finding.found or len(call.args) != 3:
+        return
+    edits: list[Edit] = []
+    for each in call.args[1:]:
+        if isinstance(each, ast.Lambda):
+            return
+        span = place.tree.source.span(each)
+        edits.append(place.insertion(span.line, span.column, "lambda: "))
+    yield Fix("give `psc.cond` functions", tuple(edits))
+
+
+def bad_arguments(place: Place[BadArguments]) -> Iterator[Fix]:
+    """The keyword that is nearly the same."""
+    call = place.node(ast.Call)
+    wrong = re.search(r"keyword argument '(\w+)'", place.finding.problem)
+    meant = re.fullmatch(r"did you mean `(\w+)`\?", place.finding.instead)
+    for each in call.keywords if call is not None and wrong and meant else ():
+        if wrong is not None and meant is not None and each.arg == wrong[1]:
+            span = place.tree.source.span(each)
+            end = span.column + len(wrong[1])
+            at = Span(span.path, span.line, span.column, span.line, end)
+            yield Fix(f"replace `{wrong[1]}` by `{meant[1]}`", (Edit(at, meant[1]),))
+
+
+def outgrown_update(place: Place[OutgrownUpdate]) -> Iterator[Fix]:
+    """`z = z + x` in the place of `z += x`."""
+    node = place.node(ast.AugAssign)
+    if node is not None and isinstance(node.target, ast.Name):
+        name, sign = node.target.id, place.finding.sign
+        yield from place.replace(node, f"{name} = {name} {sign} {place.tree.operand(node.value)}")
