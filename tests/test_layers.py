@@ -175,7 +175,10 @@ ALLOWED: dict[str, set[str]] = {
     "entry": {"pytest_plugin", "typeguard_plugin"},
     "pytest_plugin": MIDDLE,
     "cli": MIDDLE
-    | {"artefacts", "checking", "loaded", "discover", "executables", "kernel", "lowered", "pscdsl"},
+    | {
+        *{"artefacts", "checking", "choices", "discover", "executables"},
+        *{"kernel", "loaded", "lowered", "pscdsl"},
+    },
 }
 
 

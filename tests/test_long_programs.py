@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl import f32
+from pscdsl import f32, i8, i32, i64
 from pscdsl.executables import emitted
 from pscdsl.transforms.written_out import operations
 from pscdsl.typing.signatures import Choice
-from pscdsl.xla import boot, context, plain_loops, portable
-from pscdsl.xla.ahead import Unreadable
+from pscdsl.xla import plain_loops
 from pscdsl.xla.depths import DEEPEST, Depths
 
 LONG = DEEPEST + 10
@@ -200,38 +199,34 @@ def test_arrays_that_can_never_be_are_refused() -> None:
             matrix.lower(n=size)
 
 
-SIGNATURE = "(%x: tensor<3xf32>) -> tensor<3xf32>"
-MODULES = {
-    "calls one that calls it": f"""
-func.func public @main{SIGNATURE} {{
-  %y = func.call @other(%x) : (tensor<3xf32>) -> tensor<3xf32>
-  return %y : tensor<3xf32>
-}}
-func.func private @other{SIGNATURE} {{
-  %y = func.call @main(%x) : (tensor<3xf32>) -> tensor<3xf32>
-  return %y : tensor<3xf32>
-}}
-""",
-    "functions with a body": "func.func private @main(tensor<3xf32>) -> tensor<3xf32>",
-    "operations, its calls written out": "".join(
-        f"""
-func.func {"public @main" if i == 32 else f"private @f{i}"}{SIGNATURE} {{
-  %y = func.call @f{i - 1}(%x) : (tensor<3xf32>) -> tensor<3xf32>
-  %z = func.call @f{i - 1}(%y) : (tensor<3xf32>) -> tensor<3xf32>
-  return %z : tensor<3xf32>
-}}
-"""
-        for i in range(1, 33)
-    )
-    + f"func.func private @f0{SIGNATURE} {{ return %x : tensor<3xf32> }}",
-}
+@psc.kernel
+def zeros_in(x: i8["n"]) -> i64:
+    return np.count_nonzero(x == 0).astype(np.int64)
 
 
-@pytest.mark.parametrize("told", MODULES)
-def test_portable_modules_that_xla_never_ends_are_refused(told: str) -> None:
-    with context.context():
-        module = context.mlir.Module.parse(MODULES[told])
-        dialect = boot.untyped("mlir.dialects.stablehlo")
-        code = dialect.serialize_portable_artifact(module, portable.VERSION)
-    with pytest.raises(Unreadable, match=told):
-        portable.module_of(code)
+@psc.kernel
+def largest(x: i8["n m"]) -> i32:
+    return np.argmax(x)
+
+
+@psc.kernel
+def drawn(key: psc.Key, x: i8["n"]) -> f32:
+    return np.sum(psc.random.normal(key, (x.shape[0],)))
+
+
+@psc.kernel
+def negatives(x: i8["n"]) -> i8["n"]:
+    return np.where(x > 0, -x, x)[::-1]
+
+
+def test_what_counts_more_elements_than_an_i32_can_is_refused() -> None:
+    many = (1 << 31) + (1 << 16)
+    for kernel, sizes in (
+        (zeros_in, {"n": many}),
+        (largest, {"n": many >> 16, "m": 1 << 16}),
+        (drawn, {"n": many}),
+    ):
+        with pytest.raises(psc.CheckError, match=rf"PSC952.*{many} elements"):
+            kernel.lower(**sizes).text()
+        kernel.lower(**sizes | {"n": 1 << 14}).text()
+    assert str(many) in negatives.lower(n=many).text()
