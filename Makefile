@@ -13,10 +13,13 @@ TORCH  ?= torch==2.13.0+cpu
 bin    := $(VENV)/bin
 # Where jax and PyTorch go: a name by which what lies there is known as installed.
 SITE   := $(VENV)/interop/site-packages
+# What strangers can send, damage or hand over.
+ATTACKS := $(addprefix tests/test_,admission.py deployment_server.py executable_cache.py \
+  hostile_inputs.py long_programs.py store.py strangers.py trust.py)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit interop compat fuzz identity differential bench bench-torch bench-check format clean
+.PHONY: help demo test lint types unit interop compat fuzz attack identity differential bench bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +55,11 @@ fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20
 	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/test_static_walks.py tests/test_argument_walks.py
 	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/test_linearity_fuzz.py
 	CAPTURES_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/test_captured_ways.py
+
+attack: $(VENV)/.test ## Hostile files, artefacts, caches, requests and long programs: STATIC=20000 SEED=0.
+	$(bin)/python -m pytest -q -n $(JOBS) $(ATTACKS)
+	$(bin)/python -m tests.fuzz.artefacts --mutants $(STATIC) --seed $(SEED)
+	$(bin)/python -m tests.identity --pairs 500 --seed $(SEED)
 
 identity: $(VENV)/.test ## Pairs of programs that differ in one thing, never confused: PAIRS=5000 SEED=0.
 	$(bin)/python -m tests.identity --pairs $(PAIRS) --seed $(SEED)

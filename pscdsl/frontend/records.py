@@ -220,6 +220,7 @@ class RecordClass:
         if name == "_fields" and self.kind == "namedtuple":
             return self.field_names()
         if name == "_make" and self.kind == "namedtuple":
+            self.refuse_special("__len__")  # which it calls
 
             def make(here: Any, iterable: Any, /) -> RecordValue:
                 items = items_of(iterable)
@@ -286,6 +287,8 @@ class RecordClass:
     ) -> Any:
         """A changed copy."""
         changes = dict(kwargs)
+        if self.kind == "namedtuple":
+            self.refuse_special("__iter__", "__len__")  # which it calls
         if name == "_asdict":
             if args or kwargs:
                 raise Failure(BadArguments(function=name, problem="takes no arguments"))
