@@ -194,14 +194,15 @@ def test_special_complex_values_are_those_of_numpy(
     sizes = np.array([0.0, 1.0, 0.5, 3.0, 30.0, 1e10, np.inf, 4 * float(info.smallest_normal)])
     sizes = np.concatenate([sizes, -sizes, [np.nan]])
     real, imag = (each.ravel() for each in np.meshgrid(sizes, sizes))
-    points = np.empty(real.size, DTYPES[dtype])
+    points: Any = np.empty(real.size, DTYPES[dtype])
     points.real, points.imag = real, imag
     off: list[str] = []
     results = computed(dtype, [f"np.{name}(x)" for name in OF_COMPLEX], points)
-    for name, found in zip(OF_COMPLEX, map(np.asarray, results), strict=True):
+    for name, result in zip(OF_COMPLEX, results, strict=True):
+        found: Any = np.asarray(result)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            wanted = np.asarray(getattr(np, name)(points))
+            wanted: Any = np.asarray(getattr(np, name)(points))
             if wanted.dtype.kind != "c":
                 right = _alike(found, wanted, info, signs=True)
             else:
