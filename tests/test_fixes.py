@@ -97,9 +97,10 @@ SAFE = {
     "return max(a, b)": "return np.maximum(a, b)",
     "return sorted(x)": "return np.sort(x)",
     "return np.stack([2 * v for v in x])": "return psc.map(lambda v: 2 * v, x)",
-    "z = x\nz += 1\nreturn x * z": "z = x\nz = z + 1\nreturn x * z",
+    "x += 1\nreturn x": "x = x + 1\nreturn x",
 }
 UNSAFE = {
+    "z = x\nz += 1\nreturn x * z": "z = x\nz = z + 1\nreturn x * z",
     "z = x\nx[0] = a\nreturn x * z": "z = x\nx = psc.update(x, 0, a)\nreturn x * z",
     "z = x[1:]\nx[:1] = a\nreturn z.sum() * x": (
         "z = x[1:]\nx = psc.update(x, np.s_[:1], a)\nreturn z.sum() * x"
