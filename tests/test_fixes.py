@@ -221,12 +221,13 @@ def test_names_of_other_libraries(before: str) -> None:
     assert not outcome.result.diagnostics
 
 
-def test_an_activation_is_imported() -> None:
+@pytest.mark.parametrize("name, here", [("relu", "relu"), ("gelu", "gelu_tanh")])
+def test_an_activation_is_imported(name: str, here: str) -> None:
     program = "import jax\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"
-    program += '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return jax.nn.relu(x)\n'
+    program += f'@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return jax.nn.{name}(x)\n'
     outcome = fixed(program)
-    assert "from pscdsl.stdlib.activations import relu\n" in text_of(outcome, "")
-    assert "    return relu(x)\n" in text_of(outcome, "")
+    assert f"from pscdsl.stdlib.activations import {here}\n" in text_of(outcome, "")
+    assert f"    return {here}(x)\n" in text_of(outcome, "")
 
 
 @pytest.mark.parametrize("name", RENAMED)
