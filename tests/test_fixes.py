@@ -221,7 +221,7 @@ def test_names_of_other_libraries(before: str) -> None:
     assert not outcome.result.diagnostics
 
 
-@pytest.mark.parametrize("name, here", [("relu", "relu"), ("gelu", "gelu_tanh")])
+@pytest.mark.parametrize(("name", "here"), [("relu", "relu"), ("gelu", "gelu_tanh")])
 def test_an_activation_is_imported(name: str, here: str) -> None:
     program = "import jax\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"
     program += f'@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return jax.nn.{name}(x)\n'
