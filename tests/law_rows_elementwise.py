@@ -117,7 +117,9 @@ def _row(primitive: Elementwise, operands: tuple[ArrayType, ...]) -> Row:
         "make_complex",
     ):
         # A quotient by zero has no common definition, nor has a power of zero.
-        domain = _without_zero(_plane) if name in ("divide", "power", "rsqrt") else _plane
+        domain = (
+            _without_zero(_plane) if name in ("divide", "power", "reciprocal", "rsqrt") else _plane
+        )
         return Row(
             primitive,
             operands,

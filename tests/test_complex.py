@@ -257,3 +257,36 @@ def test_normal_numbers() -> None:
 def test_nearest() -> None:
     x = np.array([0.5 + 1.5j, -2.5 - 0.4j, 1e9 + 3j])
     check("numpy.rint", x, compiled=True)
+
+
+HOLOMORPHIC = """
+exp exp2 expm1 log log2 log10 log1p sqrt square reciprocal sin cos tan arcsin arccos arctan sinh
+cosh tanh arcsinh arccosh arctanh
+""".split()
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_derivatives_on_the_axes(name: str) -> None:
+    """There a part of the result may be zero, and its derivative is not."""
+    numbers = [2j, -0.5j, 0.5, 2, -2, 0.5 + 0.5j, 0.5 + 20j]
+    points = np.array([*numbers, *np.conj(numbers), *(-np.array(numbers))])
+    result = f"psc.jvp(lambda v: np.{name}(v), (z,), (t,))[1]"
+    text = f'@psc.kernel\ndef f(z: c128["21"], t: c128["21"]) -> c128["21"]:\n    return {result}\n'
+    module = Project().add(Source("complex.py", HEAD + text), None)
+    definition = dict(find_kernels(module, []))["f"]
+    choices = definition.signature.choices()
+    assert choices is not None
+    function, step = definition.instance(choices[0]), 1e-5
+    plain = getattr(np, name)
+    for direction in (1, 1j):
+        tangents = np.full_like(points, direction)
+        found = evaluate(function, {}, [points, tangents])[0]
+        ahead, behind = points.copy(), points.copy()
+        part = "real" if direction == 1 else "imag"  # the other one's zeros keep their signs
+        setattr(ahead, part, getattr(points, part) + step)
+        setattr(behind, part, getattr(points, part) - step)
+        differences = (plain(ahead) - plain(behind)) / (2 * step) / direction
+        smooth = abs(differences) < 1e4  # else a cut lies between
+        wanted = (differences * direction)[smooth]
+        np.testing.assert_allclose(found[smooth], wanted, rtol=1e-5, atol=1e-8)
+        assert smooth.sum() >= 12

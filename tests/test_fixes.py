@@ -97,9 +97,10 @@ SAFE = {
     "return max(a, b)": "return np.maximum(a, b)",
     "return sorted(x)": "return np.sort(x)",
     "return np.stack([2 * v for v in x])": "return psc.map(lambda v: 2 * v, x)",
-    "z = x\nz += 1\nreturn x * z": "z = x\nz = z + 1\nreturn x * z",
+    "x += 1\nreturn x": "x = x + 1\nreturn x",
 }
 UNSAFE = {
+    "z = x\nz += 1\nreturn x * z": "z = x\nz = z + 1\nreturn x * z",
     "z = x\nx[0] = a\nreturn x * z": "z = x\nx = psc.update(x, 0, a)\nreturn x * z",
     "z = x[1:]\nx[:1] = a\nreturn z.sum() * x": (
         "z = x[1:]\nx = psc.update(x, np.s_[:1], a)\nreturn z.sum() * x"
@@ -220,12 +221,13 @@ def test_names_of_other_libraries(before: str) -> None:
     assert not outcome.result.diagnostics
 
 
-def test_an_activation_is_imported() -> None:
+@pytest.mark.parametrize(("name", "here"), [("relu", "relu"), ("gelu", "gelu_tanh")])
+def test_an_activation_is_imported(name: str, here: str) -> None:
     program = "import jax\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"
-    program += '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return jax.nn.relu(x)\n'
+    program += f'@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return jax.nn.{name}(x)\n'
     outcome = fixed(program)
-    assert "from pscdsl.stdlib.activations import relu\n" in text_of(outcome, "")
-    assert "    return relu(x)\n" in text_of(outcome, "")
+    assert f"from pscdsl.stdlib.activations import {here}\n" in text_of(outcome, "")
+    assert f"    return {here}(x)\n" in text_of(outcome, "")
 
 
 @pytest.mark.parametrize("name", RENAMED)

@@ -35,6 +35,7 @@ STATEMENTS = (
     "x.sort()",
     "x.fill(3.0)",
     "x = x + y",
+    "x += y",
     "x = np.where(not y[0] > 0, x, y)",
     "x = np.where(-1 < y < 2, x, y)",
     "x = x * 2 if y[0] > 0 and y[1] > 0 else x",
@@ -66,9 +67,11 @@ ALIASES = (
     "x = z",
     "z[1] = 7.0",
     "z[2:] += 5.0",
+    "z += 4.0",
     "z.sort()",
     "y[0] = 9.0",
     "put(x)",
+    "z = add(x)",
     "def g():\n        return x\n    x[3] = -9.0\n    z = g()",
     "rows = [x]\n    rows.append(y)\n    z = rows[0]",
     "rows = [x]\n    more = rows\n    rows.append(y)\n    z = float(len(more)) * x",
@@ -83,6 +86,11 @@ from pscdsl import f32, i32
 
 def put(v):
     v[1] = 8.0
+    return v
+
+
+def add(v):
+    v += 6.0
     return v
 
 

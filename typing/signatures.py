@@ -266,7 +266,18 @@ class Signature:
             dict.fromkeys(
                 text
                 for part, text, complete in self._enumerated()
-                if isinstance(part, RepeatedSpec | StaticSpec) and not complete
+                if isinstance(part, RepeatedSpec | StaticSpec | TreeSpec) and not complete
+            )
+        )
+
+    def rank_examples(self) -> tuple[str, ...]:
+        """The groups of axes whose number was tried by examples, in words."""
+        found = self._enumerated()
+        return tuple(
+            dict.fromkeys(
+                text
+                for part, text, complete in found
+                if isinstance(part, ArraySpec) and not complete
             )
         )
 

@@ -63,19 +63,38 @@ def unproven(definition: Definition) -> Iterator[Diagnostic]:
     choices, total = len(signature.choices() or ()), signature.combinations()
     if total > choices:
         tried = (*tried, f"{choices} of {total} choices")
-    if not tried:
-        return
-    instead = "`psc.Static[Literal[...]]` names all values, and then each is tried"
-    if not any(isinstance(each.spec, StaticSpec) for each in signature.parameters):
-        instead = "`tuple[...]` has a length that is known"
+    by_rank = signature.rank_examples()
+    if any(isinstance(each.spec, StaticSpec) for each in signature.parameters):
+        instead = "`psc.Static[Literal[...]]` names all values, and then each is tried"
+    else:
+        instead = "a tuple of parts that are written out, or a record, has a length that is known"
     for budget in _budgets(definition):
-        if isinstance(budget, Budget):
+        if not isinstance(budget, Budget):
+            continue
+        grows = by_rank and _grows_by_rank(definition, budget)
+        beyond = "; ".join((*tried, *by_rank) if grows else tried)
+        if beyond:
             yield BudgetNotProven(
                 budget=budget.text,
-                reason=f"it holds as far as was tried, {'; '.join(tried)}, and no further is known",
-                instead=instead,
+                reason=f"it holds as far as was tried, {beyond}, and no further is known",
+                instead=instead if tried else "sizes with names, `n m`, have a rank that is known",
                 span=budget.span,
             )
+
+
+def _grows_by_rank(definition: Definition, budget: Budget) -> bool:
+    """Whether more axes of size 1 cost anything: then their number is not what it seems."""
+    found: dict[Choice, Size] = {}
+    for choice in definition.signature.choices() or ():
+        program = _program(definition, choice, budget.gradient)
+        axes = [axis for name, rank in choice.ranks for axis in group_dims(name, rank)]
+        if isinstance(program, str) or not all(rank for _, rank in choice.ranks):
+            continue
+        sizes = {str(axis): 1 for axis in axes}
+        taken = substitute(getattr(program[1], budget.measure), sizes)
+        if found.setdefault(replace(choice, ranks=()), taken) != taken:
+            return True
+    return False
 
 
 def stray_comments(source: Source, places: Collection[Span]) -> Iterator[Diagnostic]:

@@ -33,7 +33,7 @@ _LINALG: Final = "det eigh eigvalsh inv lstsq norm pinv solve svd svdvals".split
 """Functions of `scipy.linalg` of which the same holds, given arrays alone."""
 
 _ACTIVATIONS: Final = (
-    "celu elu gelu glu hard_sigmoid hard_silu hard_tanh leaky_relu log_sigmoid log_softmax mish "
+    "celu elu glu hard_sigmoid hard_silu hard_tanh leaky_relu log_sigmoid log_softmax mish "
     "relu relu6 selu sigmoid silu soft_sign softmax softplus swish"
 ).split()
 
@@ -57,6 +57,7 @@ RENAMED: Final = {
     "jax.lax.rem": "numpy.fmod",
     "jax.lax.select": "numpy.where",
     "jax.lax.sub": "numpy.subtract",
+    "jax.nn.gelu": "pscdsl.stdlib.activations.gelu_tanh",
     "jax.nn.logsumexp": "pscdsl.special.logsumexp",
     "jax.random.PRNGKey": "pscdsl.random.key",
     "jax.tree_util.tree_leaves": "pscdsl.tree.leaves",

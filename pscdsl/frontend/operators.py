@@ -69,6 +69,7 @@ from pscdsl.typing.codes.language_evaluation import BadOperands
 from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import Kind
 
 SIGNS = {
     "Add": "+",
@@ -168,10 +169,17 @@ def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
         raise _bad(name, left, right)
     if first is None or second is None:
         return None
+    if name == "Pow" and _is_integer(left) and _is_integer(right) and second(True).low < 0:
+        raise _bad(name, left, right, "the power may be negative, which makes a float of integers")
     bounds = found(name, first, second, is_whole(right))
     if isinstance(bounds, str):
         raise _bad(name, left, right, bounds)
     return None if isinstance(left, complex) else bounds
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether a number of Python's is an integer."""
+    return isinstance(x, int | Dim) or (isinstance(x, Number) and x.kind is Kind.INT)
 
 
 def _bounded(result: Any, bounds: Find | None) -> Any:

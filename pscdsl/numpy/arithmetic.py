@@ -114,11 +114,7 @@ def modf(x: Value, /) -> tuple[Value, Value]:
 def reciprocal(x: Value, /) -> Value:
     """`1 / x`, of floating-point and complex arrays."""
     require("numpy.reciprocal", x, "inexact")
-    result: Value = e.divide(1, x)
-    if x.dtype.is_complex:  # zeros have the signs of the conjugate
-        real = e.copysign(e.real(result), e.real(x))
-        turned = e.copysign(e.imag(result), e.negative(e.imag(x)))
-        return e.make_complex(real, turned)  # type: ignore[no-any-return]
+    result: Value = e.reciprocal(x) if x.dtype.is_complex else e.divide(1, x)
     return result
 
 

@@ -45,6 +45,7 @@ from pscdsl.primitives.transcendental import (
     emit_log,
     emit_log1p,
     emit_power,
+    emit_reciprocal,
     emit_sine,
     emit_sinh,
     emit_sqrt,
@@ -182,11 +183,27 @@ def _tanh(t: Value, y: Value, x: Value) -> Any:
     return t * (4 * (logistic(2 * x) * logistic(-2 * x)))
 
 
+def _turned(x: Value) -> Value:
+    """`x * 1j`, with the signs of zeros, which say on which side of a cut a number is."""
+    return make_complex(-imag(x), real(x))  # type: ignore[no-any-return]
+
+
+def _tan(t: Value, y: Value, x: Value) -> Any:
+    """`1 + y * y`, also where that is small beside 1: far from the real axis."""
+    return _tanh(t, y, _turned(x)) if x.dtype.is_complex else t * (1 + y * y)
+
+
+def _asin(t: Value, y: Value, x: Value) -> Any:
+    """`1 / sqrt(1 - x * x)`, on either side of the cuts of the complex function."""
+    if not x.dtype.is_complex:
+        return t * rsqrt((1 - x) * (1 + x))
+    return t * (rsqrt(-(x - 1)) * rsqrt(x - -1))  # differences keep the signs of zeros
+
+
 def _asinh(t: Value, y: Value, x: Value) -> Any:
     """`1 / sqrt(1 + x * x)`, also where the square overflows."""
     if x.dtype.is_complex:
-        turned = x * 1j
-        return t * (rsqrt(1 + turned) * rsqrt(1 - turned))
+        return _asin(t, y, _turned(x))
     large = greater(absolute(x), float(2 / finfo(x.dtype).eps))
     one = x.builder.literal(1, x.dtype)
     inside = Select()(large, one, x)
@@ -293,6 +310,9 @@ sqrt: Elementwise = unary("sqrt", "inexact", np.sqrt, emit_sqrt, 1, lambda t, y,
 rsqrt: Elementwise = unary(
     "rsqrt", "inexact", f.rsqrt, "rsqrt", 2, lambda t, y, x: t * (-0.5 * (y * y) * y)
 )
+reciprocal: Elementwise = unary(
+    "reciprocal", "complex", np.reciprocal, emit_reciprocal, 1, lambda t, y, x: t / x * -y
+)
 cbrt: Elementwise = unary(
     "cbrt", "floating", np.cbrt, emit_cbrt, 10, lambda t, y, x: t / (3 * (y * y))
 )
@@ -300,14 +320,10 @@ cbrt: Elementwise = unary(
 # Trigonometric and hyperbolic functions.
 sin: Elementwise = unary("sin", "inexact", np.sin, emit_sine, 8, lambda t, y, x: t * cos(x))
 cos: Elementwise = unary("cos", "inexact", np.cos, emit_cosine, 8, lambda t, y, x: t * -sin(x))
-tan: Elementwise = unary(
-    "tan", "inexact", np.tan, along_axes(emit_tangent), 10, lambda t, y, x: t * (1 + y * y)
-)
-asin: Elementwise = unary(
-    "asin", "inexact", np.arcsin, odd("chlo.asin"), 10, lambda t, y, x: t * rsqrt((1 - x) * (1 + x))
-)
+tan: Elementwise = unary("tan", "inexact", np.tan, along_axes(emit_tangent), 10, _tan)
+asin: Elementwise = unary("asin", "inexact", np.arcsin, odd("chlo.asin"), 10, _asin)
 acos: Elementwise = unary(
-    "acos", "inexact", np.arccos, emit_acos, 10, lambda t, y, x: t * -rsqrt((1 - x) * (1 + x))
+    "acos", "inexact", np.arccos, emit_acos, 10, lambda t, y, x: _asin(-t, y, x)
 )
 atan: Elementwise = unary(
     "atan", "inexact", np.arctan, emit_atan, 10, lambda t, y, x: t / (1 + x * x)
@@ -322,7 +338,7 @@ acosh: Elementwise = unary(
     np.arccosh,
     emit_acosh,
     10,
-    lambda t, y, x: t * (rsqrt(x - 1) * rsqrt(x + 1)),
+    lambda t, y, x: t * (rsqrt(x - 1) * rsqrt(x - -1)),
 )
 atanh: Elementwise = unary(
     "atanh", "inexact", np.arctanh, emit_atanh, 10, lambda t, y, x: t / ((1 - x) * (1 + x))

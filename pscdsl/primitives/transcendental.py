@@ -98,6 +98,17 @@ def emit_sqrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
     return join(hlo, real_root, imag_root, inputs[0])
 
 
+def emit_reciprocal(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit 1 by a complex number; parts that are zero have the signs of the conjugate's."""
+    (x,), (given,) = operands, inputs
+    found, part = hlo.binary("divide", hlo.full(1.0, given), x), _part(given)
+    real, imag = parts(hlo, x, given)
+    real_result, imag_result = parts(hlo, found, given)
+    real_result = copysign_of(hlo, real_result, real, part)
+    imag_result = copysign_of(hlo, imag_result, hlo.unary("negate", imag), part)
+    return join(hlo, real_result, imag_result, given)
+
+
 def emit_exp(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
     """Emit the exponential, of infinities as C99 has it."""
     (x,), (given,) = operands, inputs

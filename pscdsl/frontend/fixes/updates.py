@@ -183,10 +183,10 @@ def _function(place: Where, call: ast.Call) -> Iterator[Fix]:
 
 
 def aliased_update(place: Place[AliasedUpdate]) -> Iterator[Fix]:
-    """`y += 1` as `y = y + 1`, which means the same under NumPy as in a kernel."""
+    """`y += 1` as `y = y + 1`, which NumPy computes otherwise where others hold the array."""
     node = place.node(ast.AugAssign)
     if node is not None and place.named(node.target) is not None:
         assert isinstance(node.target, ast.Name)
         sign, name = SIGNS[type(node.op).__name__], node.target.id
         text = f"{name} = {name} {sign} {place.tree.operand(node.value)}"
-        yield from place.replace(node, text, "safe")
+        yield from place.replace(node, text, "unsafe" if place.shared(node.target) else "safe")

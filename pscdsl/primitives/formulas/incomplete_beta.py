@@ -29,9 +29,11 @@ def betaln(m: Arithmetic, a: Number, b: Number) -> Number:
     """
     high, low = m.where(a < b, b, a), m.where(a < b, a, b)
     mirrored = (low < 0) & (low > -inf) & (high > 0) & (high + low < 1)
-    turns = fraction(m, m.where(mirrored, low, 0.25)), fraction(m, m.where(mirrored, high, 0.25))
-    quotient = m.sin(pi * (turns[0] + turns[1])) / m.sin(pi * turns[0])
-    factor = m.log(m.absolute(m.where(mirrored & (turns[1] != 0), quotient, 1.0)))
+    # Of positive numbers, whose fractions are exact: one below zero may be next to it.
+    low_turns = fraction(m, m.where(mirrored, -low, 0.25))
+    high_turns = fraction(m, m.where(mirrored, high, 0.25))
+    quotient = m.sin(pi * (high_turns - low_turns)) / m.sin(pi * low_turns)
+    factor = m.log(m.absolute(m.where(mirrored & (high_turns != 0), quotient, 1.0)))
     low = m.where(mirrored, 1 - low - high, low)
     high, low = m.where(high < low, low, high), m.where(high < low, high, low)
     of_low = gammaln(m, low)
