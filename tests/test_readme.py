@@ -122,7 +122,8 @@ def test_relative_links_lead_somewhere() -> None:
 
 def test_the_settings_in_the_readme_are_settings(tmp_path: Path) -> None:
     document = whole()
-    [block] = [each for each in blocks(document) if each.language == "toml"]
+    found = [each for each in blocks(document) if each.language == "toml"]
+    [block] = [each for each in found if "[tool.pscdsl]" in each.text]
     path = tmp_path / "pyproject.toml"
     path.write_text(block.text, encoding="utf-8")
     assert read_settings(str(path)).paths == ("src",)

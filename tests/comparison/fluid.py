@@ -47,7 +47,7 @@ PROGRAM = Program(
     mistakes=[
         Mistake(
             "an inverse transform is not told the size, which may be odd",
-            "PSC320",
+            "PSC303",
             [("np.fft.irfft2(spectrum, (n, n))", "np.fft.irfft2(spectrum)")],
             [("jnp.fft.irfft2(spectrum, (n, n))", "jnp.fft.irfft2(spectrum)")],
         ),
