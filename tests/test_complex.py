@@ -282,9 +282,14 @@ def test_derivatives_on_the_axes(name: str) -> None:
         tangents = np.full_like(points, direction)
         found = evaluate(function, {}, [points, tangents])[0]
         ahead, behind = points.copy(), points.copy()
-        part = "real" if direction == 1 else "imag"  # the other one's zeros keep their signs
-        setattr(ahead, part, getattr(points, part) + step)
-        setattr(behind, part, getattr(points, part) - step)
+        for moved, by in (
+            (ahead, step),
+            (behind, -step),
+        ):  # the other part's zeros keep their signs
+            if direction == 1:
+                moved.real = points.real + by
+            else:
+                moved.imag = points.imag + by
         differences = (plain(ahead) - plain(behind)) / (2 * step) / direction
         smooth = abs(differences) < 1e4  # else a cut lies between
         wanted = (differences * direction)[smooth]
