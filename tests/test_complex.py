@@ -269,7 +269,7 @@ cosh tanh arcsinh arccosh arctanh
 def test_derivatives_on_the_axes(name: str) -> None:
     """There a part of the result may be zero, and its derivative is not."""
     numbers = [2j, -0.5j, 0.5, 2, -2, 0.5 + 0.5j, 0.5 + 20j]
-    points = np.array([*numbers, *np.conj(numbers), *(-np.array(numbers))])
+    points: Any = np.array([*numbers, *np.conj(numbers), *(-np.array(numbers))])
     result = f"psc.jvp(lambda v: np.{name}(v), (z,), (t,))[1]"
     text = f'@psc.kernel\ndef f(z: c128["21"], t: c128["21"]) -> c128["21"]:\n    return {result}\n'
     module = Project().add(Source("complex.py", HEAD + text), None)
