@@ -24,7 +24,6 @@ from pscdsl.xla import context as c
 from pscdsl.xla import exponentials, signed_zeros
 from pscdsl.xla.apart import APART, Made, content
 from pscdsl.xla.bounds import ANY, Bounds
-from pscdsl.xla.counting import require_countable
 from pscdsl.xla.equation_effort import effort_of
 from pscdsl.xla.operations import Operations
 from pscdsl.xla.processors import processors
@@ -154,6 +153,8 @@ class ModuleEmitter:
         in_loop: bool = False,
         nested: bool = False,
     ) -> list[Any]:
+        from pscdsl.xla.counting import require_countable  # a loaded artefact does without
+
         here = Emitter(self, sizes, in_loop, nested)
         require_countable(function, here.size)
         params = [here.tensor(each) for each in function.body.in_types]
