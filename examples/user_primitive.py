@@ -112,12 +112,13 @@ def run() -> Result:
     centres = np.stack([x[:half][labels[:half] == k].mean(axis=0) for k in range(10)])
 
     numbers = np.random.default_rng(0).standard_normal(100_000, np.float32)
-    pairs = list(zip(rounded(numbers), (keep_7_bits, keep_1_bit), strict=True))
-    for found, meaning in pairs:
-        np.testing.assert_array_equal(np.asarray(found), meaning(numbers))
+    found: list[np.ndarray] = [np.asarray(each) for each in rounded(numbers)]
+    expected = [meaning(numbers) for meaning in (keep_7_bits, keep_1_bit)]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
     kernels = {"23": nearest, "7": nearest_with_7_bits, "1": nearest_with_1_bit}
     return Result(
-        sum(int(np.sum(np.asarray(found) != meaning(numbers))) for found, meaning in pairs),
+        int(np.count_nonzero(np.stack(found) != np.stack(expected))),
         {
             bits: float((np.asarray(kernel(x[half:], centres)) == labels[half:]).mean())
             for bits, kernel in kernels.items()

@@ -204,7 +204,7 @@ def resample(x: Float["*b n"], size: psc.Static[int]) -> Float["*b _"]:
     return (np.fft.irfft(spectrum * edge, size) * (size / n)).astype(x.dtype)
 
 
-def _pieces(x: Any, size: Any, hop: int) -> Any:
+def _pieces(x: Float["*b n"], size: psc.Static[int], hop: psc.Static[int]) -> Float["*b _ _"]:
     """Pieces of a signal that begin every `hop` samples: [*b times size]."""
     count: int = (x.shape[-1] - size) // hop + 1
     starts = hop * np.arange(count)
