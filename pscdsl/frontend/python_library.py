@@ -340,7 +340,7 @@ def _abs(here: Any, x: Any, /) -> Any:
         if here.facts.proves(Fact("<=", 0, x)):
             return x
         raise Failure(NotStatic(what=f"the sign of {x}"))
-    if is_traced(x):
+    if is_traced(x) or is_known_array(x):
         return _numpy("absolute").apply(here, (x,), {})
     raise refused("`abs`", x)
 

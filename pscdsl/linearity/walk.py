@@ -265,8 +265,8 @@ class Walk:
             first = self.place(equation.inputs[0])
         if first is None:
             return
-        (output,) = equation.outputs
         if isinstance(primitive, Convert):
+            (output,) = equation.outputs
             if _holds(output.type.dtype, equation.inputs[0].type.dtype):
                 self.bind(output, first)
         elif isinstance(primitive, _PARTS):
