@@ -263,7 +263,6 @@ ELEMENTWISE: dict[e.Elementwise, Rule] = {
     e.left_shift: _left_shift,
     e.right_shift: _right_shift,
     e.count_bits: _bits,
-    e.leading_zeros: _bits,
     e.less: _less,
     e.less_equal: _less_equal,
     e.greater: _greater,

@@ -376,9 +376,6 @@ invert: Elementwise = unary("invert", "integer or bool", np.invert, "not")
 left_shift: Elementwise = binary("left_shift", "integer", f.left_shift, "shift_left")
 right_shift: Elementwise = binary("right_shift", "integer", f.right_shift, f.emit_right_shift)
 count_bits: Elementwise = unary("count_bits", "integer", f.count_bits, "popcnt")
-leading_zeros: Elementwise = unary(
-    "leading_zeros", "integer", f.leading_zeros, "count_leading_zeros"
-)
 
 # Comparison; NaN compares as in IEEE 754.
 equal: Elementwise = predicate("equal", 2, "any", np.equal, _compare("EQ"))

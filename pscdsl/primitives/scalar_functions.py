@@ -277,17 +277,6 @@ def count_bits(x: NDArray) -> Any:
     return np.bitwise_count(_unsigned(x)).astype(x.dtype)
 
 
-def leading_zeros(x: NDArray) -> Any:
-    """How many bits above the highest 1 are 0."""
-    smeared = _unsigned(x).copy()
-    width = x.dtype.itemsize * 8
-    shift = 1
-    while shift < width:
-        smeared |= smeared >> shift
-        shift *= 2
-    return (width - np.bitwise_count(smeared)).astype(x.dtype)
-
-
 def _unsigned(x: NDArray) -> NDArray:
     return x.astype(to_numpy(_bits(from_numpy(x.dtype))))
 

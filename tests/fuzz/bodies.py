@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from tests.fuzz import operations, shaping
+from tests.fuzz import library, operations, shaping
 from tests.fuzz.model import (
     BATCH,
     BITS,
@@ -50,6 +50,17 @@ OPERATIONS: tuple[tuple[int, operations.Operation], ...] = (
     (3, shaping.product),
     (1, shaping.created),
     (1, shaping.squeezed),
+    (3, library.elementwise),
+    (3, library.special),
+    (1, library.bits),
+    (1, library.complex_pair),
+    (1, library.statistic),
+    (1, library.counted),
+    (1, library.transform),
+    (2, library.windowed),
+    (1, library.calculus),
+    (1, library.chosen),
+    (1, library.together),
 )
 PRESERVING = (operations.unary, operations.binary, operations.choice, shaping.updated)
 MAX_RANK = 3

@@ -72,7 +72,7 @@ IMPURITIES: tuple[tuple[str, str], ...] = (
     ("ufunc.at", "np.add.at({x}, 0, 1)"),
     ("setattr", 'setattr(psc, "flag", 1)'),
     ("assignment to an attribute", "psc.flag = 1"),
-    ("del", "del {x}"),
+    ("del", "del {x}\ngone = {x}"),
     ("exec", 'exec("COUNT = 1")'),
     ("eval", 'one = eval("1")'),
     ("globals", 'globals()["COUNT"] = 1'),

@@ -76,6 +76,8 @@ class Generator:
         self.kernels: list[Signature] = []
         self.statics: list[Static] = []
         self.inside_helper = False
+        self.may_draw = False
+        """Whether what is generated runs once, so that it may use a key of its own."""
 
     def fresh(self) -> str:
         """A name that is used nowhere else."""
@@ -180,6 +182,7 @@ class Generator:
     def kernel(self, name: str, simple: bool = False) -> Signature:
         """A kernel; its text is added to the module."""
         params, sizes = self.parameters(simple)
+        self.may_draw = not simple
         self.helpers = []  # their sizes are those of the kernel that they were made for
         self.statics = [value for value in params if isinstance(value, Static)]
         body = Body(self)
@@ -229,13 +232,13 @@ class Generator:
             for axis, size in enumerate(x.shape):
                 if size.name:
                     body.sizes.setdefault(size.name, f"{x.text}.shape[{axis}]")
-        self.inside_helper, statics = True, self.statics
-        self.statics = []
+        self.inside_helper, statics, draws = True, self.statics, self.may_draw
+        self.statics, self.may_draw = [], False
         try:
             body.steps(self.rng.randrange(3))
             result = body.expression()
         finally:
-            self.inside_helper, self.statics = False, statics
+            self.inside_helper, self.statics, self.may_draw = False, statics, draws
         name = f"helper{self.fresh()}"
         head = f"def {name}({', '.join(x.text for x in params)}):"
         self.parts.append("\n".join([head, *indented([*body.lines, f"return {result.text}"])]))

@@ -2,7 +2,7 @@
 
 # Programs are text, so what they compute has no static type.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownVariableType=false
+# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import scipy.special
 
 import pscdsl
 
@@ -186,8 +187,67 @@ def dynamic_update(x: Any, part: Any, starts: Any) -> Any:
 
 def top_k(x: Any, k: int) -> Any:
     """The largest elements of each row, and their places."""
-    order = np.argsort(-x, axis=-1, kind="stable")[..., :k]
+    last = x.shape[-1] - 1  # what is largest comes first, and of equal ones the first
+    order = last - np.flip(np.argsort(np.flip(x, -1), axis=-1, kind="stable"), -1)[..., :k]
     return np.take_along_axis(x, order, axis=-1), order
+
+
+class Special:
+    """The functions of `psc.special` by SciPy's, computed in double precision."""
+
+    def __getattr__(self, name: str) -> Any:
+        function: Any = getattr(scipy.special, name)
+
+        def computed(*args: Any, **options: Any) -> Any:
+            given = next(np.asarray(x).dtype for x in args if hasattr(x, "dtype"))
+            wider: Any = np.float64 if given.itemsize == 8 else np.float32
+            dtype = wider if given.kind in "iub" else given
+            wide = [np.asarray(x, np.float64) if hasattr(x, "dtype") else x for x in args]
+            return np.asarray(function(*wide, **options)).astype(dtype)
+
+        return computed
+
+
+def triangular_solve(a: Any, b: Any, *, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    """A solution of a triangular system."""
+    a = np.tril(a) if lower else np.triu(a)
+    if unit_diagonal:
+        a = a - np.diag(np.diagonal(a)) + np.eye(len(a), dtype=a.dtype)
+    return np.linalg.solve(a, b)
+
+
+def _windows(x: Any, window: Sequence[int], filled: float) -> Any:
+    """The windows of the last axes, in steps of 1, as many as there are elements."""
+    before = [(size - 1) // 2 for size in window]
+    widths = [(low, size - 1 - low) for low, size in zip(before, window, strict=True)]
+    widths = [(0, 0)] * (x.ndim - len(window)) + widths
+    padded = np.pad(x, widths, constant_values=filled)
+    axes = tuple(range(-len(window), 0))
+    return np.lib.stride_tricks.sliding_window_view(padded, tuple(window), axes)
+
+
+def _sizes(window: Any, count: int) -> list[int]:
+    return [window] * count if isinstance(window, int) else list(window)
+
+
+def conv(x: Any, kernel: Any, padding: str) -> Any:
+    """A correlation with padding."""
+    assert padding == "same"
+    windows = _windows(x, kernel.shape[2:], 0)
+    return np.einsum("ncyxij,ocij->noyx", windows, kernel)
+
+
+def max_pool(x: Any, window: Any, strides: int, padding: str) -> Any:
+    """The largest element of each window."""
+    assert (strides, padding) == (1, "same")
+    return _windows(x, _sizes(window, x.ndim - 2), -np.inf).max(axis=(-2, -1))
+
+
+def avg_pool(x: Any, window: Any, strides: int, padding: str) -> Any:
+    """The mean of those elements of each window that are no padding."""
+    assert (strides, padding) == (1, "same")
+    windows = _windows(x, _sizes(window, x.ndim - 2), np.nan)
+    return np.nanmean(windows, axis=(-2, -1))
 
 
 def identity(function: Any) -> Any:
@@ -214,6 +274,11 @@ class Package(types.ModuleType):
             dynamic_slice=dynamic_slice,
             dynamic_update=dynamic_update,
             top_k=top_k,
+            special=Special(),
+            triangular_solve=triangular_solve,
+            conv=conv,
+            max_pool=max_pool,
+            avg_pool=avg_pool,
             bf16=np.dtype(ml_dtypes.bfloat16),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.fuzz import library
 from tests.fuzz.bodies import Body, Statement, argument, indented
 from tests.fuzz.model import COMPLEX, UNSIGNED, Array, Inapplicable, Size, Static
 from tests.fuzz.operations import binary, need
@@ -413,4 +414,7 @@ STATEMENTS: tuple[tuple[int, Statement], ...] = (
     (2, comprehension),
     (2, recorded),
     (1, asserted),
+    (3, library.solved),
+    (2, library.drawn),
+    (1, library.recurrence),
 )
