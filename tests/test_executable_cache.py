@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 import os
 import subprocess
@@ -140,6 +141,24 @@ def test_the_conditions_name_the_compiler_and_the_machine() -> None:
     assert library.__version__ in told
     assert "XLA_FLAGS=" in told
     assert "topology " in told
+
+
+def test_what_refuses_a_program_is_part_of_its_key() -> None:
+    folder = Path(psc.__file__).parent
+    read = set(conditions.emission_sources())
+    due = [folder / "lint" / "made_of_sizes.py", folder / "transforms" / "written_out.py"]
+    met: set[Path] = set()
+    while due:
+        path = due.pop()
+        if path in met or not path.is_file():
+            continue
+        met.add(path)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pscdsl."):
+                place = folder.parent.joinpath(*str(node.module).split("."))
+                due += [place.with_suffix(".py"), *(place / f"{n.name}.py" for n in node.names)]
+    assert len(met) > 20
+    assert not met - read
 
 
 CONDITIONS = "from pscdsl.xla.conditions import backend, emission; print(backend(), emission())"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,15 +33,18 @@ EXPRESSIONS = (
     "x + psc.scan(lambda c, i: (c + i * 1000, None), 0, np.arange(n))[0]",
     "x + np.prod(x.shape) * n",
     "x + (3 - n) * -(n % 7) // 2",
+    "x + math.isqrt(n) * 9",
+    "x * (math.isqrt(n) ** 3 - 5)",
+    "x + psc.map(lambda row: row * 0 + math.isqrt(n) * 40, x)",
 )
 DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "f32", "f64")
 COUNTS = {"i8": (1, 3, 300), "i32": (3, 300, 70_000), "f64": (3, 70_000)}
-HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import *\n\n\n"
+HEAD = "import math\nimport numpy as np\nimport pscdsl as psc\nfrom pscdsl import *\n\n\n"
 
 
 def exact(expression: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """What Python's integers give."""
-    names = {"np": np, "psc": Loops, "n": x.shape[0], "x": x.astype(object)}
+    names = {"math": math, "np": np, "psc": Loops, "n": x.shape[0], "x": x.astype(object)}
     wide = expression.replace("np.arange(", "np.arange(0, dtype=object, stop=")
     with np.errstate(all="ignore"):
         return np.asarray(eval(wide, names), object)
@@ -48,6 +52,11 @@ def exact(expression: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 class Loops:
     """The loops, in Python."""
+
+    @staticmethod
+    def map(function: Callable[[Any], Any], rows: Any) -> Any:
+        """A function of every row."""
+        return np.array([function(row) for row in rows], object)
 
     @staticmethod
     def fori_loop(start: int, stop: int, step: Callable[[int, Any], Any], value: Any) -> Any:

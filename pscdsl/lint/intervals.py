@@ -7,7 +7,7 @@ hold for every step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
@@ -53,7 +53,9 @@ def counts(given: ArrayType) -> bool:
 class Intervals:
     """The ranges of a function's variables, those of nested blocks included."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, known: Mapping[Var, Range] | None = None) -> None:
+        self._known = known or {}
+        """Ranges that do not follow from those of the operands."""
         self.ranges: dict[Var, Range] = {}
         self.orders: dict[Block, Order] = {}
         """By block, what is known of sizes where it runs."""
@@ -98,7 +100,7 @@ class Intervals:
     def _bind(self, variables: Sequence[Var], ranges: Ranges) -> None:
         for var, found in zip(variables, ranges, strict=True):
             if found is not None:
-                self.ranges[var] = found
+                self.ranges[var] = self._known.get(var, found)
 
     def _equation(self, at: Equation, order: Order) -> Ranges:
         primitive = at.primitive

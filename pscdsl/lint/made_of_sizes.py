@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from pscdsl.evaluate import Evaluator, literal_array
 from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.lint.intervals import Intervals, counts
-from pscdsl.lint.ranges import Range, limits
+from pscdsl.lint.ranges import Range, limits, single
+from pscdsl.primitive import NDArray
 from pscdsl.primitives import elementwise as e
 from pscdsl.primitives.control import Scan, Switch, While
 from pscdsl.primitives.control.base import substitute_block
@@ -35,7 +39,7 @@ def require_fitting(function: Function, sizes: Mapping[str, int]) -> None:
     for each in suspects:
         if isinstance(each.primitive, SizeValue) and not _holds(each.primitive):
             raise _failure(each, sizes)
-    ranges = Intervals(Function(function.name, (), Assumptions(), body)).ranges
+    ranges = Intervals(Function(function.name, (), Assumptions(), body), made.ranges).ranges
     for each in suspects:
         outputs = [var for var in each.outputs if var.type.dtype.is_integer]
         if not all(_is_bounded(var.type, ranges.get(var)) for var in outputs):
@@ -84,6 +88,10 @@ class MadeOfSizes:
         self.variables: set[Atom] = set()
         self.equations: list[Equation] = []
         """Those that compute such integers, without blocks, and that something depends on."""
+        self.ranges: dict[Var, Range] = {}
+        """Integers that are cast from numbers that are known, such as roots of sizes."""
+        self._numbers: dict[Atom, NDArray] = {}
+        """The scalars that are known where they are computed, now that sizes are numbers."""
         self._block(body, [False] * len(body.params))
         self._needed(body)
 
@@ -95,7 +103,33 @@ class MadeOfSizes:
         self._mark(block.params, params)
         for equation in block.equations:
             self._mark(equation.outputs, self._results(equation))
+            self._compute(equation)
         return [self._is_made(atom) for atom in block.results]
+
+    def _compute(self, at: Equation) -> None:
+        """Note the number that an equation gives, if all that it is given is known."""
+        if not isinstance(at.primitive, SizeValue | e.Elementwise | e.Convert | e.Select):
+            return
+        output = at.outputs[0]
+        given = [
+            literal_array(each) if isinstance(each, Literal) else self._numbers.get(each)
+            for each in at.inputs
+        ]
+        known = [each for each in given if each is not None]
+        if output.type.shape or len(known) < len(given):
+            return
+        if isinstance(at.primitive, SizeValue) and not _holds(at.primitive):
+            return
+        with np.errstate(all="ignore"):
+            (number,) = at.primitive.evaluate(Evaluator({}), *known)
+        self._numbers[output] = number
+        if isinstance(at.primitive, e.Convert) and output.type.dtype.is_integer:
+            (x,) = known
+            least, most = limits(output.type.dtype)
+            if x.dtype.kind == "f":
+                self.variables.add(output)
+                if np.isfinite(x) and least <= int(x) <= most:
+                    self.ranges[output] = single(int(x))
 
     def _mark(self, variables: Sequence[Var], made: Sequence[bool]) -> None:
         for var, is_made in zip(variables, made, strict=True):

@@ -33,8 +33,12 @@ _CHOOSING: Final = (
     "wide",
 )
 """The files of ours that decide with which options a module is compiled."""
-_EMITTING: Final = ("interpreters", "primitives", "typing", "xla")
-"""The folders of ours that decide what is emitted for a typed program, with the files beside."""
+_EMITTING: Final = ("interpreters", "lint", "primitives", "transforms", "typing", "xla")
+"""The folders of ours that decide what is emitted for a typed program, with the files beside.
+
+Those that decide whether it is emitted are among them: what an older version did not refuse
+must not be found.
+"""
 
 
 @boot.once
@@ -66,7 +70,7 @@ def emission() -> str:
     """What stands for our own translation to StableHLO: the content of the files it is made of."""
     folder = Path(__file__).parent.parent
     made = blake2b(digest_size=32)
-    for path in _sources(folder):
+    for path in emission_sources():
         content = path.read_bytes()
         made.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
         made.update(content)
@@ -97,7 +101,9 @@ def _states(folder: str) -> Iterator[str]:
                 yield from _states(each.path)
 
 
-def _sources(folder: Path) -> Iterator[Path]:
+def emission_sources() -> Iterator[Path]:
+    """The files of ours that decide what is emitted, and whether it is."""
+    folder = Path(__file__).parent.parent
     yield from sorted(folder.glob("*.py"))
     for name in _EMITTING:
         for place, _, files in sorted(os.walk(folder / name)):
