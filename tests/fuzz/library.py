@@ -390,16 +390,17 @@ def solved(g: Body) -> None:
 def _rebuilt(g: Body, a: Array, s: Array) -> None:
     """The factors of a matrix, and the matrix that they make."""
     one, two, three = g.name(), g.name(), g.name()
+    cast = f".astype({g.dtype_text(a.dtype)})" if a.dtype in COMPLEX else ""
     match g.randrange(4):
         case 0:
             g.lines.append(f"{one}, {two} = np.linalg.qr({a.text})")
             text, like = f"{one} @ {two}", a
         case 1:
             g.lines.append(f"{one}, {two}, {three} = np.linalg.svd({a.text})")
-            text, like = f"({one} * {two}) @ {three}", a
+            text, like = f"({one} * {two}{cast}) @ {three}", a
         case 2:
             g.lines.append(f"{one}, {two} = np.linalg.eigh({s.text})")
-            text, like = f"({two} * {one}) @ np.conj({two}).T", s
+            text, like = f"({two} * {one}{cast}) @ np.conj({two}).T", s
         case _:
             g.lines.append(f"{one} = np.linalg.cholesky({s.text})")
             text, like = f"{one} @ np.conj({one}).T", s
