@@ -181,6 +181,8 @@ def compared(
         raise Documented from error
     except IndexError as error:  # the checker refuses what it knows; the rest is clamped
         raise Documented from error
+    except np.linalg.LinAlgError as error:  # NaN, where nothing can be raised
+        raise Documented from error
     except ValueError as error:
         if "negative integer powers" in str(error):
             raise Documented from error
