@@ -19,7 +19,7 @@ ATTACKS := $(addprefix tests/test_,admission.py deployment_server.py executable_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit interop compat fuzz attack identity differential bench bench-torch bench-check format clean
+.PHONY: help demo docs test lint types unit interop compat fuzz attack identity differential bench bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ help: ## Show this list.
 demo: $(VENV)/.demo ## Check the examples and the standard library, then train a model on real data.
 	$(bin)/pscdsl check examples stdlib
 	$(bin)/python examples/logistic_regression.py
+
+docs: $(VENV)/.docs ## Build the documentation site into site/.
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs --quiet build --strict
 
 test: lint types unit ## Everything that must pass before a change is merged.
 
@@ -81,13 +84,14 @@ format: $(VENV)/.test ## Rewrite the sources in the project's format.
 	$(bin)/ruff format
 
 clean: ## Remove the environment and everything built.
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .pscdsl_cache
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .pscdsl_cache
 
 # A stamp a set of extras: installed once, and again when the requirements change.
 $(VENV)/.demo: extras := examples
 $(VENV)/.test: extras := examples,test
 $(VENV)/.bench: extras := examples,test,bench
-$(VENV)/.demo $(VENV)/.test $(VENV)/.bench: pyproject.toml | $(VENV)/pyvenv.cfg
+$(VENV)/.docs: extras := docs
+$(VENV)/.demo $(VENV)/.test $(VENV)/.bench $(VENV)/.docs: pyproject.toml | $(VENV)/pyvenv.cfg
 	$(bin)/python -m pip install -q -e '.[$(extras)]'
 	@touch $@
 

@@ -76,7 +76,7 @@ def test_what_is_timed_stands_in_both_languages(program: Program) -> None:
 
 def test_the_page_has_the_counts_of_what_it_says() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    [made] = re.findall(r"This one was made with\n(.*)\.\n", text)
+    [made] = re.findall(r"This page was made with\n(.*)\.\n", text)
     versions = dict(each.split(" ") for each in made.split(", "))
     assert page(list(read(text, PROGRAMS)), versions) == text.partition(f"\n{HEADING}\n")[0]
 

@@ -102,7 +102,7 @@ def lowest(p: Params) -> f32:
 PROJECT = ("first.py", "stdlib", "examples")
 SETTINGS = next(
     block.text
-    for block in blocks((ROOT / "docs" / "checking.md").read_text("utf-8"))
+    for block in blocks((ROOT / "docs" / "how-to" / "editors.md").read_text("utf-8"))
     if block.language == "toml" and "[tool.ty" in block.text
 )
 

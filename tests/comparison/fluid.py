@@ -46,7 +46,7 @@ PROGRAM = Program(
     runs=[Run("flow", "500 steps of 128 x 128 places")],
     mistakes=[
         Mistake(
-            "an inverse transform is not told the size, which may be odd",
+            "an inverse transform lacks the size, which may be odd",
             "PSC303",
             [("np.fft.irfft2(spectrum, (n, n))", "np.fft.irfft2(spectrum)")],
             [("jnp.fft.irfft2(spectrum, (n, n))", "jnp.fft.irfft2(spectrum)")],

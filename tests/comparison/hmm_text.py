@@ -86,7 +86,7 @@ PROGRAM = Program(
             effect=True,
         ),
         Mistake(
-            "the axis of a sum is not kept",
+            "a sum drops its axis",
             "PSC300",
             [("counts.sum(axis=-1, keepdims=True)", "counts.sum(axis=-1)")],
             [("counts.sum(axis=-1, keepdims=True)", "counts.sum(axis=-1)")],

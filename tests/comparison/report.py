@@ -18,29 +18,29 @@ RUNS = ("equal", "differ", "options")
 HEAD = """\
 # The same programs in jax
 
-The kernels of {programs} examples, with what they take from the standard library unless jax has it,
-too, stand here beside the same functions in jax with jaxtyping and typeguard, as one writes them
-there. Each got {mistakes} mistakes, the same in both. The tables say how many lines each has, at
-most 100 characters wide and without imports, comments and docstrings, and who notices which
-mistake. The mistakes were chosen by us, so the numbers say what kinds are noticed where, not how
-often people make them. How long both take stands [at the end](#run-times).
+This page compares the kernels of {programs} examples, with the library functions that they use unless
+jax has them too, with the same functions in jax with jaxtyping and typeguard, written as one
+writes them there. Each program got {mistakes} mistakes, the same in both versions. The tables count lines
+of code, at most 100 characters wide and without imports, comments and docstrings, and show which
+tool finds which mistake. We chose the mistakes, so the numbers say which kinds are found where, not
+how often people make them. [Run times](#run-times) are at the end.
 
 * `pscdsl check` reads the kernels, before anything runs.
 * mypy and pyright, with their default settings, read the functions in jax.
 * jax runs each function twice under `jit`, with jaxtyping's checks: with equal sizes; with
   different sizes; and with different sizes and those of the options
   `jax_numpy_dtype_promotion=strict`, `jax_numpy_rank_promotion=raise`, `jax_debug_key_reuse` and
-  `jax_debug_nans` under which the right program runs, too.
+  `jax_debug_nans` under which the correct program runs, too.
 
-"Wrong" is a wrong result, silently; "runs" is the right one. "Runs once" says that an effect, a
-print say, came while jax traced the function, and not again when it was called again. An "error"
-comes while jax traces, or after it has computed a NaN: it needs arguments, and often arguments
-whose sizes differ.
+"Wrong" is a wrong result without an error; "runs" is the correct result. "Runs once" means that an
+effect, for instance a print, happened while jax traced the function, and not when it was called
+again. An "error" is raised while jax traces, or after it has computed a NaN: it needs arguments, and
+often arguments whose sizes differ.
 
-`python -m tests.comparison --write --python PYTHON` makes this page, where PYTHON has jax,
-jaxtyping and typeguard 2, whose later versions refuse jaxtyping's shapes. This one was made with
+`python -m tests.comparison --write --python PYTHON` generates this page, where PYTHON has jax,
+jaxtyping and typeguard 2, whose later versions refuse jaxtyping's shapes. This page was made with
 {versions}.
-The mistakes stand in [tests/comparison](../tests/comparison), and the tests make each of ours.
+The mistakes are in the folder `tests/comparison` of the repository, and the tests check ours.
 """
 
 
@@ -88,7 +88,7 @@ def _codes(cell: str) -> Sequence[str]:
 
 
 def _summary(programs: Sequence[str], lines: Sequence[Line]) -> Iterator[str]:
-    yield "## Lines, and mistakes that are noticed"
+    yield "## Lines of code and mistakes found"
     yield ""
     runs = "jax, equal sizes | jax, different sizes | jax, options"
     yield f"| | lines | in jax | `pscdsl check` | mypy | pyright | {runs} |"

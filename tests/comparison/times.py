@@ -1,7 +1,7 @@
 """Time the examples' kernels beside jax.jit: `python -m tests.comparison.times [NAME ...]`.
 
 PYTHON (`--python`) has jax, jaxtyping and typeguard 2, and what pscdsl needs; this one has what the
-examples need.  With `--write`, times.json keeps the times, and docs/comparison.md shows them.
+examples need.  With `--write`, times.json keeps the times, and docs/explanation/comparison.md shows them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.comparison.given import recorded
 from tests.comparison.program import FOLDER, Program
 from tests.comparison.programs import PROGRAMS
 
-PAGE = ROOT / "docs" / "comparison.md"
+PAGE = ROOT / "docs" / "explanation" / "comparison.md"
 KEPT = FOLDER / "times.json"
 HEADING = "## Run times"
 PROCESSES = 3
@@ -33,23 +33,23 @@ SWITCHES = {"JAXTYPING_DISABLE": "1", "PSCDSL_CACHE": "off", "TF_CPP_MIN_LOG_LEV
 """In the processes that measure: types are not checked as jax traces, and nothing is kept."""
 
 HEAD = """\
-The calls of these kernels that the examples make, or the largest of them, with the examples' own
-data. Both languages get the same arrays, each on its own client of XLA; what a call gives is the
-first arguments of the next one where the example does so, too. Results are compared before
-anything is timed, all of them unless a note below the table says what; "apart" is how far they
-were, and how far they may be, as a part of the greatest number. Calls alternate. The ratio, of our
-time to that of jax.jit, is the median of those of neighbours, in the middle one of {processes}
-processes, with the lowest and the highest quartile of any of them. The first call, in that
-process, has all that comes before it: checking or tracing, and compiling, with nothing kept from
-before.
+These are the calls of the kernels in the examples, or the largest of them, with the data of the
+examples. Both languages get the same arrays, each on its own client of XLA; the results of a call
+are the first arguments of the next one where the example does so, too. Results are compared before
+anything is timed, all of them unless a note below the table says otherwise; "apart" is the
+difference, and the tolerance, relative to the largest number. Calls alternate. The ratio of our
+time to that of jax.jit is the median of the ratios of neighbouring calls, in the middle one of
+{processes} processes, with the lowest and the highest quartile of any of them. The first call, in
+that process, includes everything that precedes it: checking or tracing, and compiling, with empty
+caches.
 
 `python -m tests.comparison.times --write --python PYTHON` measures, and writes this section.
 {machines}
 """
 
 APART = """
-`deployment_server.py` has no rows, here or above, as it has no kernel of its own: it serves what
-`deployment.py` has exported, which measures its start and its calls itself.
+`deployment_server.py` has no rows, here or above, because it has no kernel of its own: it serves
+the export of `deployment.py`, which measures its start and its calls itself.
 """
 
 TABLE = "| example | call | ours | jax.jit | ratio | quartiles | first call | jax.jit | apart |"
@@ -63,7 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.comparison.times", description=__doc__)
     parser.add_argument("names", nargs="*", help="programs; all if none")
     parser.add_argument("--python", default=sys.executable, help="a Python that has jax")
-    parser.add_argument("--write", action="store_true", help="write docs/comparison.md")
+    parser.add_argument("--write", action="store_true", help="write docs/explanation/comparison.md")
     given = parser.parse_args()
     known = {each.name: each for each in PROGRAMS}
     if unknown := set(given.names) - set(known):

@@ -16,4 +16,4 @@ def test_what_the_blocks_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
 ) -> None:
     with jax.enable_x64(False):  # as it is in a new process; other tests switch it on
-        compare(ROOT / "docs/jax.md", tmp_path, monkeypatch, update_golden)
+        compare(ROOT / "docs/tutorial/from-jax.md", tmp_path, monkeypatch, update_golden)

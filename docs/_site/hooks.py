@@ -1,0 +1,42 @@
+"""What the site has beside the pages of docs/: a page for each code, and documents from elsewhere.
+
+mkdocs calls the functions `on_…`; mkdocs.yml names this file.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from pscdsl.report.kinds import all_kinds
+
+ROOT = Path(__file__).parent.parent.parent
+INCLUDE = re.compile(r"^<!-- include (\S+) -->$", re.MULTILINE)
+LINK_TO_CODE = re.compile(r"\[([^]]+)\]\([^)]+\.py\)")
+CODE_IN_TABLE = re.compile(r"^\| (PSC\d{3}) \|", re.MULTILINE)
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add a page for each code: the text that `pscdsl explain` prints."""
+    for kind in all_kinds():
+        text = f"# {kind.code}: {kind.slug()}\n\nSeverity: {kind.severity.value}.\n\n{kind.explanation()}\n"
+        path = f"reference/codes/{kind.code}.md"
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Insert the documents that a page includes, and link codes in tables to their pages."""
+    if page.file.src_uri == "reference/codes.md":
+        return CODE_IN_TABLE.sub(r"| [\1](codes/\1.md) |", markdown)
+    return INCLUDE.sub(lambda found: included(found[1]), markdown)
+
+
+def included(name: str) -> str:
+    """A document of the repository below its title; files outside the site are named, not linked."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return LINK_TO_CODE.sub(r"`\1`", text.partition("\n\n")[2])
