@@ -23,9 +23,9 @@ CODE_IN_TABLE = re.compile(r"^\| (PSC\d{3}) \|", re.MULTILINE)
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add a page for each code: the text that `pscdsl explain` prints."""
     for kind in all_kinds():
-        text = f"# {kind.code}: {kind.slug()}\n\nSeverity: {kind.severity.value}.\n\n{kind.explanation()}\n"
+        head = f"# {kind.code}: {kind.slug()}\n\nSeverity: {kind.severity.value}.\n\n"
         path = f"reference/codes/{kind.code}.md"
-        files.append(File.generated(config, path, content=text))
+        files.append(File.generated(config, path, content=head + kind.explanation() + "\n"))
     return files
 
 
@@ -37,6 +37,6 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def included(name: str) -> str:
-    """A document of the repository below its title; files outside the site are named, not linked."""
+    """A document of the repository, without its title; modules are named, not linked."""
     text = (ROOT / name).read_text(encoding="utf-8")
     return LINK_TO_CODE.sub(r"`\1`", text.partition("\n\n")[2])

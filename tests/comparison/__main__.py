@@ -1,4 +1,4 @@
-"""Print docs/explanation/comparison.md: `python -m tests.comparison [--python PYTHON] [--write] [NAME ...]`.
+"""Print the page of comparisons: `python -m tests.comparison [--python PYTHON] [--write] [NAME …]`.
 
 PYTHON has jax, jaxtyping and typeguard 2, without `--python` it is this one; mypy and pyright are
 this one's.  With `--write` the page is written, with the times that `tests.comparison.times` kept.
@@ -35,7 +35,7 @@ def main() -> None:
     """Ask all, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.comparison", description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="a Python that has jax")
-    parser.add_argument("--write", action="store_true", help="write docs/explanation/comparison.md")
+    parser.add_argument("--write", action="store_true", help="write the page in docs/")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these programs")
     given = parser.parse_args()
     if unknown := set(given.names) - {program.name for program in PROGRAMS}:

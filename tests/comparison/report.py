@@ -18,12 +18,12 @@ RUNS = ("equal", "differ", "options")
 HEAD = """\
 # The same programs in jax
 
-This page compares the kernels of {programs} examples, with the library functions that they use unless
-jax has them too, with the same functions in jax with jaxtyping and typeguard, written as one
-writes them there. Each program got {mistakes} mistakes, the same in both versions. The tables count lines
-of code, at most 100 characters wide and without imports, comments and docstrings, and show which
-tool finds which mistake. We chose the mistakes, so the numbers say which kinds are found where, not
-how often people make them. [Run times](#run-times) are at the end.
+This page compares the kernels of {programs} examples, with the library functions that they use
+unless jax has them too, with the same functions in jax with jaxtyping and typeguard, written as one
+writes them there. Each program got {mistakes} mistakes, the same in both versions. The tables count
+lines of code, at most 100 characters wide and without imports, comments and docstrings, and show
+which tool finds which mistake. We chose the mistakes, so the numbers say which kinds are found
+where, not how often people make them. [Run times](#run-times) are at the end.
 
 * `pscdsl check` reads the kernels, before anything runs.
 * mypy and pyright, with their default settings, read the functions in jax.
@@ -34,8 +34,8 @@ how often people make them. [Run times](#run-times) are at the end.
 
 "Wrong" is a wrong result without an error; "runs" is the correct result. "Runs once" means that an
 effect, for instance a print, happened while jax traced the function, and not when it was called
-again. An "error" is raised while jax traces, or after it has computed a NaN: it needs arguments, and
-often arguments whose sizes differ.
+again. An "error" is raised while jax traces, or after it has computed a NaN: it needs arguments,
+and often arguments whose sizes differ.
 
 `python -m tests.comparison --write --python PYTHON` generates this page, where PYTHON has jax,
 jaxtyping and typeguard 2, whose later versions refuse jaxtyping's shapes. This page was made with

@@ -1,7 +1,7 @@
 """Time the examples' kernels beside jax.jit: `python -m tests.comparison.times [NAME ...]`.
 
 PYTHON (`--python`) has jax, jaxtyping and typeguard 2, and what pscdsl needs; this one has what the
-examples need.  With `--write`, times.json keeps the times, and docs/explanation/comparison.md shows them.
+examples need.  With `--write`, times.json has the times, and the page of comparisons shows them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.comparison.times", description=__doc__)
     parser.add_argument("names", nargs="*", help="programs; all if none")
     parser.add_argument("--python", default=sys.executable, help="a Python that has jax")
-    parser.add_argument("--write", action="store_true", help="write docs/explanation/comparison.md")
+    parser.add_argument("--write", action="store_true", help="write the page in docs/")
     given = parser.parse_args()
     known = {each.name: each for each in PROGRAMS}
     if unknown := set(given.names) - set(known):

@@ -31,7 +31,7 @@ class TextChanged(Diagnostic, code="PSC907"):
 
 
 class SeveralFunctions(Diagnostic, code="PSC908"):
-    """A line has several lambdas, and Python kept no columns to tell them apart.
+    """A line has several lambdas, and their code has no columns to distinguish them.
 
     With `python -X no_debug_ranges`, or `PYTHONNODEBUGRANGES` in the environment, code does not
     know in which columns of its text it stands.

@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
 class VouchedResultUnknown(Diagnostic, code="PSC913"):
-    """A function that is vouched for does not say what it returns.
+    """A function that `psc.pure` declares pure does not say what it returns.
 
     `psc.pure` says that a function is pure, so that a kernel may call it without its being looked
     into.  A check never calls it, so it needs a declared result: arrays whose sizes are numbers, or
@@ -66,7 +66,7 @@ class VouchedResultUnknown(Diagnostic, code="PSC913"):
 
 
 class VouchedNeedsValues(Diagnostic, code="PSC914"):
-    """A function that is vouched for is given an array or a size that is not known yet.
+    """A function that `psc.pure` declares pure gets an array or a size that is not known yet.
 
     It is called while the kernel is elaborated, and never on the device: what it is given must be
     known by then.  A function of arrays is a helper of the language, or a primitive with a
@@ -125,7 +125,7 @@ class VouchedNeedsValues(Diagnostic, code="PSC914"):
 
 
 class VouchedResultDiffers(Diagnostic, code="PSC915"):
-    """A function that is vouched for does not return what it declares.
+    """A function that `psc.pure` declares pure does not return what it declares.
 
     It was called while a kernel was elaborated, and its result is not the one that is declared.
 
