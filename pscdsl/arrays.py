@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 
 class Static(Generic[T]):
-    """`psc.Static[int]`: a parameter whose value is known while checking."""
+    """A parameter whose value is known at check time: `psc.Static[int]`."""
 
 
 class Tree(Generic[T]):
-    """The bound of type variables that stand for trees of arrays: `TypeVar("T", bound=psc.Tree)`.
+    """The type of any tree of arrays, also as a bound: `TypeVar("T", bound=psc.Tree)`.
 
-    `psc.Tree[f32]` has arrays of one dtype, `psc.Tree[Float]` of one of a class.
+    `psc.Tree[f32]` has arrays of one dtype, `psc.Tree[Float]` of one dtype of a class.
     """
 
 

@@ -10,7 +10,7 @@ None, a record), an attribute that arrays do not have, a wrong number of argumen
   where an array type is expected, `return np.concatenate([x, y])`: give the result a name first.
 * mypy needs the plug-in `pscdsl.mypy_plugin`.
 * ty takes an array for Any, and needs nothing: see `_any_to_ty`.
-* Pyrefly and zuban read the shape as the name of a type, and need the settings in docs/how-to/editors.md.
+* Pyrefly and zuban read the shape as the name of a type, and need settings: docs/how-to/.
 * `Float32[psc.Array, "n d"]`, jaxtyping's spelling, is `psc.Array` to all of them.
 * ruff needs F722 and F821 off where shapes are written (`"n d"` is not a forward reference).
 """

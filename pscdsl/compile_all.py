@@ -20,13 +20,19 @@ Job: TypeAlias = Kernel[..., Any] | tuple[Any, ...]
 
 @public
 def compile_all(jobs: Iterable[Job], *, threads: int | None = None) -> list[Compiled]:
-    """Compile kernels, several at once, so that their first calls need not; in the order given.
+    """Compile several kernels in parallel, before they are called.
 
-    A job is `(kernel, {"n": 128})`, with the sizes and whatever else the signature leaves open, or
-    `(kernel, *arguments)`, with arguments of the kind that calls will have: arrays, scalars, trees
-    of them, and `f32["128 64"]` in the place of an array.  A kernel without either stands alone.
-    All are checked first; what is wrong is raised before anything is compiled.  `threads` is how
-    many are compiled at once, by default as many as there are processors.
+    Args:
+        jobs: Each is `(kernel, {"n": 128})` with the sizes and whatever else the signature leaves
+            open; or `(kernel, *arguments)` with example arguments, where `f32["128 64"]` may stand
+            for an array; or a kernel without sizes.
+        threads: How many programs are compiled at a time; by default the number of processors.
+
+    Returns:
+        The compiled programs, in the order of the jobs.
+
+    Raises:
+        CheckError: A kernel has errors. Nothing is compiled then.
     """
     lowered = [_lowered(each) for each in jobs]
     many = max(1, threads or os.cpu_count() or 1)

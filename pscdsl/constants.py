@@ -21,11 +21,11 @@ _UNCHANGING = (
 
 
 def constant(value: T) -> T:
-    """A copy of an array that cannot be written, for kernels that read it from outside.
+    """Return a read-only copy of an array or tree, for kernels that read it from outside.
 
-    Its memory belongs to a `bytes` object, so that no view and no flag makes it writeable again.
-    Of a record, tuple, list or dict all arrays are copied; lists become tuples, sets become frozen
-    sets, and dicts become maps of pyrsistent.  In a kernel it is its argument.
+    No view and no flag makes the copy writeable. In records, tuples, lists and dicts all arrays are
+    copied; lists become tuples, sets become frozen sets, and dicts become pyrsistent maps. In a
+    kernel this is the identity.
     """
     return cast("T", _constant(value))
 

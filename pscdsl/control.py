@@ -46,26 +46,46 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[Any, Any]:
-    """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, and all y stacked.
+    """Loop over rows with a carry: `carry, y = f(carry, x)`.
 
-    `length` is needed where there are no `xs`.  With `reverse`, from the last row to the first;
-    row i of the result belongs to row i of `xs` either way.
+    Args:
+        f: A function of the carry and a row of `xs`. It returns the next carry, with the types of
+            the first one, and a result for this row.
+        init: The first carry, a tree of arrays.
+        xs: A tree of arrays with the same leading axis; None for a loop without rows.
+        length: The number of steps; required if `xs` is None.
+        reverse: Whether to go from the last row to the first. Row i of the results belongs to row i
+            of `xs` either way.
+        unroll: Accepted for compatibility with JAX; it has no effect.
+
+    Returns:
+        The last carry, and the results of all rows, stacked along a leading axis.
     """
     return outside("scan", f, init, xs, length, reverse, unroll)
 
 
 def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
-    """`f(x)` for each x along the leading axis of `xs`, results stacked."""
+    """Apply a function to each row: `f(x)` for x along the leading axis of `xs`.
+
+    Returns:
+        The results, stacked along a leading axis.
+    """
     return outside("map", f, xs)
 
 
 def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, axis: int = 0) -> Y:
-    """All prefixes combined: `y[0] = x[0]` and `y[i] = fn(y[i-1], x[i])` along an axis of `elems`.
+    """Combine all prefixes: `y[0] = x[0]` and `y[i] = fn(y[i-1], x[i])`.
 
-    `fn` must be associative; rows are then combined in any grouping, in their order.  It is given
-    two rows (trees like `elems`, without the axis), and returns another one; in `jax.lax` it is
-    given arrays of many rows, and most functions of these work for rows too.  With `reverse`, from
-    the last row to the first: `y[i] = fn(y[i+1], x[i])`.
+    Args:
+        fn: An associative function of two rows, trees like `elems` without the axis. Rows are
+            combined in any grouping, in their order. In `jax.lax` this function is called on arrays
+            of many rows; most such functions work for rows too.
+        elems: A tree of arrays.
+        reverse: Whether to combine from the last row to the first: `y[i] = fn(y[i+1], x[i])`.
+        axis: The axis of the rows.
+
+    Returns:
+        A tree like `elems`.
     """
     return outside("associative_scan", fn, elems, reverse, axis)
 
@@ -73,18 +93,28 @@ def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, a
 def map_reduce(
     map_fn: Callable[[X], Any], combine: Callable[[Any, Any], D], xs: X, init: Any = None
 ) -> D:
-    """`map_fn(x)` for each x along the leading axis of `xs`, combined: a monoidal reduction.
+    """Apply a function to each row and combine the results, a monoidal reduction.
 
-    `combine` must be associative; results are then combined in any grouping, in their order.  It
-    is given two results of `map_fn` and returns another one.  `init` comes before the first, and
-    is the result where there are no rows; without it there must be at least one.  The results of
-    all rows are never there at once if they are large.
+    Args:
+        map_fn: A function of a row of `xs`.
+        combine: An associative function of two results of `map_fn`. Results are combined in any
+            grouping, in their order.
+        xs: A tree of arrays with the same leading axis.
+        init: Combined before the first result, and the result if there are no rows. Without it
+            there must be at least one row.
+
+    Returns:
+        The combined result. Large results of single rows are not all in memory together.
     """
     return outside("map_reduce", map_fn, combine, xs, init)
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val: C) -> D:
-    """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded)."""
+    """Loop over integers from `lower` up to `upper - 1` with a carry: `val = body_fun(i, val)`.
+
+    Returns:
+        The last value; `init_val` if there are no steps.
+    """
     return outside("fori_loop", lower, upper, body_fun, init_val)
 
 
@@ -95,12 +125,20 @@ def while_loop(
     max_steps: i32 | None = None,
     checkpoint_every: int | None = None,
 ) -> D:
-    """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given.
+    """Loop while a condition holds: `val = body_fun(val)` while `cond_fun(val)`.
 
-    Reverse mode needs a `max_steps` that is known while checking; its time is proportional to the
-    steps taken.  It saves the state every `checkpoint_every` steps and computes what is between
-    once more: 1 saves everything; by default everything if that is little, else the square root
-    of `max_steps`.
+    Args:
+        cond_fun: A function of the value that returns a bool scalar.
+        body_fun: A function of the value that returns the next one, with the same types.
+        init_val: The first value, a tree of arrays.
+        max_steps: The largest number of steps. Reverse mode needs one that is known at check time;
+            its time is proportional to the steps taken.
+        checkpoint_every: Reverse mode saves the value every so many steps and recomputes those in
+            between. 1 saves all. By default all are saved if they are small, otherwise every square
+            root of `max_steps`.
+
+    Returns:
+        The first value for which `cond_fun` does not hold, or the value after `max_steps` steps.
     """
     return outside("while_loop", cond_fun, body_fun, init_val, max_steps, checkpoint_every)
 
@@ -111,12 +149,18 @@ def cond(
     false_fun: Callable[[*Ts], Y],
     *operands: *Ts,
 ) -> Y:
-    """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`; only one of them is run."""
+    """Call `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
+
+    Both functions return the same types. Only one of them runs, except in a batch of predicates.
+    """
     return outside("cond", pred, true_fun, false_fun, *operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[[*Ts], Y]], *operands: *Ts) -> Y:
-    """`branches[index](*operands)`; the index is clamped to the branches there are."""
+    """Call one of several functions: `branches[index](*operands)`.
+
+    All branches return the same types. An index out of range is clamped.
+    """
     return outside("switch", index, branches, *operands)
 
 
@@ -126,30 +170,51 @@ def update(
     value: Any,
     combine: Literal["set", "add", "multiply", "minimum", "maximum"] = "set",
 ) -> C:
-    """`x` with `value` at `index`: what `x[index] = value` would leave behind.
+    """Return `x` with `value` at `index`, the functional form of `x[index] = value`.
 
-    `combine` is "set", "add", "multiply", "minimum" or "maximum".
+    Args:
+        x: An array.
+        index: Anything that can index `x`: integers, slices, integer arrays, boolean masks.
+            Computed indices out of range are clamped.
+        value: An array or number that broadcasts to `x[index]`.
+        combine: How old and new elements are combined: "set", "add", "multiply", "minimum" or
+            "maximum".
+
+    Returns:
+        A new array; `x` does not change.
     """
     return outside("update", x, index, value, combine)
 
 
 def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
-    """The part of `x` of these sizes that begins at `starts`, which are clamped so that it fits."""
+    """Return the part of `x` that begins at computed indices.
+
+    Args:
+        x: An array.
+        starts: An integer for each axis. They are clamped so that the part lies inside `x`.
+        sizes: The size of the part along each axis, known at check time.
+    """
     return outside("dynamic_slice", x, starts, sizes)
 
 
 def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
-    """`x` with `update` written at `starts`, which are clamped so that it fits."""
+    """Return `x` with `update` written at computed indices.
+
+    Args:
+        x: An array.
+        update: An array with as many axes, no larger than `x`.
+        starts: An integer for each axis. They are clamped so that `update` lies inside `x`.
+    """
     return outside("dynamic_update", x, update, starts)
 
 
 def complex(x: Any, y: Any) -> c64:  # noqa: A001
-    """The complex numbers with these real and imaginary parts, which have one dtype."""
+    """Return complex numbers with the given real and imaginary parts, which have the same dtype."""
     return outside("complex", x, y)
 
 
 def top_k(x: C, k: int) -> tuple[C, i32]:
-    """The k largest values along the last axis, in falling order, and their indices."""
+    """Return the k largest elements along the last axis, in descending order, and their indices."""
     return outside("top_k", x, k)
 
 
@@ -161,10 +226,18 @@ def triangular_solve(
     transpose: bool = False,
     unit_diagonal: bool = False,
 ) -> C:
-    """The x with `a @ x = b`, or `a.mT @ x = b`, reading only the upper or the lower triangle of a.
+    """Solve `a @ x = b` for a triangular matrix.
 
-    a is [*batch n n] and b [n] or [*batch n k]; leading axes broadcast.  With `unit_diagonal` the
-    diagonal of a counts as ones, whatever it is.  A zero on it gives infinities and NaN.
+    Args:
+        a: Matrices of shape [*batch n n]. Only one triangle is read. A zero on the diagonal gives
+            infinities and NaN.
+        b: Right-hand sides of shape [n] or [*batch n k]; leading axes broadcast.
+        lower: Whether to read the lower triangle.
+        transpose: Whether to solve `a.mT @ x = b` instead.
+        unit_diagonal: Whether the diagonal of `a` counts as ones.
+
+    Returns:
+        The solution x.
     """
     return outside(
         "triangular_solve", a, b, lower=lower, transpose=transpose, unit_diagonal=unit_diagonal
@@ -179,7 +252,20 @@ def conv(
     dilation: Any = 1,
     groups: int = 1,
 ) -> C:
-    """Correlate `x` [N C *spatial] with `kernel` [O C/groups *spatial]: [N O *spatial]."""
+    """Convolve as neural networks do; the kernel is not flipped.
+
+    Args:
+        x: An array of shape [batch, channels, *spatial].
+        kernel: An array of shape [outputs, channels / groups, *spatial].
+        strides: A step for all spatial axes, or one for each.
+        padding: "valid" for none; "same" for as many results as elements, divided by the stride and
+            rounded up; or a pair of sizes for each spatial axis.
+        dilation: The distance of the elements of a window, for all spatial axes or for each.
+        groups: The number of groups that channels and outputs are divided into.
+
+    Returns:
+        An array of shape [batch, outputs, *spatial].
+    """
     return outside("conv", x, kernel, strides, padding, dilation, groups)
 
 
@@ -191,25 +277,36 @@ def conv_transpose(
     dilation: Any = 1,
     groups: int = 1,
 ) -> C:
-    """The same with `stride - 1` zeros between the elements of `x`."""
+    """Convolve `x` with `strides - 1` zeros inserted between its elements; see `conv`.
+
+    With strides above 1 the result is larger than `x`.
+    """
     return outside("conv_transpose", x, kernel, strides, padding, dilation, groups)
 
 
 def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
-    """The largest value of each window over the spatial axes of `x` [N C *spatial]."""
+    """Return the largest element of each window.
+
+    Args:
+        x: An array of shape [batch, channels, *spatial].
+        window: The size of a window, for all spatial axes or for each.
+        strides: A step for all spatial axes, or one for each; by default the size of the window.
+        padding: "valid" for none; "same" for as many results as elements, divided by the stride and
+            rounded up; or a pair of sizes for each spatial axis.
+    """
     return outside("max_pool", x, window, strides, padding)
 
 
 def avg_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
-    """The mean of each window over the spatial axes of `x` [N C *spatial]."""
+    """Return the mean of each window over the spatial axes of `x`; see `max_pool`."""
     return outside("avg_pool", x, window, strides, padding)
 
 
 def reveal_type(value: C) -> C:
-    """Report the type of an expression while checking."""
+    """Report the type of an expression as a note of `pscdsl check`; return the value."""
     return value
 
 
 def scope(name: str) -> AbstractContextManager[None]:
-    """Name a part of a kernel; outside of kernels there is nothing to name."""
+    """Name a part of a kernel, the body of a `with` block. Outside kernels it has no effect."""
     return nullcontext()

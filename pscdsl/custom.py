@@ -72,7 +72,7 @@ Translation = Callable[..., Any]
 
 
 class UserPrimitive(Generic[P, R]):
-    """A function that is one primitive in the typed program."""
+    """A function that is a single primitive of the typed program; see `primitive`."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
@@ -128,14 +128,14 @@ class UserPrimitive(Generic[P, R]):
 def primitive(function: Callable[P, R]) -> UserPrimitive[P, R]:
     """Make a primitive of a typed function, which is its NumPy meaning.
 
-    Its methods `translation`, `jvp`, `transpose` and `batch` register its rules, as decorators;
-    the docstring of `pscdsl.custom` says what these are given and what they return.
+    The methods `translation`, `jvp`, `transpose` and `batch` register its rules, as decorators. The
+    guide "Add a primitive" describes them.
     """
     return UserPrimitive(function)
 
 
 def register_translation_rule(primitive: UserPrimitive[..., Any], rule: Translation) -> None:
-    """Register how a primitive is emitted: `rule(hlo, *operands)` returns its results."""
+    """Register `rule(hlo, *operands)`, which emits StableHLO and returns the results."""
     primitive.translation(rule)
 
 

@@ -133,9 +133,16 @@ def custom_jvp(
     *, nondiff_argnums: Sequence[int] = ()
 ) -> Callable[[Callable[P, R]], CustomJvp[P, R]]: ...
 def custom_jvp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
-    """Give a function a rule for its derivative, in both modes; see `CustomJvp.defjvp`.
+    """Give a function its own rule for tangents, for both modes.
 
-    Arguments that `nondiff_argnums` names are not differentiated; the rule takes them first.
+    Register the rule with `@fun.defjvp`. It is called as `rule(*nondiff, primals, tangents)`,
+    returns the result and its tangent, and must be linear in the tangents. Tangents of integers and
+    keys are None.
+
+    Args:
+        fun: A typed function; without it, a decorator is returned.
+        nondiff_argnums: Positions of arguments that are not differentiated. The rule takes them
+            first.
     """
     if fun is None:
         return functools.partial(CustomJvp[..., Any], nondiff_argnums=nondiff_argnums)
@@ -149,9 +156,16 @@ def custom_vjp(
     *, nondiff_argnums: Sequence[int] = ()
 ) -> Callable[[Callable[P, R]], CustomVjp[P, R]]: ...
 def custom_vjp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
-    """Give a function rules for reverse mode; see `CustomVjp.defvjp`.
+    """Give a function its own rules for reverse mode.
 
-    Arguments that `nondiff_argnums` names are not differentiated; `backward` takes them first.
+    Register the rules with `fun.defvjp(forward, backward)`. `forward(*args)` returns the result and
+    what to save; `backward(*nondiff, saved, cotangent)` returns a tuple with a cotangent for each
+    argument, None for integers and keys. The function has no forward mode.
+
+    Args:
+        fun: A typed function; without it, a decorator is returned.
+        nondiff_argnums: Positions of arguments that are not differentiated. `backward` takes them
+            first.
     """
     if fun is None:
         return functools.partial(CustomVjp[..., Any], nondiff_argnums=nondiff_argnums)

@@ -110,11 +110,17 @@ def directions(name: str, what: str, given: Any, wanted: Type) -> list[Any]:
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> Any:
-    """The result of a function and its tangent: how it changes along the given tangents.
+    """Compute the value of `fun` and its derivative along tangents (forward mode).
 
-    `tangents` has the structure, shapes and dtypes of `primals`, with None for leaves that are
-    no floats or complex numbers.  With `has_aux` the function returns (value, aux), and this
-    (value, tangent, aux).
+    Args:
+        fun: A kernel or typed function.
+        primals: A tuple of arguments.
+        tangents: A tuple with the structure, shapes and dtypes of `primals`; None for leaves that
+            are not floating point or complex.
+        has_aux: Whether `fun` returns `(value, aux)`.
+
+    Returns:
+        `(value, tangent)`, or `(value, tangent, aux)`.
     """
     kernel = as_kernel(fun, "jvp")
     point = Point(kernel, primals)
@@ -213,24 +219,35 @@ def _split(fun: Callable[..., Any], name: str, primals: Sequence[Any], has_aux: 
 
 @public
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The result, and a function from its cotangent to a tuple of the arguments' cotangents.
+    """Compute the value of `fun`, and a function for its cotangents (reverse mode).
 
-    What the way back needs is computed once, and kept by that function.
+    Returns:
+        `(value, pullback)`, or with `has_aux` `(value, pullback, aux)`. The pullback takes a
+        cotangent like the value and returns a tuple with a cotangent for each argument. It holds
+        the saved intermediate values, so it can be called several times.
     """
     return _split(fun, "vjp", primals, has_aux)
 
 
 @public
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The result, and the derivative there as a function of one tangent for each argument."""
+    """Compute the value of `fun`, and its derivative at this point as a linear function.
+
+    Returns:
+        `(value, derivative)`; the derivative takes a tangent for each argument.
+    """
     return _split(fun, "linearize", primals, has_aux)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
-    """The transpose of a function that is linear in its arguments.
+    """Return the transpose of a function that is linear in its arguments.
 
-    It takes a cotangent of the result, and returns a tuple with one of each argument.  Of the
-    primals only the types count.  CheckError if the function is not linear.
+    Args:
+        fun: A kernel or typed function. A CheckError is raised if it is not linear.
+        primals: Example arguments; only their types count.
+
+    Returns:
+        A function of a cotangent of the result. It returns a tuple with one of each argument.
     """
     kernel = as_kernel(fun, "linear_transpose")
     point = Point(kernel, primals)

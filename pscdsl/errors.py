@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CheckError(UsersError):
-    """A kernel was found to be wrong; the text is what `pscdsl check` prints."""
+    """A kernel has errors; the text is the output of `pscdsl check`."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         from pscdsl.findings.at_calls import at_call
@@ -28,4 +28,4 @@ class CheckError(UsersError):
 
 
 class ArgumentError(UsersError, TypeError):
-    """An argument does not fit the signature of the kernel that is called."""
+    """An argument does not fit the signature of the called kernel."""

@@ -56,22 +56,27 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
 ) -> None:
-    """Compare the derivatives of a function at `args`, to an order, with differences of its values.
+    """Compare derivatives of a function with finite differences.
 
-    `fun` is a kernel, a function with typed parameters, one with rules of its own (`custom_jvp`,
-    `custom_vjp`), or a primitive of one's own.  Arguments and results are any trees; what has no
-    tangents (integers, bools, keys) stays as it is.  `modes` names what is checked: "fwd" (`jvp`),
-    "rev" (`vjp`); a `custom_vjp` has the second only.  For order 2 both are checked again for the
-    derivatives that each of them gives.
+    Args:
+        fun: A kernel, a typed function, a function with rules of its own (`custom_jvp`,
+            `custom_vjp`), or a primitive of your own. f16 and bf16 are refused, since they have too
+            few digits for differences.
+        args: The arguments, trees of arrays. Choose them away from kinks, ties and poles. Integers,
+            bools and keys are not varied.
+        order: The highest order. Order 2 checks the derivatives of the derivatives, too.
+        modes: "fwd" (`jvp`), "rev" (`vjp`) or both. A `custom_vjp` has the second only.
+        atol: Absolute tolerance.
+        rtol: Relative tolerance. Numbers may differ by `atol + rtol * scale`, where the scale is
+            that of the array they are in.
+        eps: The distance of the points, at `eps` and `2 * eps` on both sides, along a direction
+            whose elements are between 1/2 and 1 in size. The default is 1e-3 for f64, with
+            tolerances of 1e-6, and 2e-2 with f32, with tolerances of 1e-2.
 
-    Two numbers may differ by `atol + rtol * scale`, the scale being that of the array they are in.
-    Values are taken at a distance of `eps` and `2 * eps` on both sides, along a direction whose
-    elements are between 1/2 and 1 in size.  The defaults are eps=1e-3 and 1e-6 for f64, and 2e-2
-    and 1e-2 where there is an f32; f16 and bf16 have too few digits for differences, and are
-    refused.  Choose arguments away from kinks, ties and poles.
-
-    Raises AssertionError, which names the mode, the order, the argument and the result, and shows
-    both numbers.
+    Raises:
+        AssertionError: Derivatives differ. The message names the mode, the order, the argument and
+            the result, and shows both numbers.
+        CheckError: The function is not accepted.
     """
     wanted = _modes(modes)
     if order < 1:

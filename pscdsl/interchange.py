@@ -6,13 +6,18 @@ from typing import Any
 
 
 def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
-    """An `Array` with the contents of another library's: NumPy's, PyTorch's, or jax's.
+    """Return an `Array` with the contents of another library's array: NumPy's, PyTorch's or jax's.
 
-    Its memory is shared where it is contiguous in C order and aligned to 64 bytes, and copied
-    otherwise; whoever owns shared memory must not write to it any more.  `copy=True` always copies;
-    `copy=False` raises a BufferError where the memory cannot be shared, as do arrays that are not
-    in the memory of this host.  The other way, `np.from_dlpack`, `torch.from_dlpack` and
-    `jax.numpy.from_dlpack` take an `Array` and never copy.
+    The memory is shared if it is contiguous in C order and aligned to 64 bytes; its owner must not
+    write to it afterwards. In the other direction, `np.from_dlpack`, `torch.from_dlpack` and
+    `jax.numpy.from_dlpack` accept an `Array` and never copy.
+
+    Args:
+        exporter: An array with DLPack.
+        copy: True always copies; False never does; None copies if the memory cannot be shared.
+
+    Raises:
+        BufferError: The memory cannot be shared and `copy` is False, or it is not host memory.
     """
     from pscdsl.xla.client import from_dlpack
 

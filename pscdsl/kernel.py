@@ -47,7 +47,7 @@ R = TypeVar("R")
 
 
 class Kernel(Called[P, R]):
-    """A pure, typed function that is compiled for the kind of arguments it is called with."""
+    """A pure, typed function that is compiled for the sizes of its arguments."""
 
     def __init__(
         self,
@@ -105,13 +105,13 @@ class Kernel(Called[P, R]):
 
     @property
     def name(self) -> str:
-        """The function's name."""
+        """The name of the function."""
         return self.definition.name if self._function is None else self._function.__name__
 
     @property
     @public
     def signature(self) -> Signature:
-        """The declared types; its text is what `check` prints."""
+        """The declared types; printed, they are text."""
         from pscdsl.typing.diagnostics import Failure
 
         try:
@@ -130,7 +130,7 @@ class Kernel(Called[P, R]):
         budget: Budget | None = None,
         fast_math: bool | None = None,
     ) -> Kernel[P, R]:
-        """The same kernel, whose results may take the memory of parameters, and with a budget."""
+        """Return the same kernel with other options; see `kernel`."""
         from pscdsl.typing.diagnostics import Failure
 
         made: Kernel[P, R] = object.__new__(called_through(type(self)))
@@ -193,7 +193,14 @@ class Kernel(Called[P, R]):
 
     @public
     def check(self) -> tuple[Diagnostic, ...]:
-        """Check for all sizes; returns warnings, raises CheckError where there are errors."""
+        """Check the kernel for all sizes.
+
+        Returns:
+            The warnings and notes.
+
+        Raises:
+            CheckError: There are errors.
+        """
         from pscdsl.frontend.check import check_definition
         from pscdsl.typing.diagnostics import Severity
 
@@ -204,9 +211,10 @@ class Kernel(Called[P, R]):
 
     @public
     def ir(self, **choices: Any) -> Function:
-        """The typed program; printed, it is text.
+        """Return the typed program; printed, it is text.
 
-        `choices` fix what the signature leaves open: dtypes, ranks, lengths, static values.
+        Args:
+            choices: What the signature leaves open: dtypes, ranks, lengths, static values.
         """
         return self._instance(self._chosen(choices))
 
@@ -268,9 +276,14 @@ class Kernel(Called[P, R]):
 
     @public
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
-        """The StableHLO at these sizes; keywords name sizes, and choices where there are any.
+        """Return the StableHLO at the given sizes.
 
-        `donate` names other parameters than the kernel does whose memory results may take.
+        Args:
+            donate: Parameters whose memory results may take, in place of those of the kernel.
+            sizes: Sizes by name, and what else the signature leaves open.
+
+        Returns:
+            An object with the methods `text()` and `compile()`.
         """
         open_parts = self.signature.open_parts()
         choices = {key: value for key, value in sizes.items() if key in open_parts}
@@ -326,7 +339,11 @@ class Kernel(Called[P, R]):
 
     @public
     def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
-        """The compiled kernel at these sizes, as `lower` takes them; called without any look-up."""
+        """Return the compiled program at the given sizes.
+
+        The program can be called, without looking up sizes; its `text()` is the output of XLA.
+        Arguments are those of `lower`.
+        """
         return self.lower(donate=donate, **sizes).compile()
 
     @public
@@ -363,15 +380,15 @@ class Kernel(Called[P, R]):
         return self._executables.get(lowered.variant, ahead=ahead)
 
     def cache_info(self) -> CacheInfo:
-        """How often this kernel was compiled, or found on disk, and what that took."""
+        """Return how often this kernel was compiled or loaded from disk, and how long that took."""
         return self._executables.info
 
     @public
     def to_jax(self) -> Callable[P, R]:
-        """A function of jax arrays that jax can `jit`, `grad` and `vmap` around; needs jax.
+        """Return a function of jax arrays, for `jit`, `grad`, `vmap` and `scan` of jax.
 
-        Its derivatives and batches are the ones made here.  Random keys are given as the words of
-        `jax.random.key_data`.
+        Its derivatives and batches are those of the kernel. Pass random keys as
+        `jax.random.key_data(key)`. jax must be installed.
         """
         from pscdsl.to_jax import to_jax
 
@@ -616,12 +633,19 @@ def kernel(
 ) -> Any:
     """Make a kernel of a pure function with typed array parameters.
 
-    `donate` names parameters, by name or position, whose memory results of the same type may take.
-    The arrays that were given for them are gone after a call; NumPy arrays are not touched.
-    `budget` bounds what it costs, `"flops <= 2*n*d, peak <= 8*n*d"`: `check` proves it.
-    `fast_math=True` lets XLA compute by the laws of real numbers: `a / b / c` as `a / (b * c)`,
-    divisions as multiplications, sums of products by a library that is wrong for some shapes.
-    It holds for all that the kernel calls, and for `psc.grad`, `psc.vmap`, … of it.
+    Args:
+        function: A function whose parameters and result have array types; without it, a decorator
+            is returned.
+        donate: Names or positions of parameters whose memory results of the same type may take.
+            Arrays passed for them cannot be used after a call. NumPy arrays are not affected.
+        budget: A bound of the cost, `"flops <= 2*n*d, peak <= 8*n*d"`, which `pscdsl check` proves.
+        fast_math: Whether XLA may rewrite arithmetic by the laws of real numbers, for the kernel,
+            what it calls, and its derivatives and batches: `a / b / c` becomes `a / (b * c)`,
+            divisions become products, and sums of products use a library that is wrong for some
+            shapes.
+
+    Returns:
+        A `Kernel`, which is called like the function.
     """
     if fast_math is not None and not isinstance(fast_math, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError("psc.kernel takes True or False for `fast_math`")

@@ -40,15 +40,18 @@ def load(
     calls: Sequence[str] = (),
     trust: Trust = "user",
 ) -> Loaded:
-    """An exported kernel, from its file or its bytes; an ArtefactError says what is wrong with it.
+    """Load an exported kernel.
 
-    What is in it becomes machine code, so it is taken only from whom `trust` names: `"user"`,
-    who exported it with the user's own key; a key, who exported it with that; `"anyone"`, whoever
-    has made it.
+    Args:
+        source: The path of a file, or its bytes.
+        types: Classes of records among the arguments and results, matched by name and fields. Other
+            records become NamedTuples.
+        calls: Names of custom calls, besides LAPACK's, that the artefact may make.
+        trust: Which artefacts are accepted, since they become machine code: `"user"`, those signed
+            with the key of the user; a key of bytes, those signed with it; `"anyone"`, all.
 
-    Records among the results are of the class in `types` that has their name and fields, and
-    NamedTuples where there is none.  An artefact that makes custom calls beside LAPACK's is only
-    run if `calls` admits them, by name: whoever registered them says what they do.
+    Raises:
+        ArtefactError: The artefact is damaged, is not accepted, or does not fit this version.
     """
     if isinstance(source, bytes):
         return Loaded(read(source, trust), types, calls)
@@ -89,7 +92,7 @@ class Variant:
 
 
 class Loaded(Called[..., Any]):
-    """An exported kernel: called as the kernel is, at the sizes that it was exported for."""
+    """An exported kernel, which is called like the kernel, at the exported sizes."""
 
     def __init__(
         self, artefact: Artefact, types: Sequence[type[Any]] = (), calls: Sequence[str] = ()
@@ -106,12 +109,12 @@ class Loaded(Called[..., Any]):
 
     @property
     def name(self) -> str:
-        """The kernel's name."""
+        """The name of the kernel."""
         return self._artefact.signature.name
 
     @property
     def signature(self) -> Signature:
-        """The declared types; its text is what `check` prints."""
+        """The declared types; printed, they are text."""
         return self._artefact.signature
 
     @property
@@ -121,12 +124,12 @@ class Loaded(Called[..., Any]):
 
     @property
     def source_hash(self) -> str:
-        """SHA-256 of the source text that the kernel was made of; `made_from` compares it."""
+        """The SHA-256 of the source text of the kernel; see `made_from`."""
         return self._artefact.source_hash
 
     @property
     def target(self) -> str:
-        """Where its modules run: `any`, or `cpu`."""
+        """The devices that it runs on: "any" or "cpu"."""
         return self._artefact.target
 
     @property
@@ -136,7 +139,7 @@ class Loaded(Called[..., Any]):
 
     @property
     def sizes(self) -> tuple[dict[str, int], ...]:
-        """The sizes that it has, in the order in which they were exported."""
+        """The exported sizes, in their order."""
         return tuple([dict(each.module.sizes) for each in self.variants])
 
     @functools.cached_property
@@ -147,13 +150,13 @@ class Loaded(Called[..., Any]):
 
     @property
     def preconditions(self) -> tuple[str, ...]:
-        """What sizes have to meet, as text."""
+        """The facts that sizes must satisfy, as text."""
         facts = (fact for each in self._artefact.programs for fact in each.facts.facts)
         return tuple(dict.fromkeys(map(str, facts)))
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The custom calls that whatever runs it has to know: LAPACK's, as jaxlib has for CPUs."""
+        """The custom calls that it makes: LAPACK's, which jaxlib has for CPUs, and others."""
         return tuple(dict.fromkeys(call for each in self.variants for call in each.module.calls))
 
     @property
@@ -174,7 +177,7 @@ class Loaded(Called[..., Any]):
         return Loaded, (self._artefact, self._types, self._calls)
 
     def text(self, **sizes: int) -> str:
-        """The StableHLO, of the first sizes that are not others than those given."""
+        """Return the StableHLO at the first exported sizes that agree with the given ones."""
         from pscdsl.xla import ahead
 
         try:
@@ -191,18 +194,17 @@ class Loaded(Called[..., Any]):
         raise ArgumentError(f"{self.name} was not exported for {asked}; {self._told()}")
 
     def to_jax(self) -> Callable[..., Any]:
-        """A function of jax arrays, which jax can `jit`; needs jax.
+        """Return a function of jax arrays, for `jax.jit`. jax must be installed.
 
-        It has no derivatives: export those that are wanted.  Records are NamedTuples, or of the
-        classes that were named when it was loaded, which become pytrees of jax.  Random keys are
-        given as the words of `jax.random.key_data`.
+        It has no derivatives: export those that you need. Records become pytrees: NamedTuples, or
+        the classes named when it was loaded. Pass random keys as `jax.random.key_data(key)`.
         """
         from pscdsl.loaded_to_jax import to_jax
 
         return to_jax(self)
 
     def made_from(self, kernel: Any) -> bool:
-        """Whether a kernel still has the source, and the programs, that this was exported from."""
+        """Return whether a kernel still has the source and programs that this one is made of."""
         from pscdsl.exporting import unchanged
 
         return unchanged(self._artefact, kernel)

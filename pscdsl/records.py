@@ -20,12 +20,12 @@ class Sizes:
 
 @dataclass_transform(frozen_default=True)
 class Record:
-    """Base of immutable records: fields are annotated names, instances are trees of arrays.
+    """Base class of immutable records: fields are annotated names, instances are trees of arrays.
 
-    `class Layer(psc.Record, dims="i o")` declares size parameters; `Layer["d h"]` applies them.
-    One may be a group, `dims="o i *window"`, which takes any number: `Window["8 3 5 5"]`.
-    `class Moments(psc.Record, Generic[T])` declares type parameters; `Moments[Layer]` applies them.
-    A subclass is a frozen dataclass.
+    A subclass is a frozen dataclass. `class Layer(psc.Record, dims="i o")` declares size
+    parameters, and `Layer["d h"]` applies them. One parameter may be a group of any number of
+    sizes, `dims="o i *window"`: `Window["8 3 5 5"]`. `class Moments(psc.Record, Generic[T])`
+    declares type parameters, and `Moments[Layer]` applies them.
     """
 
     __dims__: ClassVar[tuple[str, ...]] = ()
@@ -43,5 +43,5 @@ class Record:
         return cast("type[Self]", types.GenericAlias(cls, (applied,)))
 
     def replace(self, **changes: Any) -> Self:
-        """The same record with some fields changed."""
+        """Return the record with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]

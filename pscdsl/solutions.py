@@ -39,13 +39,21 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """`solve(matvec, b)`, with the derivative of the x for which `matvec(x)` is `b`.
+    """Solve a linear system with any solver, with the derivatives of the system.
 
-    Derivatives, in both modes and to any order, are with respect to `b` and to what `matvec`
-    captures, whatever `solve` does: they are solutions of systems with the same `matvec`.  `matvec`
-    is linear, and takes and returns trees like `b`.  For reverse mode say how to solve a system
-    with its transpose, `transpose_solve(vecmat, b)`, or that it is `symmetric`.  With `has_aux`,
-    `solve` returns `(x, aux)`, and so does this; `aux` has no derivative.
+    The result is that of `solve(matvec, b)`. Derivatives, in both modes and to any order, are those
+    of the x with `matvec(x) = b`, with respect to `b` and to what `matvec` captures. They are
+    solutions of systems with the same `matvec`.
+
+    Args:
+        matvec: A linear function of trees like `b`.
+        b: The right-hand side, a tree of arrays.
+        solve: A function of `matvec` and `b`.
+        transpose_solve: The same for the transpose, `transpose_solve(vecmat, b)`. Reverse mode
+            needs it, unless `symmetric` is set.
+        symmetric: Whether `matvec` is its own transpose.
+        has_aux: Whether `solve` returns `(x, aux)`; then this function does, too. `aux` has no
+            derivative.
     """
     return outside("custom_linear_solve", matvec, b, solve, transpose_solve, symmetric, has_aux)
 
@@ -73,11 +81,17 @@ def custom_root(
     tangent_solve: Callable[[Map[Any], Any], Any],
     has_aux: bool = False,
 ) -> Any:
-    """`solve(f, initial_guess)`, with the derivative of the x for which `f(x)` is zero.
+    """Find a root with any solver, with the derivatives of the equation.
 
-    Derivatives, in both modes and to any order, are with respect to what `f` captures, whatever
-    `solve` does.  `f` takes and returns trees like the guess; `tangent_solve(g, y)` solves
-    `g(x) = y`, where `g` is the linear approximation of `f` at the root: `lambda g, y: y / g(1.0)`
-    for a number.  With `has_aux`, `solve` returns `(x, aux)`, and so does this.
+    The result is that of `solve(f, initial_guess)`. Derivatives, in both modes and to any order,
+    are those of the x with `f(x) = 0`, with respect to what `f` captures.
+
+    Args:
+        f: A function of trees like the guess.
+        initial_guess: A tree of arrays.
+        solve: A function of `f` and `initial_guess`.
+        tangent_solve: A function that solves `g(x) = y`, where `g` is the linearization of `f` at
+            the root: `lambda g, y: y / g(1.0)` for a number.
+        has_aux: Whether `solve` returns `(x, aux)`; then this function does, too.
     """
     return outside("custom_root", f, initial_guess, solve, tangent_solve, has_aux)

@@ -13,7 +13,10 @@ from pscdsl.typing.dtypes import KEY
 
 
 def stand_in(value: Any) -> Any:
-    """An array of the type `f32["128 64"]`, all zero, that takes no memory; all else as it is."""
+    """Return an array of zeros of the type `f32["128 64"]` that occupies no memory.
+
+    It is an example argument for `compile_all` and `export`. Other values are returned unchanged.
+    """
     if not isinstance(value, ElementType):
         return value
     try:

@@ -233,11 +233,17 @@ def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Ker
 def grad(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
-    """The gradient of a function of one real result, in the arguments that `argnums` names.
+    """Return a kernel that computes the gradient of `fun`.
 
-    Returns a tree like the argument, or a tuple of them if `argnums` is one; with `has_aux` the
-    function returns (value, aux), and this (gradient, aux).  Of a complex argument z = x + iy the
-    gradient is df/dx - i df/dy.
+    Args:
+        fun: A kernel or typed function with a real scalar result.
+        argnums: The position of the argument to differentiate in, or several positions.
+        has_aux: Whether `fun` returns `(value, aux)`.
+
+    Returns:
+        A kernel with the parameters of `fun`. It returns a tree like the argument, or a tuple of
+        trees if `argnums` is a sequence; with `has_aux`, `(gradient, aux)`. For a complex argument
+        z = x + iy the gradient is df/dx - i df/dy.
     """
     return _derived(fun, "grad", "gradients", argnums, has_aux)
 
@@ -246,7 +252,10 @@ def grad(
 def value_and_grad(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
-    """The value and the gradient: (value, gradient), or ((value, aux), gradient)."""
+    """Return a kernel that computes the value and the gradient of `fun`; see `grad`.
+
+    It returns `(value, gradient)`, or with `has_aux` `((value, aux), gradient)`.
+    """
     return _derived(fun, "value_and_grad", "gradients", argnums, has_aux)
 
 
@@ -254,7 +263,10 @@ def value_and_grad(
 def jacfwd(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
-    """All derivatives, by forward mode: arrays of the result's shape, then the argument's."""
+    """Return a kernel that computes the Jacobian of `fun` in forward mode.
+
+    Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
+    """
     return _derived(fun, "jacfwd", "jacobians", argnums, has_aux)
 
 
@@ -262,7 +274,10 @@ def jacfwd(
 def jacrev(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
-    """All derivatives, by reverse mode: arrays of the result's shape, then the argument's."""
+    """Return a kernel that computes the Jacobian of `fun` in reverse mode.
+
+    Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
+    """
     return _derived(fun, "jacrev", "jacobians", argnums, has_aux)
 
 
@@ -270,7 +285,10 @@ def jacrev(
 def hessian(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Kernel[P, Any]:
-    """All second derivatives, forward over reverse."""
+    """Return a kernel that computes all second derivatives of `fun`, in forward over reverse mode.
+
+    `argnums` and `has_aux` are as in `grad`.
+    """
     return _derived(fun, "hessian", "jacobians", argnums, has_aux)
 
 
@@ -278,11 +296,14 @@ def hessian(
 def vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
 ) -> Kernel[..., Any]:
-    """The function over a batch of arguments.
+    """Return a kernel that applies `fun` to a batch of arguments.
 
-    `in_axes` is the batch's axis in all arguments, or a tuple with an axis, a tree of axes, or
-    None (the same for all rows) for each; `out_axes` where it stands in the results.  A default is
-    the same for all rows.
+    Args:
+        fun: A kernel, or a function.
+        in_axes: The batch axis of all arguments, or a tuple with an axis, a tree of axes, or None
+            for each argument. None shares an argument between all rows, as do defaults.
+        out_axes: The batch axis of the results, or a tree of axes.
+        axis_size: The size of the batch, if no argument has a batch axis.
     """
     return _derived(fun, "vmap", "mapping", in_axes, out_axes, axis_size)
 
@@ -291,10 +312,12 @@ def vmap(
 def checkpoint(
     fun: Callable[P, R] | None = None, policy: Literal["nothing", "dots", "everything"] = "nothing"
 ) -> Any:
-    """The function, computed once more on the way back instead of saving what it computed.
+    """Return `fun` with its intermediate values recomputed, not saved, in reverse mode.
 
-    `policy` says what is saved none the less: "nothing" beside the arguments, the results of
-    matrix products and convolutions ("dots"), or "everything".
+    Args:
+        fun: A kernel or function; without it, a decorator is returned.
+        policy: What is saved in addition to the arguments: "nothing", the results of matrix
+            products and convolutions ("dots"), or "everything".
     """
     if fun is None:
         return functools.partial(checkpoint, policy=policy)
@@ -302,5 +325,5 @@ def checkpoint(
 
 
 def stop_gradient(x: R) -> R:
-    """The same value; in derivatives it counts as constant."""
+    """Return the same value, which counts as a constant in derivatives."""
     return x

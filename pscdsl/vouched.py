@@ -45,7 +45,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.gene
 
 
 class PureFunction(Generic[P, R]):
-    """A function that its author vouches for."""
+    """A function declared pure with `psc.pure`."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
@@ -72,7 +72,12 @@ class PureFunction(Generic[P, R]):
 
 
 def pure(function: Callable[P, R]) -> PureFunction[P, R]:
-    """Vouch for a function: equal arguments give equal results, and nothing else happens."""
+    """Declare that a function is pure: equal arguments give equal results, without side effects.
+
+    A kernel may call it with values known at check time. It is called once for them, when the
+    kernel is loaded, and its result is a constant of the kernel. The declared result type is relied
+    upon.
+    """
     return PureFunction(function)
 
 

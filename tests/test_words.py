@@ -23,13 +23,13 @@ BLOCK = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 
 BASELINE = {
     "told": 53,
-    "kept": 74,
+    "kept": 73,
     "handed": 5,
     "given up": 3,
-    "whoever": 26,
+    "whoever": 23,
     "made ready": 1,
     "by itself": 21,
-    "at once": 45,
+    "at once": 42,
     "as it stands": 2,
     "mend": 17,
 }

@@ -22,7 +22,7 @@ TARGETS: Final[tuple[Target, ...]] = ("any", "cpu")
 
 
 class ArtefactError(UsersError, ValueError):
-    """A file is no exported kernel, or a damaged one, or one that cannot be used here."""
+    """A file is not an exported kernel, is damaged, or cannot be used here."""
 
 
 @dataclass(frozen=True)
