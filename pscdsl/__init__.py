@@ -1,4 +1,4 @@
-"""A typed, purely functional language for array kernels on accelerators.
+"""A typed, purely functional language for array kernels.
 
 `__init__.pyi` lists the public names.  Each is loaded when it is first asked for, so that a program
 that finds its compiled kernels on disk loads no more of the language than it uses.

@@ -24,13 +24,13 @@ class Heads(psc.Record, dims="d m h k"):
     """Attention by h heads with keys of k numbers: queries on d features, keys and values on m."""
 
     query: Float["d h k"]
-    """From rows to queries, for each head."""
+    """The map from rows to queries, for each head."""
     key: Float["m h k"]
-    """From what is attended to, to keys."""
+    """The map from memory rows to keys."""
     value: Float["m h k"]
-    """From what is attended to, to values."""
+    """The map from memory rows to values."""
     out: Float["h k d"]
-    """From what all heads found, to rows."""
+    """The map from the results of all heads to rows."""
 
 
 def attention_layer(

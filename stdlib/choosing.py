@@ -10,6 +10,6 @@ import pscdsl as psc
 
 
 def chosen(condition: Any, yes: Any, no: Any) -> Any:
-    """`np.where` of each leaf: `yes` where the condition holds, else `no`, a tree like it."""
+    """`np.where` for trees: `yes` where the condition holds, else `no`."""
     where: Any = np.where
     return psc.tree.map(lambda one, other: where(condition, one, other), yes, no)

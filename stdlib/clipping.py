@@ -1,4 +1,4 @@
-"""Gradients kept from being too large: trees of any arrays, where None stays None."""
+"""Gradient clipping, for trees of any arrays, where None stays None."""
 
 from __future__ import annotations
 

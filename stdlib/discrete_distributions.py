@@ -17,7 +17,7 @@ from pscdsl.stdlib.distributions import log_beta_weight, log_poisson_weight
 
 
 def bernoulli_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Float["*r"]:
-    """Of a number that is 1 with this probability, else 0.
+    """The log-probability of a number that is 1 with this probability, else 0.
 
     By log-odds it is `-logistic_loss(logits, labels)` of `pscdsl.stdlib.losses`.
     """
@@ -30,7 +30,7 @@ def bernoulli_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Fl
 def binomial_log_mass(
     k: Integer["*s"], n: Integer["*n"] | int, probability: Float["*p"] | float
 ) -> Float["*r"]:
-    """Of how many out of n are 1, each with this probability; exact for large n, too."""
+    """The log-probability of k successes in n trials; exact for large n, too."""
     outside = (k < 0) | (k > n)
     possible = np.where(outside, 0, k)
     ones, zeros = _like(possible, probability), _like(n - possible, probability)
@@ -41,7 +41,7 @@ def binomial_log_mass(
 def binomial_cdf(
     k: Integer["*s"], n: Integer["*n"] | int, probability: Float["*p"] | float
 ) -> Float["*r"]:
-    """How probable at most k is."""
+    """The probability of at most k."""
     below = np.clip(k, 0, n - 1)
     ones, zeros = _like(below + 1, probability), _like(n - below, probability)
     found = psc.special.betaincc(ones, zeros, probability)
@@ -51,7 +51,7 @@ def binomial_cdf(
 def negative_binomial_log_mass(
     k: Integer["*s"], count: Float["*n"] | float, probability: Float["*p"] | float
 ) -> Float["*r"]:
-    """Of how many failures come before `count` > 0 successes; `count` may be any number > 0.
+    """The log-probability of k failures before `count` successes; `count` may be any number > 0.
 
     `probability` is that of a success.
     """
@@ -63,27 +63,27 @@ def negative_binomial_log_mass(
 
 
 def geometric_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Float["*r"]:
-    """Of which trial is the first to succeed, from 1 on, each with this probability."""
+    """The log-probability that trial k, counted from 1, is the first to succeed."""
     number = _like(k, probability)
     found = psc.special.xlog1py(number - 1, -probability) + np.log(probability)
     return np.where(k < 1, -np.inf, found)
 
 
 def poisson_log_mass(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
-    """Of the number of independent events, of which there are `mean` on average (Poisson 1837)."""
+    """The log-probability of k independent events, with `mean` events on average (Poisson 1837)."""
     outside = k < 0
     found = log_poisson_weight(_like(np.where(outside, 0, k), mean), mean)
     return np.where(outside, -np.inf, found)
 
 
 def poisson_cdf(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
-    """How probable at most k is."""
+    """The probability of at most k."""
     found = psc.special.gammaincc(_like(np.maximum(k, 0), mean) + 1, mean)
     return np.where(k < 0, 0, found)
 
 
 def poisson_survival(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
-    """How probable more than k is, also where that is little."""
+    """The probability of more than k, with relative accuracy where it is small."""
     found = psc.special.gammainc(_like(np.maximum(k, 0), mean) + 1, mean)
     return np.where(k < 0, 1, found)
 
@@ -92,7 +92,7 @@ def poisson_survival(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]
 def categorical_log_mass(
     k: Integer["*batch"], log_probabilities: Float["*batch n"]
 ) -> Float["*batch"]:
-    """Of one of n classes, given the logarithms of their probabilities (last axis).
+    """The log-probability of a class, given the log-probabilities of all classes (last axis).
 
     What is no class, below 0 or above n - 1, has -inf.
 
@@ -106,7 +106,7 @@ def categorical_log_mass(
 
 @psc.kernel
 def multinomial_log_mass(counts: Integer["*batch n"], probabilities: Float["n"]) -> Float["*batch"]:
-    """Of how often each of n classes occurs, in as many trials as the counts sum up to.
+    """The log-probability of the counts of n classes, in as many trials as the counts sum to.
 
     Cost: 169*batch*n + 166*batch flops.
     """

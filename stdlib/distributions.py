@@ -20,7 +20,7 @@ _HALF_LOG_TWO_PI = float(np.log(2 * np.pi) / 2)
 def normal_log_density(
     x: Float["*s"], mean: Float["*p"] | float = 0.0, deviation: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """Of the normal distribution, by its standard deviation."""
+    """The log-density of the normal distribution with this mean and standard deviation."""
     z = (x - mean) / deviation
     return -(z * z) / 2 - np.log(deviation) - _HALF_LOG_TWO_PI
 
@@ -28,14 +28,14 @@ def normal_log_density(
 def normal_cdf(
     x: Float["*s"], mean: Float["*p"] | float = 0.0, deviation: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """How probable less than x is; `psc.special.log_ndtr` is its logarithm, of a standard x."""
+    """The probability of less than x; `psc.special.log_ndtr` is its logarithm, of a standard x."""
     return psc.special.ndtr((x - mean) / deviation)
 
 
 def log_normal_log_density(
     x: Float["*s"], mean: Float["*p"] | float = 0.0, deviation: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """Of numbers whose logarithms are normal, with this mean and standard deviation."""
+    """The log-density of numbers whose logarithms are normal with this mean and deviation."""
     outside = x <= 0
     logarithm = np.log(np.where(outside, 1, x))
     found = normal_log_density(logarithm, mean, deviation) - logarithm
@@ -45,7 +45,7 @@ def log_normal_log_density(
 def log_normal_cdf(
     x: Float["*s"], mean: Float["*p"] | float = 0.0, deviation: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """How probable less than x is."""
+    """The probability of less than x."""
     outside = x <= 0
     logarithm = np.log(np.where(outside, 1, x))
     return np.where(outside, 0, normal_cdf(logarithm, mean, deviation))
@@ -57,7 +57,7 @@ def student_t_log_density(
     location: Float["*p"] | float = 0.0,
     scale: Float["*q"] | float = 1.0,
 ) -> Float["*r"]:
-    """Of Student's t with so many degrees of freedom; not always a whole number (Gosset 1908)."""
+    """The log-density of Student's t; `freedom` may be fractional (Gosset 1908)."""
     z = (x - location) / scale
     tail = (freedom + 1) / 2 * _log_one_and_square(z / np.sqrt(freedom))
     constant = psc.special.betaln(freedom / 2, 0.5) + np.log(freedom) / 2 + np.log(scale)
@@ -70,7 +70,7 @@ def student_t_cdf(
     location: Float["*p"] | float = 0.0,
     scale: Float["*q"] | float = 1.0,
 ) -> Float["*r"]:
-    """How probable less than x is."""
+    """The probability of less than x."""
     r = (x - location) / scale / np.sqrt(freedom)
     large = np.abs(r) > 1
     near, far = np.where(large, 0, r), 1 / np.where(large, r, 1)
@@ -85,14 +85,14 @@ def student_t_cdf(
 def cauchy_log_density(
     x: Float["*s"], location: Float["*p"] | float = 0.0, scale: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """Of the Cauchy distribution, Student's t with one degree of freedom (Cauchy 1853)."""
+    """The log-density of the Cauchy distribution, Student's t with one degree of freedom."""
     return -_log_one_and_square((x - location) / scale) - np.log(np.pi * scale)
 
 
 def cauchy_cdf(
     x: Float["*s"], location: Float["*p"] | float = 0.0, scale: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """How probable less than x is, also far to the left."""
+    """The probability of less than x, with relative accuracy far to the left."""
     z = (x - location) / scale
     return np.arctan2(np.ones_like(z), -z) / np.pi
 
@@ -100,14 +100,14 @@ def cauchy_cdf(
 def laplace_log_density(
     x: Float["*s"], location: Float["*p"] | float = 0.0, scale: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """Of `exp(-abs(x - location) / scale)`, normalised (Laplace 1774)."""
+    """The log-density proportional to `-abs(x - location) / scale` (Laplace 1774)."""
     return -np.abs(x - location) / scale - np.log(2 * scale)
 
 
 def laplace_cdf(
     x: Float["*s"], location: Float["*p"] | float = 0.0, scale: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """How probable less than x is."""
+    """The probability of less than x."""
     z = (x - location) / scale
     tail = np.exp(-np.abs(z)) / 2
     return np.where(z > 0, 1 - tail, tail)
@@ -116,7 +116,7 @@ def laplace_cdf(
 def logistic_log_density(
     x: Float["*s"], location: Float["*p"] | float = 0.0, scale: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """Of the distribution whose cdf is the logistic function."""
+    """The log-density of the distribution whose cdf is the logistic function."""
     z = np.abs(x - location) / scale
     return -z - 2 * np.log1p(np.exp(-z)) - np.log(scale)
 
@@ -124,7 +124,7 @@ def logistic_log_density(
 def logistic_cdf(
     x: Float["*s"], location: Float["*p"] | float = 0.0, scale: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """How probable less than x is."""
+    """The probability of less than x."""
     return psc.special.expit((x - location) / scale)
 
 
@@ -139,24 +139,24 @@ def uniform_log_density(
 def uniform_cdf(
     x: Float["*s"], low: Float["*p"] | float = 0.0, high: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """How probable less than x is."""
+    """The probability of less than x."""
     return np.clip((x - low) / (high - low), 0, 1)
 
 
 def exponential_log_density(x: Float["*s"], rate: Float["*p"] | float = 1.0) -> Float["*r"]:
-    """Of waiting times, where there are `rate` events in a unit of time on average."""
+    """The log-density of waiting times, with `rate` events per unit of time on average."""
     return np.where(x < 0, -np.inf, np.log(rate) - rate * x)
 
 
 def exponential_cdf(x: Float["*s"], rate: Float["*p"] | float = 1.0) -> Float["*r"]:
-    """How probable less than x is; the probability of more is `exp(-rate * x)`."""
+    """The probability of less than x; the probability of more is `exp(-rate * x)`."""
     return -np.expm1(-rate * np.maximum(x, 0))
 
 
 def gamma_log_density(
     x: Float["*s"], shape: Float["*p"] | float, rate: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """Of the gamma distribution, which has the mean `shape / rate`; exact for large shapes, too."""
+    """The log-density of the gamma with mean `shape / rate`; exact for large shapes, too."""
     outside = x < 0
     found = log_poisson_weight(shape - 1, rate * np.where(outside, 1, x))
     return np.where(outside, -np.inf, found + np.log(rate))
@@ -165,21 +165,21 @@ def gamma_log_density(
 def gamma_cdf(
     x: Float["*s"], shape: Float["*p"] | float, rate: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """How probable less than x is."""
+    """The probability of less than x."""
     return psc.special.gammainc(shape, rate * np.maximum(x, 0))
 
 
 def gamma_survival(
     x: Float["*s"], shape: Float["*p"] | float, rate: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """How probable more than x is, also where that is little."""
+    """The probability of more than x, with relative accuracy where it is small."""
     return psc.special.gammaincc(shape, rate * np.maximum(x, 0))
 
 
 def inverse_gamma_log_density(
     x: Float["*s"], shape: Float["*p"] | float, scale: Float["*q"] | float = 1.0
 ) -> Float["*r"]:
-    """Of `scale / y`, where y is gamma with this shape and rate 1: the prior of a variance."""
+    """The log-density of `scale / y`, where y is gamma with this shape and rate 1."""
     outside = x <= 0
     positive = np.where(outside, 1, x)
     found = log_poisson_weight(shape, scale / positive) + np.log(shape) - np.log(positive)
@@ -187,18 +187,18 @@ def inverse_gamma_log_density(
 
 
 def beta_log_density(x: Float["*s"], a: Float["*p"] | float, b: Float["*q"] | float) -> Float["*r"]:
-    """Of `x**(a-1) * (1-x)**(b-1)`, normalised; exact for large parameters, too."""
+    """The log-density of the beta distribution; exact for large parameters, too."""
     outside = (x < 0) | (x > 1)
     return np.where(outside, -np.inf, log_beta_weight(a - 1, b - 1, np.where(outside, 0.5, x)))
 
 
 def beta_cdf(x: Float["*s"], a: Float["*p"] | float, b: Float["*q"] | float) -> Float["*r"]:
-    """How probable less than x is."""
+    """The probability of less than x."""
     return psc.special.betainc(a, b, np.clip(x, 0, 1))
 
 
 def beta_survival(x: Float["*s"], a: Float["*p"] | float, b: Float["*q"] | float) -> Float["*r"]:
-    """How probable more than x is, also where that is little."""
+    """The probability of more than x, with relative accuracy where it is small."""
     return psc.special.betaincc(a, b, np.clip(x, 0, 1))
 
 

@@ -10,7 +10,7 @@ from pscdsl import Float, Key
 
 @psc.kernel
 def dropout(key: Key, x: Float["*s"], rate: Float = 0.5) -> Float["*s"]:
-    """Each element 0 with probability `rate`, in [0, 1), else over `1 - rate`: the mean stays.
+    """Set each element to 0 with probability `rate`, and divide the others by `1 - rate`.
 
     Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov 2014.
 

@@ -21,29 +21,29 @@ class HMM(psc.Record, dims="s o"):
     """Logarithms of probabilities; -inf for what cannot happen."""
 
     log_start: Float["s"]
-    """Of the first state."""
+    """Log-probabilities of the first state."""
     log_transition: Float["s s"]
-    """Of the next state (last axis) given the current one."""
+    """Log-probabilities of the next state (last axis) given the current one."""
     log_emission: Float["s o"]
-    """Of the observed symbol (last axis) given the state."""
+    """Log-probabilities of the observed symbol (last axis) given the state."""
 
 
 class StatePath(psc.Record, dims="t"):
     """A most probable sequence of states."""
 
     states: i32["t"]
-    """Their numbers, in 0..s-1."""
+    """State numbers in 0..s-1."""
     log_probability: Float
-    """Of these states together with the observations."""
+    """The log-probability of these states together with the observations."""
 
 
 class Sample(psc.Record, dims="t"):
-    """What was drawn from a model."""
+    """States and observations drawn from a model."""
 
     states: i32["t"]
-    """Their numbers, in 0..s-1."""
+    """State numbers in 0..s-1."""
     observations: i32["t"]
-    """The numbers of symbols, in 0..o-1."""
+    """Symbol numbers in 0..o-1."""
 
 
 @psc.kernel

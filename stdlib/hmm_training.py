@@ -16,21 +16,21 @@ from pscdsl.stdlib.hmm import HMM, backward, forward, log_emissions
 
 
 class Counts(psc.Record, dims="s o"):
-    """How often a model expects things to have happened; those of several sequences add up."""
+    """Expected counts of states, transitions and emissions; those of several sequences add up."""
 
     start: Float["s"]
-    """That the first state was this one."""
+    """Counts of the first state."""
     transition: Float["s s"]
-    """That this state was followed by that one (last axis)."""
+    """Counts of transitions from a state to the next (last axis)."""
     emission: Float["s o"]
-    """That this symbol (last axis) was observed in the state."""
+    """Counts of symbols (last axis) observed in a state."""
     log_likelihood: Float
-    """Of the observations."""
+    """The log-likelihood of the observations."""
 
 
 @psc.kernel
 def expected_counts(p: HMM["s o"], observations: Int["t"]) -> Counts["s o"]:
-    """What one sequence of observations, which must be possible, counts.
+    """The expected counts of one sequence of observations, which must be possible.
 
     Negative numbers are missing observations.  What comes after the last that is there, as in
     the shorter ones of several sequences, does not count.
@@ -91,7 +91,7 @@ def improve(p: HMM["s o"], sequences: Int["n t"]) -> tuple[HMM["s o"], Float]:
 def baum_welch(
     p: HMM["s o"], sequences: Int["n t"], steps: psc.Static[int] = 100
 ) -> tuple[HMM["s o"], Float["steps"]]:
-    """So many steps from `p` on, and the log-likelihood of all sequences before each of them.
+    """Steps of expectation maximisation from `p`, and the log-likelihood before each.
 
     Cost: at most 37*n*s*s*steps*t + n*o*s*steps + 96*n*s*steps*t + 26*o*s*steps + 11*s*s*steps
     flops.

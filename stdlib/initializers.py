@@ -26,34 +26,34 @@ TRUNCATED_DEVIATION: Final = 0.8796256610342398
 
 
 def glorot_uniform(key: Key, shape: Shape, dtype: Any = np.float32) -> Float["..."]:
-    """Uniform, of variance 2 / (inputs + outputs) (Glorot, Bengio 2010)."""
+    """Uniform numbers of variance 2 / (inputs + outputs) (Glorot, Bengio 2010)."""
     inputs, outputs = fans(shape)
     return scaled_uniform(key, shape, 2 / (inputs + outputs), dtype)
 
 
 def glorot_normal(key: Key, shape: Shape, dtype: Any = np.float32) -> Float["..."]:
-    """Normal, of variance 2 / (inputs + outputs) (Glorot, Bengio 2010)."""
+    """Normal numbers of variance 2 / (inputs + outputs) (Glorot, Bengio 2010)."""
     inputs, outputs = fans(shape)
     return scaled_normal(key, shape, 2 / (inputs + outputs), dtype)
 
 
 def he_uniform(key: Key, shape: Shape, dtype: Any = np.float32) -> Float["..."]:
-    """Uniform, of variance 2 / inputs (He, Zhang, Ren, Sun 2015)."""
+    """Uniform numbers of variance 2 / inputs (He, Zhang, Ren, Sun 2015)."""
     return scaled_uniform(key, shape, 2 / fans(shape)[0], dtype)
 
 
 def he_normal(key: Key, shape: Shape, dtype: Any = np.float32) -> Float["..."]:
-    """Normal, of variance 2 / inputs (He, Zhang, Ren, Sun 2015)."""
+    """Normal numbers of variance 2 / inputs (He, Zhang, Ren, Sun 2015)."""
     return scaled_normal(key, shape, 2 / fans(shape)[0], dtype)
 
 
 def lecun_uniform(key: Key, shape: Shape, dtype: Any = np.float32) -> Float["..."]:
-    """Uniform, of variance 1 / inputs (LeCun, Bottou, Orr, Müller 1998)."""
+    """Uniform numbers of variance 1 / inputs (LeCun, Bottou, Orr, Müller 1998)."""
     return scaled_uniform(key, shape, 1 / fans(shape)[0], dtype)
 
 
 def lecun_normal(key: Key, shape: Shape, dtype: Any = np.float32) -> Float["..."]:
-    """Normal, of variance 1 / inputs (LeCun, Bottou, Orr, Müller 1998)."""
+    """Normal numbers of variance 1 / inputs (LeCun, Bottou, Orr, Müller 1998)."""
     return scaled_normal(key, shape, 1 / fans(shape)[0], dtype)
 
 

@@ -21,17 +21,17 @@ class Model(psc.Record, dims="s o"):
     """A model with s numbers as its state and o as an observation; all in the same dtype."""
 
     transition: Float["s s"]
-    """What a state is multiplied by in each step."""
+    """The matrix that a state is multiplied by in each step."""
     transition_noise: Float["s s"]
-    """The covariance of what is added in each step."""
+    """The covariance of the noise added in each step."""
     emission: Float["o s"]
-    """What an observation has of the state."""
+    """The matrix that maps a state to its observation."""
     emission_noise: Float["o o"]
-    """The covariance of what is added to each observation: positive definite."""
+    """The covariance of the noise of observations: positive definite."""
     start_mean: Float["s"]
-    """Of the state at the first time."""
+    """The mean of the first state."""
     start_covariance: Float["s s"]
-    """Of the state at the first time, before anything is observed."""
+    """The covariance of the first state, before anything is observed."""
 
 
 class Gaussian(psc.Record, dims="s"):
@@ -40,7 +40,7 @@ class Gaussian(psc.Record, dims="s"):
     mean: Float["s"]
     """The expected state."""
     covariance: Float["s s"]
-    """Of its numbers."""
+    """The covariance of the state."""
 
 
 class Gaussians(psc.Record, dims="t s"):
@@ -49,38 +49,38 @@ class Gaussians(psc.Record, dims="t s"):
     mean: Float["t s"]
     """The expected state at each time."""
     covariance: Float["t s s"]
-    """Of its numbers, at each time."""
+    """The covariance of the state at each time."""
 
 
 class Filtered(psc.Record, dims="t s"):
-    """What is known of the states as observations come in."""
+    """The filtered states: normal distributions given the observations so far."""
 
     mean: Float["t s"]
-    """Given the observations up to each time."""
+    """The mean given the observations up to each time."""
     covariance: Float["t s s"]
-    """Given the same observations."""
+    """The covariance given the same observations."""
     log_densities: Float["t"]
-    """Of the observation at each time, given those before; they sum up to the log-likelihood."""
+    """The log-density of each observation given those before; their sum is the log-likelihood."""
 
 
 class Steady(psc.Record, dims="s o"):
-    """Where the filter of a model converges to."""
+    """The steady state of the filter of a model."""
 
     covariance: Float["s s"]
-    """Of the state, given all observations before."""
+    """The covariance of the state, given all observations before."""
     gain: Float["s o"]
-    """What the difference of an observation from its prediction is multiplied by."""
+    """The gain, by which the difference of an observation from its prediction is multiplied."""
     steps: i32
-    """Of doubling; 50 if there is no convergence."""
+    """The number of doubling steps; 50 if there is no convergence."""
 
 
 class Trajectory(psc.Record, dims="t s o"):
-    """What was drawn from a model."""
+    """States and observations drawn from a model."""
 
     states: Float["t s"]
-    """One a row."""
+    """One per row."""
     observations: Float["t o"]
-    """One a row."""
+    """One per row."""
 
 
 @psc.kernel
@@ -194,7 +194,7 @@ def smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t s"]:
 
 @psc.kernel
 def smoother_gain(p: Model["s o"], covariance: Float["s s"]) -> Float["s s"]:
-    """What a state with this covariance gains from knowing the next one.
+    """The gain of the smoother for a state with this covariance.
 
     Cost: 6*s*s*s + 5*s*s + s*s*s//3 flops.
     """

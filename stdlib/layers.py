@@ -18,16 +18,16 @@ from pscdsl.stdlib.precision import widened
 
 
 class Dense(psc.Record, dims="i o"):
-    """A linear map from i to o features, and what is added to its result."""
+    """A linear layer from i to o features, with a bias."""
 
     weights: Float["i o"]
-    """What inputs are multiplied by, from the right."""
+    """The matrix that inputs are multiplied by, from the right."""
     bias: Float["o"]
-    """What is added to the product."""
+    """The bias, added to the product."""
 
 
 class Convolution(psc.Record, dims="o i *window"):
-    """A window over i channels for each of o channels, and what is added to these."""
+    """A convolution from i to o channels, with a bias."""
 
     weights: Float["o i *window"]
     """With groups, i is the channels of one group."""
@@ -70,7 +70,7 @@ def embedding_layer(
 
 @psc.kernel
 def dense(p: Dense["i o"], x: Float["*batch i"]) -> Float["*batch o"]:
-    """The last axis mapped: `x @ p.weights + p.bias`.
+    """Apply a dense layer to the last axis: `x @ p.weights + p.bias`.
 
     Cost: 2*batch*i*o + batch*o flops.
     """
@@ -85,7 +85,7 @@ def convolution(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ) -> Float["n o ..."]:
-    """`psc.conv` of `x` with the windows, which takes the same options, and the bias added.
+    """Apply a convolution, with the options of `psc.conv`, and add the bias.
 
     For kernels, where the sizes of the result follow from those of `x`.
     """
@@ -95,7 +95,7 @@ def convolution(
 
 @psc.kernel
 def embedding(p: Embedding["v d"], symbols: Integer["*s"]) -> Float["*s d"]:
-    """The vectors of symbols, which are numbers in 0..v-1; others count as the nearest of these.
+    """The vectors of symbols in 0..v-1; numbers out of range are clamped.
 
     Cost: 3*s flops.
     """

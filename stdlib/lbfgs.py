@@ -23,18 +23,18 @@ T = TypeVar("T")
 
 
 class Minimum(psc.Record, Generic[T]):
-    """What a minimizer found."""
+    """A minimum, and how it was found."""
 
     params: T
-    """Where it is, a tree like the start."""
+    """The minimizer, a tree like the start."""
     value: Float
-    """Of the loss there."""
+    """The loss there."""
     slope: Float
     """The largest absolute value in the gradient."""
     steps: i32
-    """How many were made."""
+    """The number of steps."""
     evaluations: i32
-    """How often the function and its gradient were computed."""
+    """The number of evaluations of the function and its gradient."""
 
 
 class Curvature(psc.Record, dims="m n"):
@@ -43,7 +43,7 @@ class Curvature(psc.Record, dims="m n"):
     steps: Float["m n"]
     """How far each step went."""
     changes: Float["m n"]
-    """Of gradients."""
+    """Changes of the gradient in each step."""
     scales: Float["m"]
     """1 over the product of each step and its change; 0 for no step."""
 

@@ -1,4 +1,4 @@
-"""How far to go along a direction: searches for minimizers, which look for no exact minimum.
+"""Line searches for minimizers: how far to go along a direction.
 
 A length is accepted where the value has fallen enough (Armijo 1966), and, for the conditions of
 Wolfe 1969 in their strong form, where the slope along the direction has become flat enough.
@@ -20,13 +20,13 @@ class Place(psc.Record, dims="n"):
     """A point on the line."""
 
     length: Float
-    """How far from its start."""
+    """The distance from the start."""
     value: Float
-    """Of the function there."""
+    """The function there."""
     slope: Float
     """The derivative along the line."""
     gradient: Float["n"]
-    """Of the function there."""
+    """The gradient there."""
 
 
 class Search(psc.Record, dims="n"):
@@ -43,7 +43,7 @@ class Search(psc.Record, dims="n"):
     found: bool_
     """Whether `low` is accepted."""
     evaluations: i32
-    """How often the function and its gradient were computed."""
+    """The number of evaluations of the function and its gradient."""
 
 
 def line_search(

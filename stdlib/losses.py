@@ -107,7 +107,7 @@ def squared_hinge(scores: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
 
 @psc.kernel
 def multiclass_hinge(scores: Float["*batch k"], labels: Int["*batch"]) -> Float["*batch"]:
-    """How far the best wrong class, plus 1, is above the labelled one (Crammer, Singer 2001).
+    """The margin of the best wrong class, plus 1, over the labelled one (Crammer, Singer 2001).
 
     `labels` are the indices of classes along the last axis of `scores`, in 0..k-1.
 

@@ -28,33 +28,33 @@ class Samples(psc.Record, Generic[T]):
     positions: T
     """A tree like the start, with the steps along the first axis."""
     log_densities: Float["..."]
-    """Of the positions."""
+    """The log-densities of the positions."""
     acceptance: Float["..."]
-    """How probable it was that each step would be taken."""
+    """The acceptance probability of each step."""
 
 
 class Tuned(psc.Record, Generic[T]):
-    """What is found out by warming up."""
+    """The results of a warm-up."""
 
     position: T
-    """Where the chain is then."""
+    """The position after the warm-up."""
     step_size: Float
-    """With which steps are accepted as often as wanted."""
+    """The step size with the wanted acceptance rate."""
     variance: T
-    """The variance of each number of the position, roughly."""
+    """An estimate of the variance of each coordinate."""
 
 
 class Point(psc.Record, dims="d"):
     """A position, as a vector, with its momentum."""
 
     position: Float["d"]
-    """Where it is."""
+    """The position."""
     momentum: Float["d"]
     """The mass of each number times its speed."""
     slope: Float["d"]
     """The gradient of the log-density here."""
     log_density: Float
-    """Of the position."""
+    """The log-density of the position."""
 
 
 class _Step(psc.Record, dims="d"):
@@ -96,7 +96,7 @@ class _WarmUp(psc.Record, dims="d"):
 def metropolis(
     log_density: Callable[[T], Any], start: T, key: Key, steps: int, scale: Any
 ) -> Samples[T]:
-    """A random walk whose moves are normal with this deviation, or one for each number.
+    """Random-walk Metropolis with normal proposals; `scale` is a scalar or one per coordinate.
 
     A move is taken with the probability `min(1, density there / density here)`, else the chain
     stays (Metropolis et al. 1953).  For d numbers of similar spread a scale of 2.4 / sqrt(d)
@@ -128,7 +128,7 @@ def hamiltonian(
     variance: Any = 1.0,
     moves: int = 16,
 ) -> Samples[T]:
-    """Hamiltonian Monte Carlo: moves along a trajectory of energy, accepted by its error.
+    """Hamiltonian Monte Carlo with leapfrog trajectories and Metropolis acceptance.
 
     Each step draws a momentum, and follows the trajectory for 1 to `moves` leaps of `step_size`,
     so that it is no period that they add up to (Duane et al. 1987; Neal 2011).  `variance` is that
@@ -162,7 +162,7 @@ def warm_up(
     moves: int = 16,
     target: float = 0.8,
 ) -> Tuned[T]:
-    """Steps that find a step size and variances for `hamiltonian`; their positions are dropped.
+    """Warm-up steps that tune the step size and variances for `hamiltonian`.
 
     The step size is adapted by dual averaging until steps are accepted with probability `target`
     (Hoffman, Gelman 2014), from `step_size` on; variances are those of the middle half of the
@@ -209,7 +209,7 @@ def leapfrog(
     inverse_mass: Float["d"],
     moves: Any,
 ) -> Point["d"]:
-    """Follow the motion in the potential `-log_density`, by so many steps of order 2.
+    """Follow the motion in the potential `-log_density` by leapfrog steps.
 
     With the momentum reversed it leads back.  The mass is diagonal; `value_and_slope` gives the
     log-density of a vector and its gradient.
@@ -225,7 +225,7 @@ def leapfrog(
 
 
 def energy(at: Point["d"], inverse_mass: Float["d"]) -> Float:
-    """The kinetic energy and the potential one, which a trajectory keeps."""
+    """The sum of kinetic and potential energy, which an exact trajectory preserves."""
     return (inverse_mass * at.momentum * at.momentum).sum() / 2 - at.log_density
 
 

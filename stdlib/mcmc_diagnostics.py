@@ -20,7 +20,7 @@ from pscdsl.stdlib.precision import widened
 
 @psc.kernel
 def split_r_hat(draws: Float["c t *s"]) -> Float["*s"]:
-    """How much wider all chains are together than each is by itself: 1 if they agree.
+    """The ratio of the spread of all chains together to that of each (R-hat): 1 if they agree.
 
     Above 1.01 they should run longer.  At least 4 steps.
 
@@ -33,7 +33,7 @@ def split_r_hat(draws: Float["c t *s"]) -> Float["*s"]:
 
 @psc.kernel
 def effective_sample_size(draws: Float["c t *s"]) -> Float["*s"]:
-    """How many independent draws would have a mean as accurate as that of these.
+    """The number of independent draws with an equally accurate mean.
 
     By autocorrelations of all chains together, up to where the sum of two neighbouring ones is
     first negative (Geyer 1992), by Fourier transforms.  At least 4 steps.
@@ -61,7 +61,7 @@ def effective_sample_size(draws: Float["c t *s"]) -> Float["*s"]:
 
 @psc.kernel
 def standard_error(draws: Float["c t *s"]) -> Float["*s"]:
-    """The standard deviation of the mean of all draws, as a mean of what they are drawn from.
+    """The standard error of the mean of all draws.
 
     Cost: at most 224*c*s*(t//2) + 38*c*s + 5*s*(t//2) + 5*s*(t//4) + 28*s flops.
     """

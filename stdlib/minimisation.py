@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 class Minimum(psc.Record, Generic[T]):
-    """Where a loss is least, as far as was found."""
+    """A minimum, and whether the iteration converged."""
 
     params: T
-    """Where it is, a tree like the start, or like the bounds."""
+    """The minimizer, a tree like the start, or like the bounds."""
     value: Float["..."]
-    """Of the loss there."""
+    """The loss there."""
     steps: i32
-    """How many were made."""
+    """The number of steps."""
     converged: bool_
     """Whether the tolerance was met."""
 
@@ -52,7 +52,7 @@ class _Section(psc.Record):
 def golden_section(
     f: Callable[[T], Any], low: T, high: T, rtol: float = 0.0, max_steps: int = 100
 ) -> Minimum[T]:
-    """Where an elementwise function is least between `low` and `high` (Kiefer 1953).
+    """The minimum of an elementwise function between `low` and `high` (Kiefer 1953).
 
     It must fall up to there and rise from there on; else what is found is one of several such
     places, or an end.  Ends within `rtol` of the interval's length, but not below the root of the

@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 
 class Moments(psc.Record, Generic[T]):
-    """Of numbers, each for itself: an array or a tree."""
+    """Weight, mean and sum of squares of numbers: an array or a tree."""
 
     weight: Float
-    """Of all rows; how many they are if each has the weight 1."""
+    """The weight of all rows; their number if each has the weight 1."""
     mean: T
     """The weighted mean."""
     square: T
@@ -36,10 +36,10 @@ class Moments(psc.Record, Generic[T]):
 
 
 class Comoments(psc.Record, dims="d"):
-    """Of vectors."""
+    """Weight, mean and sum of outer products of vectors."""
 
     weight: Float
-    """Of all rows."""
+    """The weight of all rows."""
     mean: Float["d"]
     """The weighted mean."""
     product: Float["d d"]
@@ -47,7 +47,7 @@ class Comoments(psc.Record, dims="d"):
 
 
 def moments_of(row: T, weight: Any = 1.0) -> Moments[T]:
-    """Of one row; of 16-bit numbers in f32."""
+    """The moments of one row; of 16-bit numbers in f32."""
     wide = psc.tree.map(widened, row)
     dtype = psc.tree.leaves(wide)[0].dtype
     counted: Any = np.asarray(weight).astype(dtype)
@@ -55,7 +55,7 @@ def moments_of(row: T, weight: Any = 1.0) -> Moments[T]:
 
 
 def merged(a: Moments[T], b: Moments[T]) -> Moments[T]:
-    """Of the rows of both; those of no rows have the weight 0."""
+    """The moments of the rows of both; those of no rows have the weight 0."""
     weight, share = _shared(a.weight, b.weight)
 
     def mean(x: Any, y: Any) -> Any:
@@ -81,7 +81,7 @@ def variance_of(moments: Moments[T], ddof: float = 0) -> T:
 
 
 def comoments_of(rows: Float["n d"], weights: Float["n"] | None = None) -> Comoments["d"]:
-    """Of a block of vectors, with a product of matrices: 2 * n * d**2 operations."""
+    """The comoments of a block of vectors, by a matrix product of 2 * n * d**2 operations."""
     wide: Float["n d"] = widened(rows)
     counts: Float["n"] = np.ones_like(wide[:, 0]) if weights is None else widened(weights)
     weight = counts.sum()
@@ -91,7 +91,7 @@ def comoments_of(rows: Float["n d"], weights: Float["n"] | None = None) -> Comom
 
 
 def comerged(a: Comoments["d"], b: Comoments["d"]) -> Comoments["d"]:
-    """Of the vectors of both."""
+    """The comoments of the vectors of both."""
     weight, share = _shared(a.weight, b.weight)
     apart = b.mean - a.mean
     product = a.product + b.product + a.weight * share * np.outer(apart, apart)

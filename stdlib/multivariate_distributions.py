@@ -12,7 +12,7 @@ from pscdsl import Float
 def multivariate_normal_log_density(
     x: Float["*batch d"], mean: Float["d"], root: Float["d d"]
 ) -> Float["*batch"]:
-    """Of the normal distribution with covariance `root @ root.T`, where `root` is lower triangular.
+    """The log-density of the normal with covariance `root @ root.T`; `root` is lower triangular.
 
     `np.linalg.cholesky` finds it.  It wants more than 16 bits.
 
@@ -28,7 +28,7 @@ def multivariate_normal_log_density(
 def multivariate_student_t_log_density(
     x: Float["*batch d"], freedom: Float, location: Float["d"], root: Float["d d"]
 ) -> Float["*batch"]:
-    """Of Student's t with so many degrees of freedom and the shape `root @ root.T`.
+    """The log-density of Student's t with the shape matrix `root @ root.T`.
 
     `root` is lower triangular.  It wants more than 16 bits (Kotz, Nadarajah 2004).
 
@@ -44,7 +44,7 @@ def multivariate_student_t_log_density(
 
 @psc.kernel
 def dirichlet_log_density(x: Float["*batch d"], concentration: Float["d"]) -> Float["*batch"]:
-    """Of probabilities, which are positive and sum to 1; the sum is not looked at.
+    """The log-density of positive probabilities that sum to 1; the sum is not checked.
 
     Cost: 14*batch*d + 2*batch + 83*d + 81 flops.
     """

@@ -21,20 +21,20 @@ T = TypeVar("T")
 
 
 class Minimum(psc.Record, Generic[T]):
-    """Where a loss is least, as far as was found."""
+    """A minimum, and whether the iteration converged."""
 
     params: T
-    """Where it is, a tree like the start."""
+    """The minimizer, a tree like the start."""
     value: Float
-    """Of the loss there."""
+    """The loss there."""
     slope: Float
     """The length of the gradient there."""
     steps: i32
-    """How many were made."""
+    """The number of steps."""
     products: i32
-    """With the Hessian, in all steps together."""
+    """The number of products with the Hessian, in all steps together."""
     converged: bool_
-    """Whether the gradient is as short as the tolerance wants it."""
+    """Whether the gradient meets the tolerance."""
 
 
 class _At(psc.Record, dims="n"):

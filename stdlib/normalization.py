@@ -16,21 +16,21 @@ from pscdsl.stdlib.precision import widened
 
 
 class Affine(psc.Record, dims="d"):
-    """What normalised features are multiplied by, and what is added then."""
+    """Scale and shift of normalised features."""
 
     scale: Float["d"]
-    """What each feature is multiplied by."""
+    """The factor of each feature."""
     shift: Float["d"]
-    """What is added then."""
+    """The number added to each feature."""
 
 
 class Statistics(psc.Record, dims="c"):
     """Mean and variance of each channel."""
 
     mean: Float["c"]
-    """Of each channel."""
+    """The mean of each channel."""
     variance: Float["c"]
-    """Of each channel; the biased one."""
+    """The biased variance of each channel."""
 
 
 @psc.kernel

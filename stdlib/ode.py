@@ -56,16 +56,16 @@ _DENSE = (
 
 
 class Trajectory(psc.Record, Generic[T]):
-    """What an adaptive method found."""
+    """The states of an adaptive method, and how many steps it took."""
 
     states: T
-    """Like the start, with a row for each time; NaN from the first one on that was not reached."""
+    """The states, with a row for each time; NaN from the first time that was not reached."""
     reached: bool_
-    """Whether all times were: not if the steps did not suffice, or had to become too short."""
+    """Whether all times were reached; False if steps ran out or became too short."""
     steps: i32
-    """How many were taken."""
+    """The number of accepted steps."""
     rejected: i32
-    """How many more were tried, and found to be too inaccurate."""
+    """The number of rejected steps."""
 
 
 class _At(psc.Record):
@@ -98,7 +98,7 @@ def fixed_steps(
     times: Any,
     substeps: int = 1,
 ) -> T:
-    """The states at all times, from that at the first, by `substeps` equal steps between two.
+    """The states at all times by a method with `substeps` equal steps between two times.
 
     `method` is one of the tables above.  The times may fall, too, and need not be equidistant.
     """
@@ -138,7 +138,7 @@ def dormand_prince(
     atol: Any = 1e-9,
     max_steps: int = 4000,
 ) -> Trajectory[T]:
-    """The states at all times, from that at the first, by steps as long as the tolerance admits.
+    """The states at all times by the Dormand-Prince method with adaptive steps.
 
     The root mean square of the errors, each over `atol + rtol * abs(state)`, is kept below 1 in
     each step (Dormand, Prince 1980), by a controller that looks at two steps (Gustafsson 1991).

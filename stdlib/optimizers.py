@@ -27,11 +27,11 @@ class Moments(psc.Record, Generic[T]):
     """Running means over steps, for `adam` and `adamw`: trees like the parameters."""
 
     mean: T
-    """Of gradients."""
+    """The mean of gradients."""
     square: T
-    """Of their squares."""
+    """The mean of their squares."""
     steps: i32
-    """How many were made."""
+    """The number of steps."""
 
 
 def sgd(params: T, gradient: Any, rate: Any) -> T:
@@ -53,7 +53,7 @@ def momentum(
     decay: Any = 0.9,
     nesterov: bool = False,
 ) -> tuple[T, T]:
-    """A step along the velocity, a sum of gradients of which each counts less with every step.
+    """A step of gradient descent with momentum, a decaying sum of gradients.
 
     Polyak 1964; with `nesterov` the velocity that the next step would have (Nesterov 1983, as in
     Sutskever, Martens, Dahl, Hinton 2013).
@@ -85,7 +85,7 @@ def adam(
     square_decay: Any = 0.999,
     epsilon: Any = 1e-8,
 ) -> tuple[T, Moments[T]]:
-    """A step along the mean of gradients over the root of the mean of their squares.
+    """A step of Adam: the mean of gradients over the root of the mean of their squares.
 
     Both are corrected for starting at 0 (Kingma, Ba 2015).
     """
@@ -112,7 +112,7 @@ def adamw(
     square_decay: Any = 0.999,
     epsilon: Any = 1e-8,
 ) -> tuple[T, Moments[T]]:
-    """`adam`, after parameters have shrunk by `rate * weight_decay` (Loshchilov, Hutter 2019)."""
+    """A step of AdamW: `adam` after decay by `rate * weight_decay` (Loshchilov, Hutter 2019)."""
     mean = psc.tree.map(lambda m, g: _mixed(m, g, decay), state.mean, gradient)
     square = psc.tree.map(lambda s, g: _mixed(s, g, square_decay, power=2), state.square, gradient)
     steps = state.steps + 1
@@ -143,7 +143,7 @@ def lion(
     decay: Any = 0.9,
     mean_decay: Any = 0.99,
 ) -> tuple[T, T]:
-    """A step by the sign of a mean of gradients, the same in every direction (Chen et al. 2023).
+    """A step of Lion: the sign of a mean of gradients (Chen et al. 2023).
 
     The mean that decides is mixed with `decay`, the one that is kept with `mean_decay`.
     """

@@ -1,4 +1,4 @@
-"""Where in a sequence a row stands, told to layers that do not know the order of rows."""
+"""Positions of rows in a sequence, for layers that do not depend on the order of rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sinusoidal_positions(t: int, d: int, dtype: Any = np.float32) -> Float["t d"
 
 @psc.kernel
 def rotary(x: Float["*batch t d"], start: Integer = 0) -> Float["*batch t d"]:
-    """Features turned by pairs, by an angle that grows with the place of their row.
+    """Rotary position embedding: pairs of features rotated by angles that grow with the row.
 
     The inner product of two rows then depends on how far apart they are, not on where (Su et al.
     2021).  The first row has the place `start`; d is even.

@@ -27,42 +27,42 @@ class RNN(psc.Record, dims="i h"):
     """A simple recurrent network, from i inputs to a state of h numbers."""
 
     inputs: Float["i h"]
-    """What inputs are multiplied by, from the right."""
+    """The matrix that inputs are multiplied by, from the right."""
     state: Float["h h"]
-    """What the last state is multiplied by, from the right."""
+    """The matrix that the last state is multiplied by, from the right."""
     bias: Float["h"]
-    """What is added to both products."""
+    """The bias, added to both products."""
 
 
 class LSTM(psc.Record, dims="i h"):
     """Long short-term memory: the input, forget, cell and output gates, side by side."""
 
     inputs: Float["i 4*h"]
-    """What inputs are multiplied by, from the right."""
+    """The matrix that inputs are multiplied by, from the right."""
     state: Float["h 4*h"]
-    """What the last output is multiplied by, from the right."""
+    """The matrix that the last output is multiplied by, from the right."""
     bias: Float["4*h"]
-    """What is added to both products."""
+    """The bias, added to both products."""
 
 
 class Memory(psc.Record, dims="*batch h"):
     """The state of an LSTM."""
 
     output: Float["*batch h"]
-    """What the cell lets out."""
+    """The output of the cell."""
     cell: Float["*batch h"]
-    """What it remembers."""
+    """The state of the cell."""
 
 
 class GRU(psc.Record, dims="i h"):
     """Gated recurrent units: the reset and update gates and the candidate, side by side."""
 
     inputs: Float["i 3*h"]
-    """What inputs are multiplied by, from the right."""
+    """The matrix that inputs are multiplied by, from the right."""
     state: Float["h 3*h"]
-    """What the last state is multiplied by, from the right."""
+    """The matrix that the last state is multiplied by, from the right."""
     bias: Float["3*h"]
-    """What is added to both products."""
+    """The bias, added to both products."""
     candidate_bias: Float["h"]
     """Added to what the candidate takes from the state, before the reset gate."""
 
@@ -75,7 +75,7 @@ def rnn_layer(key: Key, inputs: int, size: int, dtype: Any = np.float32) -> RNN[
 def lstm_layer(
     key: Key, inputs: int, size: int, dtype: Any = np.float32, forget_bias: float = 1.0
 ) -> LSTM["inputs size"]:
-    """Parameters of an LSTM, each gate by itself like `rnn_layer`.
+    """Parameters of an LSTM, each gate like `rnn_layer`.
 
     The bias of the forget gate keeps memories at first (Jozefowicz, Zaremba, Sutskever 2015).
     """
@@ -84,7 +84,7 @@ def lstm_layer(
 
 
 def gru_layer(key: Key, inputs: int, size: int, dtype: Any = np.float32) -> GRU["inputs size"]:
-    """Parameters of gated recurrent units, each gate by itself like `rnn_layer`."""
+    """Parameters of gated recurrent units, each gate like `rnn_layer`."""
     into, state, bias = _drawn(key, inputs, size, 3, dtype)
     return GRU(into, state, bias, np.zeros_like(bias[:size]))
 
@@ -103,7 +103,7 @@ def rnn_step(p: RNN["i h"], state: Float["*batch h"], x: Float["*batch i"]) -> F
 def lstm_step(
     p: LSTM["i h"], memory: Memory["*batch h"], x: Float["*batch i"]
 ) -> Memory["*batch h"]:
-    """The new memory: a share of the old cell and of a new one, and what is let out of it.
+    """A step of an LSTM: the new memory.
 
     Hochreiter, Schmidhuber 1997, with the forget gate of Gers, Schmidhuber, Cummins 2000.
 

@@ -22,16 +22,16 @@ U = TypeVar("U")
 
 
 class Root(psc.Record, Generic[T, U]):
-    """What was found."""
+    """A root, and whether the iteration converged."""
 
     x: T
-    """Like the guess or the bounds."""
+    """The root, like the guess or the bounds."""
     value: U
-    """Of the function there, which is near 0; for fixed points, how far a step moves."""
+    """The function there, which is near 0; for fixed points, the change in a step."""
     converged: Bool["..."]
     """Whether the tolerance was met: for each element, or of a system, for all together."""
     steps: i32
-    """How many were made."""
+    """The number of steps."""
 
 
 class _Brent(psc.Record):
@@ -71,7 +71,7 @@ def bisect(
     atol: float = 0.0,
     max_steps: int = 200,
 ) -> Root[T, T]:
-    """Where f changes its sign between `low` and `high`, by halving; NaN where it does not.
+    """A root of f between `low` and `high` by bisection; NaN where its sign does not change.
 
     Each step gains a binary digit (Bolzano 1817).  Ends within `atol + rtol * abs(x)` of the place,
     or as near as the dtype tells numbers apart; near 0, as near as the square of its epsilon, times
@@ -152,7 +152,7 @@ def brent(
 def newton(
     f: Callable[[T], Any], guess: T, rtol: float = 0.0, atol: float = 0.0, max_steps: int = 50
 ) -> Root[T, T]:
-    """A root of an elementwise function near each guess, by its tangents (Newton, Raphson).
+    """A root of an elementwise function near each guess, by Newton's method.
 
     Converged are the elements whose last step was at most `atol + rtol * abs(x)`, or a few units
     in the last place; far from a root, or where the function is flat, there may be none.
@@ -209,7 +209,7 @@ def newton_system(
 def fixed_point(
     f: Callable[[T], Any], guess: T, tolerance: Any = 1e-6, max_steps: int = 1000
 ) -> Root[T, T]:
-    """Where a contraction of trees leaves its argument as it is, by applying it again and again.
+    """The fixed point of a contraction of trees, by iteration.
 
     Converged once a step is at most `tolerance` times the length of what it gave (Banach 1922).
     The derivative solves a linear system by `gmres`, to the same tolerance.

@@ -1,4 +1,4 @@
-"""Rates of learning that change from step to step; a constant one is a number.
+"""Learning rate schedules; a constant rate is a number.
 
 Each takes the number of steps that are done, and gives the rate of the next.  They combine by
 multiplication: `warmup(step, 100) * cosine(step, 5000, 1e-3)`.

@@ -15,16 +15,16 @@ from pscdsl import Complex, Float
 
 
 class Filtered(psc.Record, dims="n m"):
-    """What a filter gives, and what it remembers: the state to go on with."""
+    """The output of a filter, and its state for the next part of the signal."""
 
     y: Float["n"]
-    """The signal that it gives."""
+    """The output signal."""
     state: Float["m"]
-    """What it remembers."""
+    """The state of the filter."""
 
 
 class Spectrum(psc.Record, dims="*b f"):
-    """How the power of a signal is spread over frequencies."""
+    """The power spectrum of a signal."""
 
     frequencies: Float["f"]
     """In cycles in a unit of time; from 0 up."""

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Solution(psc.Record, Generic[T]):
-    """What an iterative solver found."""
+    """A solution of a linear system, and its residual."""
 
     x: T
     """The solution, a tree like the right side."""

@@ -23,15 +23,15 @@ class Block(psc.Record, dims="d h k f"):
     """One of the layers, on d features, with h heads of k numbers and f hidden features."""
 
     attention_norm: Affine["d"]
-    """Before attention."""
+    """The norm before attention."""
     attention: Heads["d d h k"]
-    """To the sequence itself."""
+    """The self-attention."""
     hidden_norm: Affine["d"]
-    """Before the layer for each row."""
+    """The norm before the layer for each row."""
     hidden: Dense["d f"]
-    """Its first map."""
+    """The first map of that layer."""
     out: Dense["f d"]
-    """Its second one, after `gelu`."""
+    """The second map, after `gelu`."""
 
 
 def transformer_block(
@@ -58,7 +58,7 @@ def transform(
     causal: psc.Static[bool] = False,
     positions: psc.Static[bool] = False,
 ) -> Float["*batch t d"]:
-    """`x`, plus attention to its rows, plus a layer with `gelu` for each row by itself.
+    """Apply a transformer block: `x`, plus self-attention, plus a layer with `gelu` for each row.
 
     Vaswani et al. 2017, with norms before both.  Where `present` is false nobody looks; `causal`
     rows look at none that comes later; with `positions` heads know how far apart rows are, by

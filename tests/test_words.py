@@ -17,18 +17,20 @@ DOCUMENTS = sorted(
     for path in (
         *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
         *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "examples").glob("*.md"),
+        *(ROOT / "pscdsl").rglob("*.md"),
     )
 )
 BLOCK = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 
 BASELINE = {
-    "told": 53,
-    "kept": 73,
+    "told": 52,
+    "kept": 72,
     "handed": 5,
     "given up": 3,
     "whoever": 23,
     "made ready": 1,
-    "by itself": 21,
+    "by itself": 17,
     "at once": 42,
     "as it stands": 2,
     "mend": 17,

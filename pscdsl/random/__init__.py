@@ -5,9 +5,8 @@ A key is used once: drawn from, or split into new ones.  `pscdsl check` refuses 
     key, sub = psc.random.split(key)
     noise = psc.random.normal(sub, x.shape)
 
-Names and argument orders are those of `jax.random`.  Outside of kernels everything works too; a key
-is an array of two words of 32 bits there, `u32[2]`, and nobody sees what other calls do with it, so
-it is up to the caller to hand no key to two calls.
+Names and argument orders are those of `jax.random`.  The functions work outside kernels, too; there
+a key is a plain `u32[2]` array and its reuse is not detected: pass each key to one call only.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -51,13 +50,13 @@ def _outside(name: str, primitive: Primitive, *operands: Any) -> Any:
 
 
 def key(seed: Any) -> Key:
-    """A key from an integer of up to 64 bits; different integers give different keys."""
+    """Return a key for an integer of up to 64 bits; different integers give different keys."""
     found: Key = _outside("key", SeedKey(), seed)
     return found
 
 
 def split(key: Key, num: Shape = 2) -> Key:
-    """`num` keys, all different, in place of one: `key, sub = psc.random.split(key)`."""
+    """Return `num` different keys in place of one: `key, sub = psc.random.split(key)`."""
     found: Key = _outside("split", SplitKey(_shape(num)), key)
     return found
 
@@ -75,9 +74,9 @@ def _shape(num: Shape) -> tuple[int, ...]:
 
 
 def fold_in(key: Key, data: Any) -> Key:
-    """A key from a key and an integer; different integers give different keys.
+    """Return a key for a key and an integer; different integers give different keys.
 
-    The key may be folded with other integers too, but not be drawn from or split besides.
+    The key may be folded with other integers too, but not drawn from or split.
     """
     found: Key = _outside("fold_in", FoldIn(), key, data)
     return found
@@ -91,7 +90,7 @@ def bits(key: Key, shape: Shape = (), dtype: DType = None) -> u32:
 def uniform(
     key: Key, shape: Shape = (), dtype: DType = None, minval: Any = 0.0, maxval: Any = 1.0
 ) -> f32:
-    """Numbers from `minval` up to, never reaching, `maxval`, each interval as its length has it."""
+    """Uniform numbers from `minval` up to, not including, `maxval`."""
     return _drawn("uniform", key, shape, dtype, minval, maxval)
 
 
@@ -101,12 +100,12 @@ def randint(key: Key, shape: Shape, minval: Any, maxval: Any, dtype: DType = Non
 
 
 def bernoulli(key: Key, p: Any = 0.5, shape: Shape | None = None) -> bool_:
-    """True with probability `p`."""
+    """Bools that are true with probability `p`."""
     return _drawn("bernoulli", key, p, shape)
 
 
 def rademacher(key: Key, shape: Shape = (), dtype: DType = None) -> i32:
-    """1 or -1, each with probability one half."""
+    """Numbers that are 1 or -1, each with probability one half."""
     return _drawn("rademacher", key, shape, dtype)
 
 
@@ -118,7 +117,7 @@ def normal(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
 def truncated_normal(
     key: Key, lower: Any, upper: Any, shape: Shape | None = None, dtype: DType = None
 ) -> f32:
-    """Normal numbers with mean 0 and variance 1 under the condition of lying between bounds."""
+    """Normal numbers with mean 0 and variance 1, conditioned on lying between bounds."""
     return _drawn("truncated_normal", key, lower, upper, shape, dtype)
 
 
@@ -168,7 +167,7 @@ def poisson(key: Key, lam: Any, shape: Shape | None = None, dtype: DType = None)
 
 
 def permutation(key: Key, x: X, axis: Axis = 0, independent: bool = False) -> X:
-    """`x` in a random order along an axis, of the numbers below `x` if that is a size.
+    """`x` in a random order along an axis, or the numbers below `x` if that is a size.
 
     With `independent` each row along the axis has an order of its own.
     """
@@ -178,7 +177,7 @@ def permutation(key: Key, x: X, axis: Axis = 0, independent: bool = False) -> X:
 def choice(
     key: Key, a: X, shape: Shape = (), replace: bool = True, p: Any = None, axis: Axis = 0
 ) -> X:
-    """Parts of `a` along an axis, or numbers below it if that is a size, with probabilities `p`.
+    """Slices of `a` along an axis, or numbers below it if that is a size, with probabilities `p`.
 
     Without `replace` no part is taken twice.
     """
@@ -186,7 +185,7 @@ def choice(
 
 
 def categorical(key: Key, logits: Any, axis: Axis = -1, shape: Shape | None = None) -> i32:
-    """Places along an axis, with probabilities whose logarithms are `logits` but for a constant.
+    """Indices along an axis, with probabilities proportional to `exp(logits)`.
 
     `shape` is that of the result, its last axes those of `logits` without `axis`.
     """
