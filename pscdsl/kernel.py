@@ -357,16 +357,23 @@ class Kernel(Called[P, R]):
         key: bytes | None = None,
         **sizes: Any,
     ) -> bytes:
-        """The kernel at these sizes as one artefact, which `psc.load` reads without its source.
+        """Export the kernel at the given sizes, for `psc.load` without its source.
 
-        `variants` are several sizes: `{"n": 4}, {"n": 8}`, with what they share as keywords; or
-        tuples of arguments, as `psc.compile_all` takes them.  The artefact has StableHLO for any
-        device, or, with the target "cpu", what is fast on CPUs.  It is written to the file that
-        is named, and returned.  `donate` is as for `lower`.
+        Args:
+            path: The file to write; without it, the bytes are only returned.
+            variants: Several sizes, `{"n": 4}, {"n": 8}`, or tuples of example arguments as in
+                `psc.compile_all`.
+            target: "any" for portable StableHLO, or "cpu" to include forms for CPUs.
+            donate: Parameters whose memory results may take, as in `lower`.
+            key: A signing key of 16 bytes or more. By default it is the user's own, which the first
+                export creates.
+            sizes: Sizes that all variants share.
 
-        It is signed with `key`, of 16 bytes or more, or with the user's own, which the first
-        export makes: `psc.load` takes it from whoever has that key.  An ArtefactError says if
-        there is no place for one.
+        Returns:
+            The bytes of the artefact.
+
+        Raises:
+            ArtefactError: There is no place for the user's key.
         """
         from pscdsl.exporting import export
 

@@ -11,7 +11,7 @@ COMBINING: Final = frozenset({"psc.associative_scan", "psc.map_reduce"})
 
 
 class CarryMismatch(Diagnostic, code="PSC504"):
-    """The carry that a loop's body returns differs from the one it is given.
+    """The carry that a loop's body returns differs from the one it gets.
 
     What one step returns is what the next one gets, so both have the same structure, shapes and
     dtypes.  So do rows and what `psc.associative_scan` and `psc.map_reduce` combine them to.
@@ -171,7 +171,7 @@ class BadPredicate(Diagnostic, code="PSC506"):
 
 
 class BadBody(Diagnostic, code="PSC507"):
-    """A combinator is given something else than it needs.
+    """A combinator gets an argument of the wrong kind.
 
     The body of `psc.scan` returns a pair: the next carry, and what is collected of this step.
 

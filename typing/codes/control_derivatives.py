@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class UnboundedReverse(Diagnostic, code="PSC512"):
-    """Reverse mode through a loop of which nobody knows how many steps it takes.
+    """Reverse mode through a loop with an unknown number of steps.
 
     To run a loop backwards, what each step did is saved on the way, and the space for that is
     allotted beforehand.  `max_steps=` says how many there are at most; time is spent only on the
@@ -121,7 +121,7 @@ class NotAScalar(Diagnostic, code="PSC510"):
 
 
 class NoTangent(Diagnostic, code="PSC511"):
-    """A derivative in something that does not change smoothly: an integer, a bool, a random key.
+    """A derivative with respect to an integer, a bool or a random key.
 
     Integer and key leaves have no tangents.  Keep them in another argument than the one that is
     differentiated, or name the others by `argnums`.
@@ -179,7 +179,7 @@ class NoTangent(Diagnostic, code="PSC511"):
 
 
 class TangentMismatch(Diagnostic, code="PSC513"):
-    """Tangents or cotangents that do not fit what they belong to.
+    """Tangents or cotangents do not fit their primals or results.
 
     A tangent has the structure, shapes and dtypes of its primal, a cotangent those of the result;
     where a leaf has no tangent (an integer, a bool, a key), there is `None`.
@@ -279,7 +279,7 @@ class BadArgnums(Diagnostic, code="PSC514"):
 
 
 class RuleMismatch(Diagnostic, code="PSC519"):
-    """A rule that was registered for a primitive gives something else than it should.
+    """A rule that was registered for a primitive returns the wrong types.
 
     A derivative (`jvp`) gives a tangent for each result, of the result's type, a `transpose` a
     cotangent for each operand, of the operand's type, a `batch` the results, each with the batch
@@ -354,7 +354,7 @@ class RuleMismatch(Diagnostic, code="PSC519"):
 
 
 class NotLinear(Diagnostic, code="PSC522"):
-    """What is run backwards is not linear: a product of two tangents, a sine of one.
+    """A function that is transposed is not linear.
 
     A derivative maps tangents to tangents, and twice the tangent gives twice the result.  Rules
     for derivatives, and functions given to `psc.linear_transpose`, have to keep to that: what

@@ -78,7 +78,7 @@ class OwnRuleMismatch(Diagnostic, code="PSC517"):
 
 
 class RuleMissing(Diagnostic, code="PSC518"):
-    """A function is declared to have a derivative of its own, but none is given.
+    """A function is declared to have a derivative of its own, but has no rule.
 
     ## Example
 
@@ -140,7 +140,7 @@ class RuleMissing(Diagnostic, code="PSC518"):
 
 
 class CapturedByRule(Diagnostic, code="PSC521"):
-    """A function with a derivative of its own uses a value, from around it, that changes too.
+    """A function with a derivative of its own captures a value that is differentiated.
 
     Its rule says how the result changes with the arguments, and nothing of what else it uses:
     differentiated in that, it would silently be taken for constant.  Make it an argument.
@@ -212,7 +212,7 @@ class CapturedByRule(Diagnostic, code="PSC521"):
 
 
 class NoForwardMode(Diagnostic, code="PSC520"):
-    """Forward mode through a function that only says how to go backwards.
+    """Forward mode through a function that has rules for reverse mode only.
 
     `psc.custom_vjp` gives cotangents.  `psc.jvp`, `psc.jacfwd` and the outer half of
     `psc.hessian` need tangents: give the function a rule by `psc.custom_jvp`, which serves both.

@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class SolutionMismatch(Diagnostic, code="PSC523"):
-    """The functions of an equation and of its solution do not fit each other.
+    """The functions of an equation and of its solution do not fit together.
 
     `psc.custom_linear_solve` and `psc.custom_root` solve as many equations as there are unknowns:
     the map, or the function, returns what has the types of its argument, and so do the functions

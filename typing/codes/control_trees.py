@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class ArgumentTree(Diagnostic, code="PSC501"):
-    """An argument is another kind of thing than the signature declares.
+    """An argument does not have the declared structure.
 
     For instance an array where a record is declared, a tuple of another length, or an array
     where a static value is needed.
@@ -74,7 +74,7 @@ class ArgumentTree(Diagnostic, code="PSC501"):
 
 
 class ReturnTree(Diagnostic, code="PSC502"):
-    """What a kernel returns is another kind of thing than it declares.
+    """The result of a kernel does not have the declared structure.
 
     The declared structure of the result (an array, a tuple of so many items, a record) is what
     callers rely on.
@@ -126,7 +126,7 @@ class ReturnTree(Diagnostic, code="PSC502"):
 
 
 class NotATree(Diagnostic, code="PSC503"):
-    """Something that is not a tree of arrays stands where one is needed.
+    """A value that is not a tree of arrays is used as one.
 
     Arguments, results, carries and branches hold arrays, in tuples, records, maps and vectors of
     them, and `None`.  Functions, modules and classes are known while checking, but they are nothing
@@ -171,7 +171,7 @@ class NotATree(Diagnostic, code="PSC503"):
 
 
 class TreesDiffer(Diagnostic, code="PSC509"):
-    """Trees whose arrays are taken together differ in structure.
+    """Trees that are combined leaf by leaf differ in structure.
 
     `psc.tree.map` of several trees gives the function one array of each, so all have arrays at the
     same places, in the same tuples and records.  Only where the first has an array, another may

@@ -51,7 +51,7 @@ class NegativePowerOfInteger(Diagnostic, code="PSC410"):
 
 
 class NoSuchDType(Diagnostic, code="PSC411"):
-    """Something was given as a dtype that is none, or that has no counterpart here.
+    """A value is used as a dtype and is not one, or has no counterpart here.
 
     ## Example
 
@@ -92,7 +92,7 @@ class NoSuchDType(Diagnostic, code="PSC411"):
 
 
 class IntegersMakeAnArray(Diagnostic, code="PSC412"):
-    """Integers of which NumPy makes an array meet an array of narrower or unsigned integers.
+    """Integers that NumPy turns into an array meet narrower or unsigned integers.
 
     In arithmetic a Python number takes the dtype of the array that it meets.  A list does not, and
     neither does a number where a function makes an array of it first, as `np.append`, `np.diff` and

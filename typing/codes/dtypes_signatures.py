@@ -85,7 +85,7 @@ class ArgumentDtype(Diagnostic, code="PSC404"):
 
 
 class ReturnDtype(Diagnostic, code="PSC405"):
-    """What a kernel returns has not the dtype that it declares.
+    """The result of a kernel does not have the declared dtype.
 
     Python scalars adapt to the declared dtype; arrays do not.
 

@@ -84,7 +84,7 @@ class KeyReused(Diagnostic, code="PSC601"):
 
 
 class NotOneKey(Diagnostic, code="PSC602"):
-    """A function of `psc.random` was given something else than one key.
+    """A function of `psc.random` gets something other than one key.
 
     The first argument is a key: a parameter of type `psc.Key`, or what `psc.random.key`,
     `psc.random.split` or `psc.random.fold_in` gave.  Of an array of keys each is used by itself.

@@ -287,7 +287,7 @@ class MissingAnnotation(Diagnostic, code="PSC105"):
 
 
 class NotStatic(Diagnostic, code="PSC109"):
-    """Something must be known while checking, and is not.
+    """A value must be known at check time, and is not.
 
     Loops, dicts and the shapes of results are worked out while a kernel is checked, once for all
     sizes.  So a Python loop needs a number of steps that is known; a size that the caller decides
@@ -333,7 +333,7 @@ class NotStatic(Diagnostic, code="PSC109"):
 
 
 class NotCallable(Diagnostic, code="PSC111"):
-    """Something is called that is not a function.
+    """A value is called and is not a function.
 
     ## Example
 
@@ -373,7 +373,7 @@ class NotCallable(Diagnostic, code="PSC111"):
 
 
 class BadArguments(Diagnostic, code="PSC120"):
-    """A function was called with arguments that it does not take.
+    """A function is called with arguments that it does not accept.
 
     The number and the names of arguments are checked as Python does it, before anything else is
     said of the call.

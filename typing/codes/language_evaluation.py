@@ -48,7 +48,7 @@ class RecursiveKernel(Diagnostic, code="PSC106"):
 
 
 class UnboundedRecursion(Diagnostic, code="PSC107"):
-    """Functions call each other without an end that is known while checking.
+    """Functions call each other without an end known at check time.
 
     A function that is not a kernel is read anew at each call.  Recursion over static values, such
     as the length of a tuple, comes to an end; recursion over arrays does not.
@@ -230,7 +230,7 @@ class NoSuchItem(Diagnostic, code="PSC112"):
 
 
 class WrongUnpacking(Diagnostic, code="PSC113"):
-    """A pattern of names does not fit what it is assigned from.
+    """An unpacking does not fit its value.
 
     ## Example
 
@@ -313,7 +313,7 @@ class RaiseReached(Diagnostic, code="PSC114"):
 
 
 class TooLarge(Diagnostic, code="PSC116"):
-    """A value that would have to be worked out while checking is too large.
+    """A value that must be computed at check time is too large.
 
     Constants are computed by the checker itself, which must answer quickly for any file.
 

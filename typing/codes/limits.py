@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
 class NotSupported(Diagnostic, code="PSC900"):
-    """Something that has a meaning here, but that cannot be done yet.
+    """A construct has a meaning, but is not supported yet.
 
     The program is not wrong: the compiler lacks a part.  The message names it; often there is
     another way to write the same.
@@ -208,7 +208,7 @@ class NoSource(Diagnostic, code="PSC904"):
 
 
 class UnknownFunction(Diagnostic, code="PSC910"):
-    """A function is called of which nothing is known.
+    """A function is called that the checker cannot read.
 
     It belongs to a module that is neither known nor among the files that are checked, so nobody can
     say whether it is pure, or what types it gives.
@@ -256,7 +256,7 @@ class UnknownFunction(Diagnostic, code="PSC910"):
 
 
 class InternalError(Diagnostic, code="PSC999"):
-    """The compiler failed where it should not; this is a mistake of ours, not of the program.
+    """The compiler failed; this is a bug of pscdsl, not of the program.
 
     Please report it with the program that shows it.
 
@@ -296,7 +296,7 @@ class NestedTooDeeply(Diagnostic, code="PSC950"):
 
 
 class TooLargeToCompile(Diagnostic, code="PSC952"):
-    """What would have to be compiled is larger than XLA can take.
+    """A program is larger than XLA can compile.
 
     XLA writes out every call of a kernel, so that kernels which call each other many times grow to
     more operations than fit into memory.  An array has fewer than 2**59 elements, for any sizes
@@ -365,7 +365,7 @@ class TooLargeToCompile(Diagnostic, code="PSC952"):
 
 
 class TooManyFindings(Diagnostic, code="PSC951"):
-    """So much was found in one kernel that the rest of it is not checked.
+    """A kernel has so many findings that the rest is not checked.
 
     A report of that length is read by nobody, and most of it tends to have one cause.  Mend what
     is found first, and check again.
@@ -387,7 +387,7 @@ class TooManyFindings(Diagnostic, code="PSC951"):
 
 
 class UnknownValue(Diagnostic, code="PSC911"):
-    """A value is used of which only the name is known.
+    """A value is used that the checker cannot read.
 
     It belongs to a module that is neither known nor among the files that are checked, or it is
     computed when its module is imported, in a way that cannot be followed from the source.
@@ -435,7 +435,7 @@ class UnknownValue(Diagnostic, code="PSC911"):
 
 
 class ChoicesSampled(Diagnostic, code="PSC905", severity=Severity.NOTE):
-    """A signature leaves so much open that it was tried with some of the choices only.
+    """A signature has so many choices that only some were tried.
 
     Dtype classes, ranks, lengths of tuples and static values are tried in every combination up to
     a bound; beyond it, a sample is tried.  Each call is still checked, exactly, with its own.

@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class BudgetNotProven(Diagnostic, code="PSC906"):
-    """A budget of which it is not known whether it holds.
+    """A budget is neither proved nor refuted.
 
     A budget holds if it is proven for every size that the signature and the kernel's
     preconditions admit.  This one was neither proven nor refuted: how many steps a loop takes is

@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class CapturedStateChanged(Diagnostic, code="PSC917"):
-    """A kernel is called, and a name that it read from outside stands for something else by now.
+    """A name that a kernel captured refers to another value by the time of a call.
 
     A kernel keeps what it was compiled with, so that it would go on using what was there before.
     The checker refuses whatever the files that it is given may write; this finds at run time what

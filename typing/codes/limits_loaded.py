@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class TextChanged(Diagnostic, code="PSC907"):
-    """A function that is loaded is not the one that its file has now.
+    """A loaded function differs from the text of its file.
 
     A kernel is read from the text of its functions.  If a file was changed after Python loaded it,
     the text is that of another program than the one that runs; so a function is read only if its

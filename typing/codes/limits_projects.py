@@ -88,7 +88,7 @@ class BoundInSeveralPlaces(Diagnostic, code="PSC931"):
 
 
 class ComputedName(Diagnostic, code="PSC932"):
-    """A name of a module is computed by the module's `__getattr__` when it is asked for.
+    """A name of a module is computed by the module's `__getattr__`.
 
     What that function returns is known only at run time.
 
@@ -128,7 +128,7 @@ class FileNotRead(Diagnostic, code="PSC933"):
 
 
 class CheckDied(Diagnostic, code="PSC934"):
-    """The process that checked a file ended before it had an answer.
+    """The process that checked a file ended without an answer.
 
     It was stopped from outside, ran out of memory, or failed by a mistake of ours.  The other files
     were checked.

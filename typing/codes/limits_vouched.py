@@ -143,7 +143,7 @@ class VouchedResultDiffers(Diagnostic, code="PSC915"):
 
 
 class Vouched(Diagnostic, code="PSC916", severity=Severity.NOTE):
-    """A kernel calls a function that is taken to be pure because its author says so.
+    """A kernel calls a function that `psc.pure` declares pure.
 
     Nothing is wrong: the note lists what the check has to believe.
 

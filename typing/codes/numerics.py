@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
 class AliasedUpdate(Diagnostic, code="PSC701", severity=Severity.ERROR):
-    """`+=` on an array that somebody else may hold.
+    """`+=` on an array that may be shared.
 
     In a kernel `y += 1` binds `y` to a new array, and whoever holds the old one keeps it.  NumPy
     changes the array itself, and everybody sees the change: the caller whose argument it is,
@@ -60,7 +60,7 @@ class AliasedUpdate(Diagnostic, code="PSC701", severity=Severity.ERROR):
 
 
 class ColumnMeetsRow(Diagnostic, code="PSC714", severity=Severity.WARNING):
-    """A column of n and a row of n make n times n elements, of which all are reduced.
+    """A column of n and a row of n broadcast to n times n elements that are reduced.
 
     `[n 1]` and `[n]` broadcast to `[n n]`: every element of the one beside every element of the
     other.  Inside of a sum or mean nobody sees that, and a loss is one of all pairs.  Give both the

@@ -7,7 +7,7 @@ from pscdsl.typing.dims import Size
 
 
 class IndexLeavesAxis(Diagnostic, code="PSC702"):
-    """A computed index reaches a place outside of its axis, where it is clamped.
+    """A computed index leaves its axis, and is clamped.
 
     NumPy raises an error for such an index; a compiled program cannot.  It takes the element at
     the nearest end instead, so that nothing seems to be wrong.  Negative indices down to `-n`
@@ -84,7 +84,7 @@ class IndexLeavesAxis(Diagnostic, code="PSC702"):
 
 
 class StartLeavesAxis(Diagnostic, code="PSC703"):
-    """A part of fixed size starts where it does not fit, and is moved until it does.
+    """A slice of fixed size starts where it does not fit, and is moved.
 
     `psc.dynamic_slice` and `psc.dynamic_update` move the whole part, so other elements are read
     or written than the start says.  Reported is what is known to happen, in the last steps of a

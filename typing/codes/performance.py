@@ -110,7 +110,7 @@ class LargeConstant(Diagnostic, code="PSC802"):
 
 
 class UnaskedDouble(Diagnostic, code="PSC803"):
-    """A result in double precision that nothing in the kernel asks for.
+    """A result in double precision that nothing in the kernel requests.
 
     NumPy makes f64 of Python floats (`np.array([0.5, 1.5])`) and of 64-bit integers, and such an
     array keeps its dtype when a kernel captures it.  On accelerators f64 is many times slower than
@@ -161,7 +161,7 @@ class UnaskedDouble(Diagnostic, code="PSC803"):
 
 
 class ProductOfRows(Diagnostic, code="PSC804"):
-    """A matrix times one row after the other, where one product does all.
+    """A matrix is multiplied row by row, where one product suffices.
 
     A product of matrices reads the matrix once for many rows; a product with one row at a time
     reads it each time.  Take the product of all rows, and map what remains over its rows.

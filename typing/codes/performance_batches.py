@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class AllBranchesRun(Diagnostic, code="PSC805"):
-    """A `cond` or `switch` of which a batch runs all branches for every row.
+    """A batch runs all branches of a `cond` or `switch` for every row.
 
     `psc.vmap` makes one program for all rows.  Where rows decide differently, there is no branch to
     skip: all of them are run for all rows, and each row selects its result.  So a branch that

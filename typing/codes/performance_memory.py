@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class DonatedInVain(Diagnostic, code="PSC806"):
-    """A donated parameter of which no result can take the memory.
+    """A donated parameter whose memory no result can take.
 
     `@psc.kernel(donate=...)` lets results take the memory of arguments.  A result takes the memory
     of one array of its own type, the same dtype and the same sizes; where there are more such

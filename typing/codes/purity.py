@@ -240,7 +240,7 @@ class Mutation(Diagnostic, code="PSC205"):
 
 
 class MutableCapture(Diagnostic, code="PSC206"):
-    """A kernel reads a value from outside that something may write, or bind anew.
+    """A kernel reads a value from outside that may be written or rebound.
 
     A value from outside is a constant of the kernel: what it was when the kernel was compiled.  So
     it has to stay as it is.  Numbers, texts and tuples do; so does what `psc.constant` makes, a

@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class SetOrder(Diagnostic, code="PSC207"):
-    """The order of a set is asked for, and it has none that can be relied on.
+    """The program depends on the order of a set.
 
     In which order a set gives its items depends on a seed that each process draws for itself, and
     on what was added and removed before.  A program that is built in this order would be another
@@ -60,7 +60,7 @@ class SetOrder(Diagnostic, code="PSC207"):
 
 
 class IteratorUsed(Diagnostic, code="PSC208"):
-    """An iterator is gone through that was used before, or that belongs to an outer scope.
+    """An iterator is used a second time, or belongs to an outer scope.
 
     What `zip`, `map`, `filter`, `enumerate`, `reversed` and a generator expression give is used up
     by the first loop over it: the second finds nothing.  So an iterator is a hidden state, and one

@@ -112,7 +112,7 @@ class TooManyIndices(Diagnostic, code="PSC315"):
 
 
 class NotAnIndex(Diagnostic, code="PSC321"):
-    """Something was used as an index that is none.
+    """A value is used as an index and is not one.
 
     An index is an integer, a slice, `...`, `None`, or an array of integers.
 

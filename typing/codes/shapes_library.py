@@ -64,7 +64,7 @@ class InnerSizesDiffer(Diagnostic, code="PSC301"):
 
 
 class EmptyReduction(Diagnostic, code="PSC330"):
-    """A function that needs at least one element is applied to what may be empty.
+    """A function that needs an element is applied to an array that may be empty.
 
     A maximum, a median or an index of the largest element does not exist where there is nothing
     to choose from.  Sizes are at least 1 unless an `assert` says otherwise.
@@ -164,7 +164,7 @@ class BadSubscripts(Diagnostic, code="PSC331"):
 
 
 class LengthsDiffer(Diagnostic, code="PSC332"):
-    """Two axes that a function goes through together have different sizes.
+    """Two axes that a function reads together have different sizes.
 
     Axes that are contracted with each other, samples and their weights, the abscissae and the
     ordinates of a curve must be equally long, for every size that the signature admits.
@@ -314,7 +314,7 @@ class LongerUnknown(Diagnostic, code="PSC334"):
 
 
 class WeightsDoNotFit(Diagnostic, code="PSC335"):
-    """Weights have neither the shape of what they weigh nor that of the axes they go along.
+    """Weights have neither the shape of their array nor that of the reduced axes.
 
     ## Example
 

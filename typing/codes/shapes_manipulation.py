@@ -19,7 +19,7 @@ def axes(count: int) -> str:
 
 
 class AxisOutOfRange(Diagnostic, code="PSC310"):
-    """An axis was named that the array does not have.
+    """An array does not have the named axis.
 
     Axes are counted from 0; negative ones count from the end.
 
@@ -66,7 +66,7 @@ class AxisOutOfRange(Diagnostic, code="PSC310"):
 
 
 class RepeatedAxis(Diagnostic, code="PSC311"):
-    """The same axis was named twice where each may stand once.
+    """The same axis is named twice.
 
     ## Example
 
@@ -104,7 +104,7 @@ class RepeatedAxis(Diagnostic, code="PSC311"):
 
 
 class WrongNumberOfAxes(Diagnostic, code="PSC312"):
-    """An argument must have another number of axes, or list another number of them.
+    """An argument has, or lists, the wrong number of axes.
 
     ## Example
 
@@ -143,7 +143,7 @@ class WrongNumberOfAxes(Diagnostic, code="PSC312"):
 
 
 class ImpossibleReshape(Diagnostic, code="PSC313"):
-    """An array was reshaped to a shape with another number of elements.
+    """An array is reshaped to a shape with another number of elements.
 
     The numbers must agree for every size that the signature admits; a size written as -1 must
     follow from the others without a remainder.
@@ -195,7 +195,7 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
 
 
 class PiecesDoNotFit(Diagnostic, code="PSC316"):
-    """Arrays are put together whose shapes do not fit.
+    """Arrays with unequal shapes are joined.
 
     Arrays that are concatenated have the same sizes on all other axes; arrays that are stacked
     have the same sizes on all axes.

@@ -72,7 +72,7 @@ class ArgumentShape(Diagnostic, code="PSC302"):
 
 
 class ReturnShape(Diagnostic, code="PSC303"):
-    """What a kernel returns has not the shape that it declares.
+    """The result of a kernel does not have the declared shape.
 
     Sizes of one name are one size everywhere in a signature: what is returned must have the
     declared shape for every size that the arguments may have.
