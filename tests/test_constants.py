@@ -17,6 +17,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl.freezing import is_frozen
+from pscdsl.frontend.check import check_paths
 
 ARRAYS = [
     np.ones(3, np.float32),
@@ -115,3 +116,21 @@ def test_kernels_read_constants_that_functions_have_around_them() -> None:
 
     x = np.ones(3, np.float32)
     assert [made(x * n)(x).tolist()[0] for n in (2, 3)] == [2, 3]
+
+
+TABLE = psc.constant(abs(np.array([0.5, -1.0, -2.0], np.float32)))
+NEGATIVE = psc.constant(np.array([-1, -2, -128], np.int8))
+LESS = np.float32(-2)
+
+
+@psc.kernel
+def magnitudes(x: f32["3"]) -> f32["3"]:
+    return x * abs(TABLE) * abs(LESS) + abs(NEGATIVE).astype(np.float32)
+
+
+def test_the_magnitude_of_a_constant_is_numpys() -> None:
+    x = np.array([1, -2, 3], np.float32)
+    wanted = x * abs(TABLE) * abs(LESS) + abs(NEGATIVE).astype(np.float32)
+    np.testing.assert_array_equal(magnitudes(x), wanted)
+    status = {each.name: each.status for each in check_paths([__file__]).kernels}
+    assert status["magnitudes"] == "ok"  # where the module is not run either

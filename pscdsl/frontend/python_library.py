@@ -16,6 +16,7 @@ from typing import Any
 
 from pscdsl.builder import Builder, Value, Weak
 from pscdsl.frontend import operators
+from pscdsl.frontend.calls import invoke
 from pscdsl.frontend.closed import Sets, by_python, is_closed, is_set, refused, require_closed
 from pscdsl.frontend.equality import Table, is_key, meant
 from pscdsl.frontend.frames import Frame, session_of
@@ -44,7 +45,7 @@ from pscdsl.frontend.values import (
 )
 from pscdsl.frontend.weights import require_short
 from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_dict, is_known_array, is_scalar, is_sequence
+from pscdsl.narrowing import is_constant, is_dict, is_known_array, is_scalar, is_sequence
 from pscdsl.primitives import elementwise
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
@@ -340,8 +341,8 @@ def _abs(here: Any, x: Any, /) -> Any:
         if here.facts.proves(Fact("<=", 0, x)):
             return x
         raise Failure(NotStatic(what=f"the sign of {x}"))
-    if is_traced(x) or is_known_array(x):
-        return _numpy("absolute").apply(here, (x,), {})
+    if is_traced(x) or is_constant(x):
+        return invoke(_frame(here), here, _numpy("absolute"), (x,), {})
     raise refused("`abs`", x)
 
 
