@@ -206,3 +206,19 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     (folder / "secret.py").symlink_to(outside / "secret.py")
     main = HEAD + "from secret import double\n\n" + KERNEL + "double(x)\n"
     assert found(check(folder, {"main.py": main}, "main.py")) == [("PSC910", "main.py", 8, 12)]
+
+
+@pytest.mark.parametrize("other", ["S = 2\n", "from .lower import *\nS = 2\n"])
+def test_a_captured_array_beside_names_that_are_taken_together(tmp_path: Path, other: str) -> None:
+    body = "TABLE = np.ones(3, np.float32)\n" + KERNEL.replace('"n"', '"3"') + "x * TABLE * S\n"
+    head = "import numpy as np\n" + HEAD
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/lower.py": "from .upper import *\n",
+        "pkg/upper.py": other,
+        "pkg/main.py": head + "from .upper import *\n\n" + body,
+    }
+    assert found(check(tmp_path, files, "pkg/main.py")) == []
+    files["pkg/lower.py"] = "import numpy as np\n\nTABLE = np.ones(3, np.float32)\n"
+    shadowed = found(check(tmp_path, files, "pkg/main.py"))
+    assert bool(shadowed) == ("lower" in other)  # of two arrays it is not said which is meant

@@ -180,11 +180,25 @@ class Resolver:
                 base = self.base_of(source, node) if isinstance(node, ast.ImportFrom) else ""
                 found: tuple[Module, str] | None = None
                 if alias.name == "*" and base in self.by_name:
-                    found = self.by_name[base], name
+                    if self._may_export(self.by_name[base], name, set()):
+                        found = self.by_name[base], name
                 elif base and (alias.asname or alias.name) == name:
                     found = self.project_name(f"{base}.{alias.name}")
                 if found is not None and found[1]:
                     yield found
+
+    def _may_export(self, module: Module, name: str, seen: set[str]) -> bool:
+        """Whether `from module import *` may bind a name, as far as texts go."""
+        if name in module.text:
+            return True
+        seen.add(module.place)
+        for node in module.source.imports():
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                other = self.by_name.get(self.base_of(module.source, node))
+                if other is not None and other.place not in seen:
+                    if self._may_export(other, name, seen):
+                        return True
+        return False
 
     def qualified(self, source: Source, node: ast.expr) -> str | None:
         """The qualified name of `a.b.c`, if `a` is imported or one of Python's builtins."""
