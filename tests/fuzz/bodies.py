@@ -261,7 +261,7 @@ class Body:
 
     def steps(self, count: int) -> None:
         """A few statements."""
-        from tests.fuzz.statements import STATEMENTS
+        from tests.fuzz.vocabulary import STATEMENTS
 
         options, weights = [each for _, each in STATEMENTS], [weight for weight, _ in STATEMENTS]
         for _ in range(count):

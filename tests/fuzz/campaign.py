@@ -6,7 +6,9 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from tests.fuzz import files, processes
 from tests.fuzz.derived import of_equations, of_text
 from tests.fuzz.impurities import with_impurity
 from tests.fuzz.laws import Broken, Outcome, examine
@@ -15,6 +17,8 @@ from tests.fuzz.programs import Program, generate
 from tests.fuzz.smooth_programs import SmoothProgram
 
 PROGRAM = "a program"
+IN_FILES, IN_PROCESSES = 5, 50
+"""One seed of so many is tried in several files, and in other processes, which takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +106,33 @@ def derivatives(seed: int, figures: Figures, size: int = 6) -> None:
         figures.add(seed, kind, text, outcome)
 
 
+def elsewhere(
+    seed: int, figures: Figures, program: Program, mutants: int = 1, in_processes: bool = False
+) -> None:
+    """A program and mutants of it in several files, and perhaps in other processes."""
+    rng = random.Random(seed)
+    texts = [text for _, text in mutants_of(program.text, rng, mutants)]
+    texts = [text for text in texts if "global " not in text][:mutants]  # it names one module
+    cases: list[tuple[str, str, Callable[[], bool]]] = []
+    for text in (program.text, *texts):
+        changed = replace(program, text=text)
+        cases.append(("several files", text, partial(files.agree, changed, rng)))
+    if in_processes:
+        here = partial(processes.agree, program, rng)
+        cases.append(("several processes", program.text, here))
+    for kind, text, run in cases:
+        outcome: Outcome | Broken
+        try:
+            outcome = Outcome("agrees" if run() else "rejected")
+        except Broken as broken:
+            outcome = broken
+        except Exception as error:
+            outcome = Broken(f"{type(error).__name__}: {error}")
+        figures.add(seed, kind, text, outcome)
+
+
 def trial(seed: int, figures: Figures, mutants: int = 8, runs: int = 2, size: int = 6) -> None:
-    """One program and some of its mutants."""
+    """One program and some of its mutants; some programs in several files and processes, too."""
     rng = random.Random(seed)
     program = generate(rng, size)
     outcome = tried(program, random.Random(seed), runs)
@@ -113,3 +142,5 @@ def trial(seed: int, figures: Figures, mutants: int = 8, runs: int = 2, size: in
     for kind, text in mutants_of(program.text, rng, mutants):
         changed = replace(program, text=text)
         figures.add(seed, kind, text, tried(changed, random.Random(seed), runs))
+    if seed % IN_FILES == 0:
+        elsewhere(seed, figures, program, in_processes=seed % IN_PROCESSES == 0)

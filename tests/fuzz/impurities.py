@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import ast
 import random
+from collections.abc import Iterator, Sequence
+
+from tests.fuzz.mutants import is_kernel
 
 STATE = """\
 import datetime
@@ -89,19 +92,7 @@ IMPURITIES: tuple[tuple[str, str], ...] = (
 def with_impurity(text: str, rng: random.Random) -> tuple[str, str] | None:
     """A program with one impurity at a place that is elaborated; what it is, and the text."""
     tree = ast.parse(text)
-    places: list[tuple[list[ast.stmt], int, list[str]]] = []
-
-    def visit(function: ast.FunctionDef) -> None:
-        spec = function.args
-        names = [each.arg for each in spec.args]
-        body = function.body
-        for index, statement in enumerate(body):
-            places.append((body, index, names))
-            if isinstance(statement, ast.FunctionDef):
-                visit(statement)
-
-    for node in elaborated(tree):
-        visit(node)
+    places = [place for function in elaborated(tree) for place in places_in(function)]
     if not places:
         return None
     body, index, names = rng.choice(places)
@@ -111,17 +102,71 @@ def with_impurity(text: str, rng: random.Random) -> tuple[str, str] | None:
     return kind, ast.unparse(tree) + "\n"
 
 
+Place = tuple[list[ast.stmt], int, list[str]]
+"""A body, an index in it, and names of parameters that are in reach there."""
+
+
+def places_in(function: ast.FunctionDef) -> Iterator[Place]:
+    """The places between the statements of a function that runs, and of those inside of it."""
+    names = [each.arg for each in function.args.args]
+    mentioned = {node.id for node in always(function.body) if isinstance(node, ast.Name)}
+    for index, statement in enumerate(function.body):
+        yield function.body, index, names
+        if isinstance(statement, ast.FunctionDef):
+            # Rules for derivatives are read when a derivative is asked for.
+            if statement.name in mentioned and not statement.decorator_list:
+                yield from places_in(statement)
+        elif not isinstance(statement, ast.Return) and returns(statement):
+            return  # what follows may run for no choice at all
+
+
+def returns(statement: ast.stmt) -> bool:
+    """Whether a function may return within a statement."""
+    return any(isinstance(node, ast.Return) for node in ast.walk(statement))
+
+
+CONDITIONAL = (ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.For, ast.comprehension, ast.Compare)
+"""What is inside of these may be skipped while checking, as Python skips it."""
+
+
+def always(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes that are elaborated whenever these statements are, up to an early return."""
+    for statement in body:
+        if not isinstance(statement, ast.FunctionDef):
+            yield from _unconditional(statement)
+            if returns(statement):
+                return
+
+
+def _unconditional(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, CONDITIONAL):
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _unconditional(child)
+
+
 def elaborated(tree: ast.Module) -> list[ast.FunctionDef]:
     """The functions of a module that are kernels, or that these mention, directly or not."""
     functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
-    due = [each for each in functions.values() if each.decorator_list]
+    due = [each for each in functions.values() if is_kernel(each)]
     found: list[ast.FunctionDef] = []
     while due:
         function = due.pop()
         if function in found:
             continue
         found.append(function)
-        for node in ast.walk(function):
+        for node in _mentions(function):
             if isinstance(node, ast.Name) and node.id in functions:
                 due.append(functions[node.id])
     return sorted(found, key=lambda each: each.lineno)
+
+
+def _mentions(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """What a function, and those inside of it that it mentions, always elaborate."""
+    nodes = list(always(function.body))
+    yield from nodes
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    for each in function.body:
+        if isinstance(each, ast.FunctionDef) and each.name in names and not each.decorator_list:
+            yield from _mentions(each)

@@ -150,8 +150,18 @@ def arguments(
     program: Program, names: Mapping[str, Any], choice: Choice, operands: Sequence[NDArray]
 ) -> list[Any]:
     """The Python arguments that these operands make."""
-    remaining = iter(operands)
     statics = {name: static.value for name, static in choice.statics}
+    return built(program.main.arguments, names, statics, operands)
+
+
+def built(
+    values: Sequence[Value],
+    names: Mapping[str, Any],
+    statics: Mapping[str, Any],
+    operands: Sequence[NDArray],
+) -> list[Any]:
+    """The Python arguments of a signature, of records that a module names."""
+    remaining = iter(operands)
 
     def build(value: Value) -> Any:
         if isinstance(value, Static):
@@ -161,7 +171,7 @@ def arguments(
         parts = [build(item) for _, item in value.fields]
         return names[value.record](*parts) if value.record else tuple(parts)
 
-    return [build(value) for value in program.main.arguments]
+    return [build(value) for value in values]
 
 
 def compared(

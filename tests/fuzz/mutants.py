@@ -43,6 +43,11 @@ class Mutant:
     text: str
 
 
+def is_kernel(function: ast.FunctionDef) -> bool:
+    """Whether a function is decorated as a kernel."""
+    return any(ast.unparse(each) == "psc.kernel" for each in function.decorator_list)
+
+
 class Sites:
     """The places of a tree where a kind of change is possible."""
 
@@ -50,7 +55,7 @@ class Sites:
         self.tree = tree
         self.rng = rng
         self.functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
-        self.kernels = [f for f in self.functions if f.decorator_list]
+        self.kernels = [f for f in self.functions if is_kernel(f)]
         self.code = [n for f in self.functions for s in f.body for n in ast.walk(s)]
 
     # Signatures.
@@ -221,7 +226,7 @@ class Sites:
     def deletions(self, which: Callable[[ast.stmt], bool]) -> Iterator[Edit]:
         """Without one of these statements."""
         for node in [*self.functions, *self.code]:
-            if isinstance(node, ast.FunctionDef | ast.If | ast.For):
+            if isinstance(node, ast.FunctionDef | ast.If | ast.For | ast.While | ast.With):
                 for statement in node.body:
                     if which(statement):
 

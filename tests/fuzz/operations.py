@@ -169,9 +169,10 @@ def broadcast(a: Array, b: Array) -> Shape:
         a, b = b, a
     one = Size.of(1)
     rows: list[Size] = []
-    padded = (one,) * (len(a.shape) - len(b.shape)) + b.shape
-    for x, y in zip(a.shape, padded, strict=True):
-        need(x == y or (one in (x, y) and BATCH not in (x, y)) or (x == BATCH and y == one))
+    missing = len(a.shape) - len(b.shape)
+    padded = (one,) * missing + b.shape
+    for axis, (x, y) in enumerate(zip(a.shape, padded, strict=True)):
+        need(x == y or (one in (x, y) and BATCH not in (x, y)) or (x == BATCH and axis < missing))
         rows.append(y if x == one else x)
     if BATCH in b.shape:
         need(BATCH in a.shape and len(a.shape) == len(b.shape))

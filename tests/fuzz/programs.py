@@ -12,6 +12,9 @@ from tests.fuzz.model import at as renamed
 from tests.fuzz.model import leaves as arrays_of
 
 HEAD = """\
+import dataclasses
+import functools
+import operator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -75,6 +78,10 @@ class Generator:
         self.helpers: list[tuple[str, list[Array], Array]] = []
         self.kernels: list[Signature] = []
         self.statics: list[Static] = []
+        self.records: list[Group] = []
+        """The records that stand in reach, as the statics do."""
+        self.heads: dict[str, str] = {}
+        """How the class of each record begins."""
         self.inside_helper = False
         self.may_draw = False
         """Whether what is generated runs once, so that it may use a key of its own."""
@@ -130,6 +137,7 @@ class Generator:
                 f"@dataclass(frozen=True)\nclass {cls}:",
             )
         )
+        self.heads[cls] = head
         rows = [f"{label}: {value.annotation()}" for label, value in fields]
         self.parts.append("\n".join([head, *indented(rows)]))
         return renamed(Group(name, tuple(fields), cls), name)
@@ -185,6 +193,7 @@ class Generator:
         self.may_draw = not simple
         self.helpers = []  # their sizes are those of the kernel that they were made for
         self.statics = [value for value in params if isinstance(value, Static)]
+        self.records = [each for each in params if isinstance(each, Group) and each.record]
         body = Body(self)
         body.values = [leaf for value in params for leaf in arrays_of(value)]
         if not simple and self.rng.random() < 0.3:
@@ -208,7 +217,7 @@ class Generator:
         shown = ", ".join(f"{value.text}: {value.annotation()}" for value in params)
         head = f"@psc.kernel\ndef {name}({shown}){written}:"
         self.parts.append("\n".join([head, *indented([*body.lines, f"return {returned}"])]))
-        self.statics = []
+        self.statics, self.records = [], []
         return Signature(name, tuple(params), tuple(results), frozenset(sizes), body.bounds)
 
     def callee(self) -> Signature:
@@ -232,13 +241,15 @@ class Generator:
             for axis, size in enumerate(x.shape):
                 if size.name:
                     body.sizes.setdefault(size.name, f"{x.text}.shape[{axis}]")
-        self.inside_helper, statics, draws = True, self.statics, self.may_draw
-        self.statics, self.may_draw = [], False
+        kept = self.statics, self.records, self.may_draw
+        self.inside_helper = True
+        self.statics, self.records, self.may_draw = [], [], False
         try:
             body.steps(self.rng.randrange(3))
             result = body.expression()
         finally:
-            self.inside_helper, self.statics, self.may_draw = False, statics, draws
+            self.inside_helper = False
+            self.statics, self.records, self.may_draw = kept
         name = f"helper{self.fresh()}"
         head = f"def {name}({', '.join(x.text for x in params)}):"
         self.parts.append("\n".join([head, *indented([*body.lines, f"return {result.text}"])]))

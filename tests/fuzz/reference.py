@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
+import functools
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -40,6 +42,11 @@ def leaves(tree: Any) -> Iterator[Any]:
         return
     for part in parts:
         yield from leaves(part)
+
+
+def flat(tree: Any) -> tuple[Any, ...]:
+    """The arrays of a tree, in order, as a tuple."""
+    return tuple(leaves(tree))
 
 
 def mapped(function: Callable[..., Any], *trees: Any) -> Any:
@@ -255,6 +262,75 @@ def identity(function: Any) -> Any:
     return function
 
 
+def checkpoint(function: Any = None, policy: str = "nothing") -> Any:
+    """The function itself."""
+    return functools.partial(checkpoint, policy=policy) if function is None else function
+
+
+def vmap(function: Any, in_axes: Any = 0, out_axes: int = 0) -> Any:
+    """A Python loop over rows of arrays, each with an axis of its own or none."""
+
+    def over(*args: Any) -> Any:
+        axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+        pairs = list(zip(args, axes, strict=True))
+        count = next(np.shape(x)[axis] for x, axis in pairs if axis is not None)
+        rows = [
+            function(*(x if axis is None else np.take(x, index, axis) for x, axis in pairs))
+            for index in range(count)
+        ]
+        return mapped(placed, _stacked(rows))
+
+    def placed(x: Any) -> Any:
+        return np.moveaxis(x, 0, out_axes)
+
+    return over
+
+
+@contextlib.contextmanager
+def scope(name: str) -> Generator[None]:
+    """A block."""
+    assert name
+    yield
+
+
+class Ruled:
+    """A function whose rules for derivatives say nothing about its values."""
+
+    def __init__(self, function: Any, nondiff_argnums: Sequence[int] = ()) -> None:
+        self.function = function
+        self.nondiff_argnums = nondiff_argnums
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The function's value."""
+        return self.function(*args, **options)
+
+    def defjvp(self, rule: Any) -> Any:
+        """The rule itself."""
+        return rule
+
+    def defvjp(self, forward: Any, backward: Any) -> None:
+        """Nothing."""
+
+
+def custom_linear_solve(
+    matvec: Any,
+    b: Any,
+    solve: Any,
+    transpose_solve: Any = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """What `solve` finds."""
+    return solve(matvec, b)
+
+
+def custom_root(
+    f: Any, initial_guess: Any, solve: Any, tangent_solve: Any, has_aux: bool = False
+) -> Any:
+    """What `solve` finds."""
+    return solve(f, initial_guess)
+
+
 class Package(types.ModuleType):
     """Stands for `pscdsl` while a program runs under plain NumPy."""
 
@@ -279,6 +355,15 @@ class Package(types.ModuleType):
             conv=conv,
             max_pool=max_pool,
             avg_pool=avg_pool,
+            checkpoint=checkpoint,
+            stop_gradient=identity,
+            vmap=vmap,
+            scope=scope,
+            custom_jvp=Ruled,
+            custom_vjp=Ruled,
+            custom_linear_solve=custom_linear_solve,
+            custom_root=custom_root,
+            tree=types.SimpleNamespace(map=mapped, leaves=flat),
             bf16=np.dtype(ml_dtypes.bfloat16),
         )
 

@@ -138,7 +138,8 @@ def conditional(g: Body) -> None:
         text = f"psc.cond({predicate(g)}, {made[0][0]}, {made[1][0]}{operands})"
     else:
         index = [v.text for v in g.values if v.dtype == "i32" and not v.shape]
-        need(bool(index))
+        if not index:
+            index = [f"np.where({predicate(g)}, np.int32(2), np.int32({g.randrange(-1, 2)}))"]
         names = ", ".join(name for name, _ in made)
         text = f"psc.switch({g.choice(index)}, [{names}]{operands})"
     results = [union([each[1][i] for each in made]) for i in range(len(wanted))]
