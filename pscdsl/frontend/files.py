@@ -16,8 +16,10 @@ from pscdsl.frontend.captures import Captures
 from pscdsl.frontend.finding import Finder, absolute, is_language, module_name
 from pscdsl.frontend.reading import read_bytes
 from pscdsl.frontend.resolution import WORD, patching, storing
-from pscdsl.frontend.source import Source, from_bytes, shown_path
+from pscdsl.frontend.source import Source, from_bytes, searchable, shown_path
 from pscdsl.paths import resolved
+from pscdsl.report.cells import NotANotebook, code_cells
+from pscdsl.report.sources import decode
 from pscdsl.typing.diagnostics import Failure
 
 # Possessive: what a part has taken it does not give back, so that each line is read once.
@@ -37,7 +39,6 @@ class FileText:
     def __init__(self, files: Files, path: str) -> None:
         self.files = files
         self.path = path
-        self._text: str | None = None
         self._place = ""
         self._module = ""
 
@@ -48,13 +49,8 @@ class FileText:
 
     @property
     def text(self) -> str:
-        """Its text alone, as far as it can be read without parsing."""
-        if self._text is None:
-            try:
-                self._text = self.files.data(self.path).decode(errors="replace")
-            except Failure:
-                self._text = ""
-        return self._text
+        """Its text alone, as it is searched for names without parsing."""
+        return self.files.searched(self.path)
 
     @property
     def place(self) -> str:
@@ -99,6 +95,7 @@ class Files:
         self._answers: dict[str, str] = {}
         self._imports: dict[str, tuple[str, ...]] = {}
         self._words_of: dict[str, frozenset[str]] = {}
+        self._texts: dict[str, str] = {}
 
     def changed(self, contents: Mapping[str, bytes]) -> Files:
         """The same files with other contents in some; nothing is written."""
@@ -108,6 +105,7 @@ class Files:
         other._sources = {k: v for k, v in self._sources.items() if k not in contents}
         other._imports = {k: v for k, v in self._imports.items() if k not in contents}
         other._words_of = {k: v for k, v in self._words_of.items() if k not in contents}
+        other._texts = {k: v for k, v in self._texts.items() if k not in contents}
         return other
 
     def data(self, path: str) -> bytes:
@@ -173,7 +171,7 @@ class Files:
         for path in self.all():
             words = self._words_of.get(path)
             if words is None:
-                words = frozenset(WORD.findall(self._raw(path).decode(errors="replace")))
+                words = frozenset(WORD.findall(self.searched(path)))
                 self._words_of[path] = words
             for word in words:
                 found.setdefault(word, []).append(path)
@@ -230,14 +228,24 @@ class Files:
             self._all = tuple(found)
         return self._all
 
-    def _raw(self, path: str) -> bytes:
+    def searched(self, path: str) -> str:
+        """The text of a file as it is searched for names; nothing if there is none."""
+        found = self._texts.get(path)
+        if found is None:
+            found = self._texts[path] = self._searched(path)
+        return found
+
+    def _searched(self, path: str) -> str:
         try:
-            return self.data(path)
-        except Failure:
-            return b""
+            data = self.data(path)
+            if path.endswith(".ipynb"):
+                return searchable("\n".join(cell.text for cell in code_cells(data)))
+        except (Failure, NotANotebook):
+            return ""
+        return searchable(decode(data))
 
     def _imported(self, path: str) -> Iterator[str]:
-        text = self._raw(path).decode(errors="replace")
+        text = self.searched(path)
         own = (module_name(path)[1], *self.roots)
         for found in _FROM.finditer(text):
             dots, base, names = found.groups()

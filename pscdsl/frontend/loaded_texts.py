@@ -16,7 +16,7 @@ from pscdsl.frontend.finding import is_language
 from pscdsl.frontend.functions import Closure
 from pscdsl.frontend.known import known_module
 from pscdsl.frontend.loaded_code import current_source
-from pscdsl.frontend.source import Source, shown_path
+from pscdsl.frontend.source import Source, searchable, shown_path
 from pscdsl.frontend.values import External, Partial
 from pscdsl.narrowing import is_dict, is_sequence
 from pscdsl.processes import forget_at_end
@@ -60,7 +60,7 @@ class LoadedText:
     def text(self) -> str:
         """Its text alone."""
         linecache.checkcache(self.file)
-        return "".join(linecache.getlines(self.file))
+        return searchable("".join(linecache.getlines(self.file)))
 
 
 @dataclass(eq=False)
@@ -74,7 +74,7 @@ class TextOf:
     @property
     def text(self) -> str:
         """Its text alone."""
-        return self.source.text
+        return self.source.searched
 
     @property
     def place(self) -> str:

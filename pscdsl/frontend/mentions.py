@@ -70,7 +70,7 @@ def _matched(source: Source, name: str) -> Iterator[Mention]:
         return
     for node in ast.walk(source.tree):
         if isinstance(node, ast.MatchClass):
-            by_place = node.patterns and "__match_args__" in source.text
+            by_place = node.patterns and "__match_args__" in source.searched
             if by_place or name in node.kwd_attrs:
                 yield source, node
 

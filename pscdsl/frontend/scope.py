@@ -131,7 +131,7 @@ class StaticModule:
     def may_bind_more(self) -> bool:
         """Whether it may have names that its text does not show."""
         self.bindings()  # reads the imports
-        return self._unseen or "globals()" in self.source.text
+        return self._unseen or "globals()" in self.text
 
     def exports(self) -> Iterable[str]:
         """The names that `from module import *` takes from this one."""
@@ -201,8 +201,8 @@ class StaticModule:
 
     @property
     def text(self) -> str:
-        """The text of the module."""
-        return self.source.text
+        """The text of the module, as it is searched for names."""
+        return self.source.searched
 
     @property
     def place(self) -> str:

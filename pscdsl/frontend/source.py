@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import types
+import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -56,6 +58,11 @@ class Source:
         """Read and parse a file; a Failure if it is not Python text of reasonable size."""
         shown = shown_path(path)
         return from_bytes(shown, read_bytes(paths.resolved(path), shown))
+
+    @functools.cached_property
+    def searched(self) -> str:
+        """Its text as it is searched for names."""
+        return searchable(self.text)
 
     def locate(self, line: int) -> tuple[str, int]:
         """Where a line of the text is found: the path, and the line there."""
@@ -190,6 +197,41 @@ def from_bytes(path: str, data: bytes) -> Source:
 
         return notebook(path, data)
     return Source(path, decoded(path, data))
+
+
+_CONTINUED = re.compile(r"\\(?:\r\n|\r|\n)")
+_ESCAPED = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^{}\n]{1,100})\}|([0-7]{1,3}))"
+)
+_JOINED = re.compile(
+    r"""["'](?<=\w["'])(?:[\s"']|#[^\n]{0,200}\n|[rRuUbB](?=[rRuUbB"'])){0,200}["'](?=\w)"""
+)
+
+
+def searchable(text: str) -> str:
+    """A text in which names are found by their letters, however Python lets one write them.
+
+    Below it stands what is written in another way: letters in other forms, lines that go on, and
+    strings with escapes or in pieces.
+    """
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    found = [plain]
+    if _CONTINUED.search(plain):
+        found = [_CONTINUED.sub(" ", plain), _CONTINUED.sub("", plain)]
+    found[-1] = _JOINED.sub("", _ESCAPED.sub(_letter, found[-1]))
+    return "\n".join(dict.fromkeys((text, *found)))
+
+
+def _letter(escape: re.Match[str]) -> str:
+    """What an escape in a string stands for; itself if it stands for nothing."""
+    *hexadecimal, name, octal = escape.groups()
+    digits = next(filter(None, hexadecimal), None)
+    try:
+        if name:
+            return unicodedata.lookup(name)
+        return chr(int(octal, 8) if octal else int(digits or "", 16))
+    except (KeyError, ValueError, OverflowError):
+        return escape[0]
 
 
 def decoded(path: str, data: bytes) -> str:
