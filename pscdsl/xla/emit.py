@@ -39,15 +39,13 @@ def lower_module(
     *,
     donate: Sequence[int] = (),
     portable: bool = False,
-    native: bool = True,
 ) -> Any:
     """A module whose public `main` is the function at these sizes.
 
     The memory of the parameters in `donate` may be reused for results.  One that is `portable` has
-    the forms of CPUs only where there is nothing else.  `native` says that it is compiled with our
-    options, by which loops become native functions.
+    the forms of CPUs only where there is nothing else.
     """
-    module = ModuleEmitter(portable, native).lower(function, dict(sizes), donate)
+    module = ModuleEmitter(portable).lower(function, dict(sizes), donate)
     if function.fast_math:
         c.set_fast(module)
     else:
@@ -70,13 +68,11 @@ def module_bytecode(module: Any) -> bytes:
 class ModuleEmitter:
     """A module while it is being filled: the functions made, and those whose body is due."""
 
-    def __init__(self, portable: bool = False, native: bool = True) -> None:
+    def __init__(self, portable: bool = False) -> None:
         c.context()
         self.portable = portable
         self.without = switched_off()
         self.threads = 1 if portable else processors()
-        self.single = native and processors() == 1
-        """Whether all is done by one thread, and native loops lose nothing."""
         self.module = c.mlir.Module.create(c.unknown())
         self.holds_nan = False
         """Whether some constant does; see `exponentials`."""
@@ -257,10 +253,6 @@ class Emitter(Operations):
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
         """The results of a block, emitted here with the operands as its parameters."""
         # What only loads executables needs nothing of this.
-        if self._module.single:
-            from pscdsl.primitives.control.one_pass import with_one_pass
-
-            block = with_one_pass(self, block)
         if not self._whole:
             from pscdsl.primitives.control.stages import with_stages
 

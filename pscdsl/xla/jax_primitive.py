@@ -115,7 +115,7 @@ def shape(type: ArrayType) -> tuple[int, ...]:  # noqa: A002
 def _call(mlir: Any, module: Any, program: ArrayProgram, operands: Sequence[Any]) -> Any:
     """Call a program in a module that jax is making."""
     func: Any = boot.untyped("mlir.dialects.func")
-    text = module_text(lower_module(program.function, program.sizes, native=False))
+    text = module_text(lower_module(program.function, program.sizes))
     with module.context:
         made = mlir.ir.Module.parse(text)
     entry = next(each for each in made.body if each.name.value == "main")

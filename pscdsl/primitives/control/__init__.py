@@ -11,7 +11,6 @@ from pscdsl.primitives.control.custom_derivatives import CustomJvp, CustomVjp
 from pscdsl.primitives.control.groups import SMALL_GROUPS as SMALL_GROUPS  # a form
 from pscdsl.primitives.control.implicit import Implicit, LinearSolve, Root
 from pscdsl.primitives.control.map_reduce import MapReduce
-from pscdsl.primitives.control.one_pass import ONE_PASS as ONE_PASS  # likewise
 from pscdsl.primitives.control.remat import Checkpoint
 from pscdsl.primitives.control.scan import Scan
 from pscdsl.primitives.control.stages import STAGES as STAGES  # likewise

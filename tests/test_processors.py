@@ -1,0 +1,16 @@
+"""How many processors XLA is taken to have."""
+
+from __future__ import annotations
+
+import pytest
+
+from pscdsl.xla import processors
+
+
+def test_how_many_processors_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = processors.processors.__wrapped__
+    for given, found in (("1", 1), ("0", 1), (" 3 ", 3)):
+        monkeypatch.setenv(processors.VARIABLE, given)
+        assert count() == found
+    monkeypatch.setenv(processors.VARIABLE, "many")
+    assert count() >= 1
