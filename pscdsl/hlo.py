@@ -55,11 +55,6 @@ class Hlo(Protocol):
         """Whether it is to run on any device: routines of CPUs only where nothing else is."""
         ...
 
-    @property
-    def threads(self) -> int:
-        """How many threads share the work; 1 where that is not known."""
-        ...
-
     def uses(self, form: Form) -> bool:
         """Whether a form may be used here; see `pscdsl.forms`."""
         ...

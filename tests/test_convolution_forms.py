@@ -16,7 +16,6 @@ from ml_dtypes import bfloat16
 
 import pscdsl as psc
 from pscdsl import Bool, Float
-from pscdsl.forms import VARIABLE
 from tests.used_forms import close, normal, used
 
 
@@ -48,16 +47,6 @@ def strided(x: Float["n c 2*h 3*w"], k: Float["o c a b"]) -> Float["n o h w"]:
 @psc.kernel
 def spread(x: Float["n c h w"], k: Float["c 1 3 2"]) -> Float["n c 2*h+1 2*w"]:
     return psc.conv_transpose(x, k, strides=2, groups=x.shape[1])
-
-
-@psc.kernel
-def within(x: Float["n c h+a w+b"], k: Float["o c a b"]) -> Float["n o h+1 w+1"]:
-    return psc.conv(x, k)
-
-
-@psc.kernel
-def narrowed(x: Float["n c h+2 w+2"], k: Float["o c 3 3"]) -> Float["n o h w"]:
-    return psc.conv(x, k)
 
 
 @psc.kernel
@@ -151,95 +140,6 @@ def test_convolutions_in_branches(monkeypatch: pytest.MonkeyPatch, axes: int) ->
     (found,) = used("channels_last", monkeypatch, convolved_or_not, x, k, np.True_)
     exact = convolved_or_not(x.astype(np.float64), k.astype(np.float64), np.True_)
     close(found, np.asarray(exact), 16 * 3**axes)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, bfloat16])
-def test_large_kernels_in_parts(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
-    for channels, outputs in ((20, 33), (40, 15)):  # the last part is smaller
-        x = normal(10, channels, 34, 33, dtype=dtype)
-        k = normal(outputs, channels, 32, 32, dtype=dtype)
-        (found,) = used("kernel_in_parts", monkeypatch, within, x, k)
-        wide, kernel = x.astype(np.float64), k.astype(np.float64)
-        wanted = np.zeros(found.shape)
-        for i, j in np.ndindex(*found.shape[2:]):
-            seen = wide[:, :, i : i + 32, j : j + 32]
-            wanted[:, :, i, j] = np.tensordot(seen, kernel, ((1, 2, 3), (1, 2, 3)))
-        close(found, wanted, 1 if dtype is bfloat16 else 64)  # far fewer than the terms
-
-
-def test_kernels_without_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    for sizes, dtype in (
-        ({"n": 8, "c": 8, "a": 32}, "f32"),  # fits the cache
-        ({"n": 1, "c": 17, "a": 32}, "f32"),  # little work
-        ({"n": 8, "c": 17, "a": 32}, "f64"),
-        ({"n": 8, "c": 900, "a": 5}, "f32"),  # sees few places
-    ):
-        numbers = {**sizes, "o": 33, "h": 2, "w": 2, "b": sizes["a"]}
-        given = within.lower(Float=dtype, **numbers).text()
-        monkeypatch.setenv(VARIABLE, "kernel_in_parts")
-        assert within.lower(Float=dtype, **numbers).text() == given
-        monkeypatch.delenv(VARIABLE)
-
-
-THREADS = (  # images, channels, outputs, size, kernel: enough work, and a map that is large enough
-    (8, 16, 32, (32, 32), (3, 3)),
-    (3, 24, 40, (70, 17), (2, 5)),
-    (2, 3, 32, (45, 64), (7, 7)),
-)
-
-
-def on_two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pscdsl.xla.emit.processors", lambda: 2)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, bfloat16])
-@pytest.mark.parametrize("sizes", THREADS)
-def test_convolutions_of_a_row_more(
-    monkeypatch: pytest.MonkeyPatch, dtype: Any, sizes: Any
-) -> None:
-    on_two_processors(monkeypatch)
-    images, channels, outputs, size, window = sizes
-    x, k = normal(images, channels, *size, dtype=dtype), normal(outputs, channels, *window)
-    k = k.astype(dtype)
-    (found,) = used("convolution_in_threads", monkeypatch, convolved, x, k)
-    terms = 1 if dtype is bfloat16 else k[0].size
-    close(found, slow_conv(x, k, (1, 1), (1, 1), 1), terms)
-
-
-def test_unpadded_convolutions_of_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_two_processors(monkeypatch)
-    x, k = normal(4, 16, 20, 62, dtype=np.float32), normal(64, 16, 3, 3, dtype=np.float32)
-    (found,) = used("convolution_in_threads", monkeypatch, narrowed, x, k)
-    wide, kernel = x.astype(np.float64), k.astype(np.float64)
-    wanted = sum(
-        np.einsum("nchw,oc->nohw", wide[:, :, i : i + 18, j : j + 60], kernel[:, :, i, j])
-        for i, j in np.ndindex(3, 3)
-    )
-    close(found, wanted, 144)
-
-
-def test_convolutions_without_rows_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = {"n": 8, "c": 16, "o": 32, "h": 32, "w": 32, "a": 3, "b": 3}
-
-    def uses(kernel: Any, dtype: str = "f32", **others: int) -> bool:
-        given = kernel.lower(Float=dtype, **{**sizes, **others}).text()
-        monkeypatch.setenv(VARIABLE, "convolution_in_threads")
-        found = kernel.lower(Float=dtype, **{**sizes, **others}).text() != given
-        monkeypatch.delenv(VARIABLE)
-        return bool(found)
-
-    on_two_processors(monkeypatch)
-    assert uses(convolved)
-    assert not uses(convolved, "f64")
-    assert not uses(convolved, n=7)  # little work
-    assert not uses(convolved, o=31, n=9)  # the routine is slow
-    assert not uses(convolved, o=129)  # the library is fast
-    assert not uses(convolved, c=7, o=64, a=5, b=5)  # few channels
-    assert not uses(convolved, h=13, w=13, n=64)  # a row would be much
-    assert not uses(convolved, h=20, w=20, n=64, a=22, b=22)  # the library takes no such kernel
-    assert not uses(strided)
-    monkeypatch.setattr("pscdsl.xla.emit.processors", lambda: 1)
-    assert not uses(convolved)
 
 
 def test_convolutions_of_few_channels_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:

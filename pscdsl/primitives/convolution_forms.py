@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from pscdsl.forms import form
 from pscdsl.primitive import Hlo
 from pscdsl.primitives.contractions import DotGeneral, accumulator
-from pscdsl.primitives.convolution_parts import KERNEL_IN_PARTS, channels_of_a_part, in_parts
-from pscdsl.primitives.convolution_threads import CONVOLUTION_IN_THREADS, added_rows, in_threads
 from pscdsl.primitives.elementwise import Convert, add, multiply
 from pscdsl.primitives.shaping import Broadcast, Pad, Reshape, Slice, Transpose
 from pscdsl.typing.arrays import ArrayType
@@ -62,12 +60,6 @@ def faster(
         return as_dot
     if hlo.uses(SHIFTED_PRODUCTS) and _has_few_terms(convolution, kernel, output):
         return shifted_products
-    if hlo.uses(KERNEL_IN_PARTS) and convolution.groups == 1:
-        if channels_of_a_part(kernel, output) is not None:
-            return in_parts
-    if hlo.threads > 1 and hlo.uses(CONVOLUTION_IN_THREADS):
-        if added_rows(convolution, x, kernel, output) is not None:
-            return in_threads
     return None
 
 

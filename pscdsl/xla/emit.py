@@ -26,7 +26,6 @@ from pscdsl.xla.apart import APART, Made, content
 from pscdsl.xla.bounds import ANY, Bounds
 from pscdsl.xla.equation_effort import effort_of
 from pscdsl.xla.operations import Operations
-from pscdsl.xla.processors import processors
 
 H: TypeAlias = Any
 Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]
@@ -72,7 +71,6 @@ class ModuleEmitter:
         c.context()
         self.portable = portable
         self.without = switched_off()
-        self.threads = 1 if portable else processors()
         self.module = c.mlir.Module.create(c.unknown())
         self.holds_nan = False
         """Whether some constant does; see `exponentials`."""
@@ -193,11 +191,6 @@ class Emitter(Operations):
     def portable(self) -> bool:
         """Whether the module is to run on any device."""
         return self._module.portable
-
-    @property
-    def threads(self) -> int:
-        """How many threads share the work; 1 where that is not known."""
-        return self._module.threads
 
     def uses(self, form: Form) -> bool:
         """Whether a form may be used here."""
