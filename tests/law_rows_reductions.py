@@ -10,7 +10,6 @@ import numpy as np
 
 from pscdsl.primitives.exponential_sums import LEAST_PLAIN, ExponentialSum, Largest
 from pscdsl.primitives.extreme_places import ArgReduce
-from pscdsl.primitives.neighbours import FEWEST, NeighbourSum
 from pscdsl.primitives.recurrences import LinearRecurrence
 from pscdsl.primitives.reductions import (
     Accumulation,
@@ -22,7 +21,6 @@ from pscdsl.primitives.reductions import (
 )
 from pscdsl.primitives.shaping import without
 from pscdsl.typing import dtypes
-from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import ALL, DType
 from tests.law_rows import (
     Domain,
@@ -141,23 +139,6 @@ def _recurrences() -> Iterator[Row]:
         yield replace(infinite, domain=(_first_infinite, between(-2, 2)))
 
 
-def _neighbours() -> Iterator[Row]:
-    for dtype in ALL:
-        if not dtype.is_inexact:
-            continue
-        for shape, axes, sizes in SHAPES if dtype in MANY_SHAPES else SHAPES[2:3]:
-            for axis in axes[:1]:
-                row = _row(Reduce("sum", (axis,)), dtype, shape, {**sizes, "n": sizes["n"] or 1})
-                given = (*row.operands, ArrayType(dtype))
-                domain = (_some_special(between(-2, 2)), between(0.5, 2))
-                yield replace(row, primitive=NeighbourSum(axis), operands=given, domain=domain)
-    for name, shape, axis in (("f32", "[n]", 0), ("f64", "[n 2]", 0), ("bf16", "[2 n]", 1)):
-        given = array_types(f"{name}{shape}, {name}")
-        row = _row(Reduce("sum", (axis,)), dtypes.F32, "[n]", {"n": FEWEST + 3})
-        domain = (between(0, 2), between(0.5, 2))
-        yield replace(row, primitive=NeighbourSum(axis), operands=given, domain=domain)
-
-
 def _first_infinite(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
     """Factors of which the first, which is not used, is infinite."""
     values = between(-2, 2)(rng, kind, shape)
@@ -225,7 +206,6 @@ ROWS = (
     *_reductions(),
     *_long(),
     *_recurrences(),
-    *_neighbours(),
     *_derivatives(),
     *_exponentials(),
 )
