@@ -29,7 +29,6 @@ _CHOOSING: Final = (
     "module_options",
     "narrow",
     "plain_loops",
-    "siblings",
     "wide",
 )
 """The files of ours that decide with which options a module is compiled."""

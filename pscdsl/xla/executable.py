@@ -16,7 +16,7 @@ from pscdsl.xla import boot, lapack
 from pscdsl.xla.arrays import to_numpy as contents
 from pscdsl.xla.boot import Aval
 from pscdsl.xla.client import client, devices, put, sharding
-from pscdsl.xla.known_options import EXTRA_OPTIONS, known
+from pscdsl.xla.known_options import known
 from pscdsl.xla.pool import Recipe, Reuse
 
 LOOP_BYTES = 1 << 18
@@ -130,15 +130,13 @@ def compile_options(loop_bytes: int | None, options: Mapping[str, Any]) -> Any:
     options = known(options)
     cls = boot.xla.CompileOptions
     made = cls()
-    extra = {name: value for name, value in options.items() if name in EXTRA_OPTIONS}
     if loop_bytes is not None:
-        extra["xla_cpu_small_while_loop_byte_threshold"] = str(loop_bytes)
-    if extra:
-        entries = [_field(1, name.encode()) + _field(2, extra[name].encode()) for name in extra]
-        spliced = b"".join([_field(500, entry) for entry in entries])
-        made = cls.ParseFromString(made.SerializeAsString() + _field(3, _field(3, spliced)))
-    if others := [pair for pair in options.items() if pair[0] not in EXTRA_OPTIONS]:
-        made.env_option_overrides = others
+        entry = _field(1, b"xla_cpu_small_while_loop_byte_threshold")
+        entry += _field(2, str(loop_bytes).encode())
+        spliced = _field(3, _field(3, _field(500, entry)))
+        made = cls.ParseFromString(made.SerializeAsString() + spliced)
+    if options:
+        made.env_option_overrides = list(options.items())
     return made
 
 

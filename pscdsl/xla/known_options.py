@@ -12,11 +12,6 @@ from typing import Any, Final
 from pscdsl.xla import boot
 from pscdsl.xla.client import client, devices
 
-EXTRA_OPTIONS: Final = frozenset({"xla_cpu_use_multi_output_fusion"})
-"""Those of the CPU backend's own; see Note [Backend extra options] in `executable`.
-
-XLA passes over one that it does not know.
-"""
 NO_OPTION: Final = "xla_is_asked_for_an_option_that_does_not_exist"
 PROGRAM: Final = (
     "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
@@ -33,21 +28,13 @@ def knows(name: str, value: Any) -> bool:
 
 def known(options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the options that XLA takes, in their order."""
-    new = {
-        name: value
-        for name, value in options.items()
-        if name not in EXTRA_OPTIONS and (name, repr(value)) not in _answers
-    }
+    new = {name: value for name, value in options.items() if (name, repr(value)) not in _answers}
     if new and _takes(new):
         _answers.update({(name, repr(value)): True for name, value in new.items()})
     else:
         for name, value in new.items():
             _answers[name, repr(value)] = _takes({name: value})
-    return {
-        name: value
-        for name, value in options.items()
-        if name in EXTRA_OPTIONS or _answers[name, repr(value)]
-    }
+    return {name: value for name, value in options.items() if _answers[name, repr(value)]}
 
 
 def _takes(options: Mapping[str, Any]) -> bool:

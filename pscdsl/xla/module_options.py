@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pscdsl.xla import exactness, narrow, plain_loops, siblings, wide
+from pscdsl.xla import exactness, narrow, plain_loops, wide
 from pscdsl.xla.compile import compile_module
 from pscdsl.xla.executable import LOOP_BYTES, Executable
 from pscdsl.xla.known_options import known
@@ -22,7 +22,6 @@ def options(module: Any) -> Mapping[str, Any]:
             **narrow.options(module),
             **wide.options(module),
             **plain_loops.options(module),
-            **siblings.options(module),
         }
     )
 

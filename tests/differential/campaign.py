@@ -75,7 +75,6 @@ class Figures:
             ("kernels", c["kernels"]),
             ("programs", c["programs"]),
             ("  compiled as for users", c["users"]),
-            ("  with their results in one loop", c["together"]),
             ("  with code that is not optimised", c["quick"]),
             ("values compared", c["values"] - c["unknown"]),
             (f"values of which nothing is known ({share:.2f} %)", c["unknown"]),

@@ -73,7 +73,7 @@ POINTWISE: Final[tuple[Operation, ...]] = tuple(
 )
 ACCUMULATED: Final = ("@", "np.sum", "einsum", "mean", "var", "norm", "prod", "cumsum", "np.outer")
 """What NumPy computes in half precision, and we in single."""
-Mode: TypeAlias = Literal["users", "together", "quick"]
+Mode: TypeAlias = Literal["users", "quick"]
 """How a kernel is compiled; see `worker.compiled_as`."""
 
 
@@ -138,7 +138,7 @@ def generate(seed: int) -> Kernel:
     """The kernel of a seed."""
     rng = random.Random(seed)
     palette = rng.choice(PALETTES)
-    mode: Mode = rng.choices(("users", "together", "quick"), (24, 36, 40))[0]
+    mode: Mode = rng.choices(("users", "quick"), (40, 60))[0]
     kind = "small" if mode == "quick" else "pointwise"
     if mode == "users":
         kind = rng.choices(("small", "large", "many axes"), (62, 16, 22))[0]

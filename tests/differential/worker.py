@@ -53,14 +53,12 @@ def compiled_as(mode: Mode) -> Generator[None]:
     """How kernels are compiled meanwhile.
 
     XLA takes 10 to 20 ms for each loop, however small, and a result has one of its own.  So only
-    some kernels are compiled for "users" as they are.  "together" has results of one shape computed
-    by one loop, as users have them for large ones; "quick" has code that is not optimised.
+    some kernels are compiled for "users" as they are; "quick" has code that is not optimised.
     """
     from pscdsl.xla.executable import compile_options
     from pscdsl.xla.known_options import known
-    from pscdsl.xla.siblings import OPTION
 
-    more: dict[str, Any] = {"users": {}, "together": {OPTION: "true"}, "quick": known(QUICK)}[mode]
+    more: dict[str, Any] = {"users": {}, "quick": known(QUICK)}[mode]
 
     def options(loop_bytes: int | None, chosen: Mapping[str, Any]) -> Any:
         return compile_options(loop_bytes, {**chosen, **more})
