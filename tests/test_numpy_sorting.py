@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pscdsl.forms import VARIABLE
 from pscdsl.primitives.searching import SearchSorted
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
@@ -147,7 +146,7 @@ def test_searchsorted(count: int, side: str) -> None:
 
 @pytest.mark.parametrize("code", ["f4", "f2", "i4", "u1", "?", "f8"])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_searchsorted_by_counting(code: str, side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searchsorted_by_counting(code: str, side: Any) -> None:
     theirs_of: Any = np.searchsorted
     for lines in ((), (3,)):
         for count in (3, 33, 64, 65, 127):
@@ -164,9 +163,6 @@ def test_searchsorted_by_counting(code: str, side: Any, monkeypatch: pytest.Monk
             search = SearchSorted(side)
             found = run_compiled(search, a, v)
             np.testing.assert_array_equal(found, np.reshape(wanted, v.shape))
-            with monkeypatch.context() as patch:
-                patch.setenv(VARIABLE, "counted_places")
-                np.testing.assert_array_equal(run_compiled(search, a, v), found)
 
 
 def test_searchsorted_in_what_may_be_empty() -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from pscdsl.forms import form
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.indexing import Gather, moved
 from pscdsl.primitives.linear import WithoutTangents
@@ -25,19 +23,8 @@ if TYPE_CHECKING:
 
 Side: TypeAlias = Literal["left", "right"]
 
-COUNTED_PLACES = form(
-    "counted_places",
-    "Places of many elements among 33 to 64, of fewer also among 128, by comparing with all, "
-    "instead of discarding halves, which gathers: 0.4 of the time for a million, 0.5 for 4000.",
-)
-FEW = 32
+FEW = 64
 """Up to so many elements all are compared; above, halves are discarded one after the other."""
-MORE, SOUGHT = 64, 64
-"""Up to so many also, of 32 bits or fewer, if so many places or more are sought among them."""
-MORE_IN_STEPS, AT_ONCE = 128, 8
-"""Up to so many outside of loops, so many in each step of a loop, ..."""
-BY_ONE_THREAD = 1 << 14
-"""... if so few places are sought that to wake another thread would take longer."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +80,8 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         place = hlo.full(0, output)
         if not count or 0 in hlo.shape(wanted.shape):
             return (place,)
-        many = prod(hlo.shape(wanted.shape)[shared:]) >= SOUGHT and wanted.dtype.bits <= 32
-        counted = many and hlo.uses(COUNTED_PLACES)
-        steps = 0
-        if counted and FEW < count <= MORE_IN_STEPS and not hlo.in_loop:
-            few = prod(hlo.shape(wanted.shape)) <= BY_ONE_THREAD
-            steps = count // AT_ONCE if few else 0
-        if count <= FEW or steps or (count <= MORE and counted):
-            return (self._counted(hlo, a, v, (row, wanted, output), steps),)
+        if count <= FEW:
+            return (self._counted(hlo, a, v, (row, wanted, output)),)
         pick, one = Gather((shared,), shared), hlo.full(1, output)
         tuples = output.with_shape((*output.shape, 1))
         for step in _steps(count):
@@ -112,11 +93,11 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
             place = hlo.select(good, further, place)
         return (place,)
 
-    def _counted(self, hlo: Hlo, a: H, v: H, types: Types, steps: int) -> H:
+    def _counted(self, hlo: Hlo, a: H, v: H, types: Types) -> H:
         """The places by comparing with all elements: NaN is before nothing, and comes after all."""
         row, wanted, output = types
-        place = self._in_steps(hlo, a, v, types, steps) if steps else hlo.full(0, output)
-        for index in range(steps * AT_ONCE, hlo.size(row.shape[-1])):
+        place = hlo.full(0, output)
+        for index in range(hlo.size(row.shape[-1])):
             place = self._further(hlo, self._element(hlo, a, row, index, wanted), v, place, output)
         if not wanted.dtype.is_float:
             return place
@@ -126,27 +107,6 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         """One place further where an element is before what is sought."""
         before = hlo.compare("LT" if self.side == "left" else "LE", other, v)
         return hlo.binary("add", place, hlo.convert(before, output))
-
-    def _in_steps(self, hlo: Hlo, a: H, v: H, types: Types, steps: int) -> H:
-        """The places among the first elements, some of which are compared in each step."""
-        row, wanted, output = types
-        scalar, front = ArrayType(I32), hlo.shape(row.shape[:-1])
-        some = row.with_shape((*front, AT_ONCE))
-        zero = hlo.full(0, scalar)
-        end = hlo.full(steps * AT_ONCE, scalar)
-        sizes = {"slice_sizes": hlo.i64_array((*front, AT_ONCE))}
-
-        def step(state: Sequence[H]) -> Sequence[H]:
-            index, place = state
-            (part,) = hlo.op("dynamic_slice", (a, *[zero] * len(front), index), (some,), sizes)
-            for i in range(AT_ONCE):
-                place = self._further(
-                    hlo, self._element(hlo, part, some, i, wanted), v, place, output
-                )
-            return hlo.binary("add", index, hlo.full(AT_ONCE, scalar)), place
-
-        start = (zero, hlo.full(0, output))
-        return hlo.while_loop(start, lambda state: hlo.compare("LT", state[0], end), step)[1]
 
     def _last(self, hlo: Hlo, a: H, row: ArrayType, output: ArrayType) -> H:
         """The places of NaN: after all elements, for the side "left" those that are numbers."""
