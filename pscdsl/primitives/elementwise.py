@@ -25,7 +25,6 @@ from pscdsl.primitives.conversion import Bitcast as Bitcast
 from pscdsl.primitives.conversion import Convert as Convert
 from pscdsl.primitives.formulas import error
 from pscdsl.primitives.formulas.circular import emit_tangent
-from pscdsl.primitives.formulas.exponentials import emit_logistic
 from pscdsl.primitives.pointwise import ACCEPTS as ACCEPTS
 from pscdsl.primitives.pointwise import TABLE as TABLE
 from pscdsl.primitives.pointwise import BinaryRule, Emit, LinearIn, Rule, UnaryRule
@@ -305,7 +304,7 @@ exp: Elementwise = unary("exp", "inexact", np.exp, emit_exp, 8, lambda t, y, x: 
 expm1: Elementwise = unary("expm1", "inexact", np.expm1, emit_expm1, 8, lambda t, y, x: t * exp(x))
 log: Elementwise = unary("log", "inexact", np.log, emit_log, 8, lambda t, y, x: t / x)
 log1p: Elementwise = unary("log1p", "inexact", np.log1p, emit_log1p, 8, lambda t, y, x: t / (1 + x))
-logistic: Elementwise = unary("logistic", "inexact", f.logistic, emit_logistic, 10, _logistic)
+logistic: Elementwise = unary("logistic", "inexact", f.logistic, "logistic", 10, _logistic)
 sqrt: Elementwise = unary("sqrt", "inexact", np.sqrt, emit_sqrt, 1, lambda t, y, x: t * (0.5 / y))
 rsqrt: Elementwise = unary(
     "rsqrt", "inexact", f.rsqrt, "rsqrt", 2, lambda t, y, x: t * (-0.5 * (y * y) * y)
