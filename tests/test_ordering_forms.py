@@ -19,7 +19,7 @@ from pscdsl.primitives.extreme_places import LEAST_IN_BLOCKS as IN_BLOCKS
 from pscdsl.primitives.prefixes import CHUNK, CHUNK_OF_ROW, FEW, LONG
 from pscdsl.primitives.reductions import Accumulation, Cumulative, Extreme
 from pscdsl.primitives.shaping import Reverse, without
-from pscdsl.primitives.sorting import LEAST_FOR_ROUTINE, Sort, TopK
+from pscdsl.primitives.sorting import LEAST_BLOCKED, Sort, TopK
 from pscdsl.primitives.sorting_loops import LANES
 from pscdsl.primitives.sorting_loops import LEAST as SORTED
 from pscdsl.typing.dtypes import I32
@@ -212,10 +212,10 @@ def test_most_of_an_array_replaced(code: str, shape: tuple[int, ...], place: int
 
 
 LONG_ROWS = (
-    ((LEAST_FOR_ROUTINE,), 10),
+    ((LEAST_BLOCKED,), 10),
     ((4, 20_011), 3),
     ((70_000,), 1),
-    ((LEAST_FOR_ROUTINE,), 200),
+    ((1 << 16,), 200),
 )
 
 
@@ -273,23 +273,10 @@ def test_the_largest_few_of_many_rows(shape: tuple[int, ...], k: int) -> None:
             np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(wanted[number]))
 
 
-def test_passes_over_rows_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = largest_of_rows.lower(m=256, n=1024).text()
-    assert "top_k" not in given
-    monkeypatch.setenv(VARIABLE, "top_by_passes")
-    assert "top_k" in largest_of_rows.lower(m=256, n=1024).text()
-
-
-@psc.kernel
-def largest_of_rows(x: f32["m n"]) -> f32["m 5"]:
-    assert x.shape[1] >= 5
-    return psc.top_k(x, 5)[0]
-
-
 def test_the_largest_of_blocks_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = largest.lower(n=LEAST_FOR_ROUTINE).text()
+    given = largest.lower(n=LEAST_BLOCKED).text()
     monkeypatch.setenv(VARIABLE, "top_of_blocks")
-    assert largest.lower(n=LEAST_FOR_ROUTINE).text() != given
+    assert largest.lower(n=LEAST_BLOCKED).text() != given
 
 
 @psc.kernel

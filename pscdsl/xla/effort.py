@@ -51,14 +51,12 @@ _WEIGHTS: Final = {
 }
 """About how many of the processor's operations; of what is not here, elements are there already."""
 _OF_CHLO: Final = 32
-_OF_SEVERAL: Final = "chlo.top_k"
-"""The one of CHLO's operations that does not go element by element."""
 
 
 def weight(name: str) -> int | None:
     """About how many an operation of a name is; None if it does not go element by element."""
     if name.startswith("chlo."):
-        return None if name == _OF_SEVERAL else _OF_CHLO
+        return _OF_CHLO
     return _WEIGHTS.get(name)
 
 
