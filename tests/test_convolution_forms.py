@@ -57,11 +57,6 @@ def positive_parts(
     return positive, np.cumsum(positive, axis=3)
 
 
-@psc.kernel
-def whole(x: Float["n c h w"], k: Float["o c h 1"]) -> Float["n o 1 w"]:
-    return psc.conv(x, k)
-
-
 def slow_conv(x: Any, k: Any, strides: Any, dilation: Any, groups: int) -> Any:
     """The convolution with padding "same", in f64."""
     x, k = x.astype(np.float64), k.astype(np.float64)
@@ -107,21 +102,6 @@ def test_spread_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
     for i, j in np.ndindex(3, 2):  # slides without being turned: its last element comes first
         wanted[:, :, i : i + 9 : 2, j : j + 11 : 2] += x * k[:, 0, 2 - i, 1 - j, None, None]
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, bfloat16])
-def test_convolutions_as_products_of_matrices(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
-    terms = 1 if dtype is bfloat16 else 6
-    for size in (3, 9):
-        x, k = normal(2, 6, size, 8, dtype=dtype), normal(7, 6, 1, 1, dtype=dtype)
-        (found,) = used("convolution_as_dot", monkeypatch, convolved, x, k)
-        close(found, slow_conv(x, k, (1, 1), (1, 1), 1), terms)
-        (found,) = used("convolution_as_dot", monkeypatch, strided, x[:, :, :2, :6], k)
-        close(found, slow_conv(x[:, :, :2, :6], k, (2, 3), (1, 2), 1), terms)
-        x, k = normal(2, 6, size, 80, dtype=dtype), normal(7, 6, size, 1, dtype=dtype)
-        (found,) = used("convolution_as_dot", monkeypatch, whole, x, k)
-        exact = np.einsum("nchw,ochz->now", x.astype(np.float64), k.astype(np.float64))
-        close(found, exact[:, :, None], terms * (1 if terms == 1 else size))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, bfloat16])

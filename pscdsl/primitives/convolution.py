@@ -15,12 +15,12 @@ import numpy as np
 from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl.primitives.contractions import accumulator, precision, widened
-from pscdsl.primitives.convolution_forms import faster
 from pscdsl.primitives.convolution_layouts import channels_are_last, emit_convolution
 from pscdsl.primitives.linear import Bilinear
 from pscdsl.primitives.repeating import summed_once
 from pscdsl.primitives.rewritten import emit_as
 from pscdsl.primitives.shaping import Pad, Reshape, Reverse, Transpose, at_most, exactly
+from pscdsl.primitives.shifted_products import are_shifted_products, shifted_products
 from pscdsl.primitives.sliding import Padding, Window, emit_padding, laid_out, offsets, slide
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
@@ -119,9 +119,8 @@ class Convolution(Bilinear, name="convolution"):
             return (hlo.full(0, output),)
         here = self._at(hlo)
         types = [each.with_shape(hlo.shape(each.shape)) for each in (*inputs, output)]
-        define = faster(hlo, here, *types)
-        if define is not None:
-            (found,) = emit_as(hlo, define, here, operands, inputs)
+        if are_shifted_products(hlo, here, *types[1:]):
+            (found,) = emit_as(hlo, shifted_products, here, operands, inputs)
             return (summed_once(hlo, found, output),)
         wide = accumulator(output.dtype)
         operands = widened(hlo, operands, inputs, wide)

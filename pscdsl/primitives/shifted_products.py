@@ -1,39 +1,32 @@
-"""Convolutions as other operations, where those are faster on the CPU.
+"""Convolutions as sums of products with shifted images, where that is faster on the CPU.
 
 The sizes of operands, paddings and groups are numbers here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from pscdsl.forms import form
 from pscdsl.primitive import Hlo
-from pscdsl.primitives.contractions import DotGeneral, accumulator
+from pscdsl.primitives.contractions import accumulator
 from pscdsl.primitives.elementwise import Convert, add, multiply
-from pscdsl.primitives.shaping import Broadcast, Pad, Reshape, Slice, Transpose
+from pscdsl.primitives.shaping import Broadcast, Pad, Reshape, Slice
 from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.dims import Size, numbers
+from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
     from pscdsl.builder import Value
     from pscdsl.primitives.convolution import Convolution
 
-Numbers: TypeAlias = tuple[int, ...]
-
 SHIFTED_PRODUCTS = form(
     "shifted_products",
     "A convolution of few channels, or of each channel for itself, is a sum of products with "
     "shifted images: 0.03 to 0.5 of the time; 3x3 on each of 64 channels 0.04.",
-)
-CONVOLUTION_AS_DOT = form(
-    "convolution_as_dot",
-    "A convolution whose kernel sees one place, or all places at once, is a product of matrices: "
-    "0.2 to 0.5 of the time for 1x1.",
 )
 MOST_CHANNELS = 4
 """From so many channels of its operand an output of shifted products is made at most."""
@@ -46,24 +39,14 @@ LEAST_ROW = 16
 MANY_OUTPUTS = 16
 """From more outputs on, XLA's library makes good use of many terms, and of 16-bit floats."""
 MANY_TERMS = 32
-FEW_PLACES = 64
-"""Images with fewer places are multiplied all at once, instead of one after the other."""
 
 
-def faster(
-    hlo: Hlo, convolution: Convolution, x: ArrayType, kernel: ArrayType, output: ArrayType
-) -> Callable[[Convolution, Sequence[Value]], Sequence[Value]] | None:
-    """How else a convolution is computed at these sizes, if there is a faster way."""
-    if convolution.batch_groups != 1:
-        return None
-    if hlo.uses(CONVOLUTION_AS_DOT) and _seen(convolution, x.shape, kernel.shape) is not None:
-        return as_dot
-    if hlo.uses(SHIFTED_PRODUCTS) and _has_few_terms(convolution, kernel, output):
-        return shifted_products
-    return None
-
-
-def _has_few_terms(convolution: Convolution, kernel: ArrayType, output: ArrayType) -> bool:
+def are_shifted_products(
+    hlo: Hlo, convolution: Convolution, kernel: ArrayType, output: ArrayType
+) -> bool:
+    """Whether a convolution of these sizes is faster as such a sum."""
+    if convolution.batch_groups != 1 or not hlo.uses(SHIFTED_PRODUCTS):
+        return False
     outputs, taken, *window = numbers(kernel.shape)
     terms = taken * prod(window)
     if taken > MOST_CHANNELS or terms > MOST_TERMS:
@@ -73,50 +56,6 @@ def _has_few_terms(convolution: Convolution, kernel: ArrayType, output: ArrayTyp
     places = numbers(output.shape)
     few = outputs <= MANY_OUTPUTS or (terms <= MANY_TERMS and output.dtype.bits > 16)
     return few and prod(places) * terms >= LEAST_WORK and places[-1] >= LEAST_ROW
-
-
-def _seen(convolution: Convolution, x: Sequence[Size], kernel: Sequence[Size]) -> Numbers | None:
-    """The axes that the kernel sees whole, if along the others it sees one place."""
-    if convolution.groups != 1:
-        return None
-    whole: list[int] = []
-    for axis, (low, high) in enumerate(convolution.padding, 2):
-        assert isinstance(high, int)
-        if convolution.left_dilation[axis - 2] != 1 or low != 0 or high > 0:
-            return None
-        if kernel[axis] != 1:
-            if kernel[axis] != x[axis] or convolution.right_dilation[axis - 2] != 1:
-                return None
-            whole.append(axis)
-    return tuple(whole)
-
-
-def as_dot(convolution: Convolution, operands: Sequence[Value]) -> Sequence[Value]:
-    """A product over the channels, and over the axes that the kernel sees whole."""
-    x, kernel = operands
-    whole = _seen(convolution, x.shape, kernel.shape)
-    assert whole is not None
-    places = convolution.type_rule(x.builder.facts, x.type, kernel.type)[0].shape
-    (batch, channels, *sizes), outputs = x.shape, kernel.shape[0]
-    ends = [size + high for size, (_, high) in zip(sizes, convolution.padding, strict=True)]
-    steps = [1 if axis in whole else s for axis, s in enumerate(convolution.strides, 2)]
-    if ends != sizes or any(step != 1 for step in steps):
-        x = Slice((0,) * x.ndim, (batch, channels, *ends), (1, 1, *steps))(x)
-    summed = (1, *whole)
-    if prod(numbers(places[2:])) >= FEW_PLACES:
-        # One product for each image leaves its places together.
-        kernel = Broadcast((batch, *kernel.shape), tuple(range(1, kernel.ndim + 1)))(kernel)
-        kernel = Reshape((batch, outputs, channels, *_picked(sizes, whole)))(kernel)
-        inner = tuple(range(2, 3 + len(whole)))
-        return (Reshape(places)(DotGeneral((inner, summed), ((0,), (0,)))(kernel, x)),)
-    kernel = Reshape((outputs, channels, *_picked(sizes, whole)))(kernel)
-    found = DotGeneral((summed, tuple(range(1, kernel.ndim))))(x, kernel)
-    last = found.ndim - 1
-    return (Reshape(places)(Transpose((0, last, *range(1, last)))(found)),)
-
-
-def _picked(sizes: Sequence[Size], axes: Sequence[int]) -> list[Size]:
-    return [sizes[axis - 2] for axis in axes]
 
 
 def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Sequence[Value]:
