@@ -124,7 +124,7 @@ def test_convolutions_in_branches(monkeypatch: pytest.MonkeyPatch, axes: int) ->
 
 def test_convolutions_of_few_channels_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     x, k = normal(3, 3, 33, 40, dtype=np.float32), normal(16, 3, 3, 2, dtype=np.float32)
-    positive, kept = used("sums_once", monkeypatch, positive_parts, x, k)
+    positive, kept = used("computed_once", monkeypatch, positive_parts, x, k)
     exact = slow_conv(x, k, (1, 1), (1, 1), 1)
     close(positive, np.maximum(exact, 0), k[0].size)
     close(kept, np.cumsum(np.maximum(exact, 0), axis=3), 40 * k[0].size)

@@ -294,7 +294,7 @@ def test_matrices_that_are_turned_for_vectors(
 ) -> None:
     shapes = (n, n), (d, n), (length, d), (n,)
     given = [normal(*shape, dtype=np.float32) / 8 for shape in shapes]
-    last, all_of_them = used("turned_for_vectors", monkeypatch, network, *given)
+    last, all_of_them = used("turned_factors", monkeypatch, network, *given)
     a, c, xs, h = (each.astype(np.float64) for each in given)
     for x, found in zip(xs, all_of_them, strict=True):
         h = np.tanh(2 * a @ h + x @ c)
@@ -307,6 +307,6 @@ def test_matrices_that_are_not_turned_for_vectors(monkeypatch: pytest.MonkeyPatc
     cases = (("f32", 32, 50), ("f64", 32, 1000), ("f32", 15, 1000), ("f32", 300, 1000))
     for dtype, n, length in cases:
         given = network.lower(Float=dtype, n=n, d=2, t=length).text()
-        monkeypatch.setenv(VARIABLE, "turned_for_vectors")
+        monkeypatch.setenv(VARIABLE, "turned_factors")
         assert network.lower(Float=dtype, n=n, d=2, t=length).text() == given
         monkeypatch.delenv(VARIABLE)

@@ -13,7 +13,7 @@ import pscdsl.numpy as np
 from pscdsl import Float, f32, f64
 from pscdsl.forms import VARIABLE
 from pscdsl.primitives import repeating
-from pscdsl.primitives.repeating import COMPUTED_ONCE, SLICED_ONCE
+from pscdsl.primitives.repeating import COMPUTED_ONCE
 
 N, M = 40, 500
 
@@ -136,7 +136,7 @@ def test_what_slices_read_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> N
         return any(" slice(" in part and " exponential(" in part for part in parts)
 
     assert not together(slopes)
-    monkeypatch.setenv(VARIABLE, SLICED_ONCE.name)
+    monkeypatch.setenv(VARIABLE, COMPUTED_ONCE.name)
     assert together(anew(slopes))
 
 
@@ -155,7 +155,7 @@ def test_slices_have_the_values_they_had(monkeypatch: pytest.MonkeyPatch) -> Non
     found = [
         [onp.asarray(k(each)) for k in some] for some, each in zip(kernels, (x, y), strict=True)
     ]
-    monkeypatch.setenv(VARIABLE, SLICED_ONCE.name)
+    monkeypatch.setenv(VARIABLE, COMPUTED_ONCE.name)
     fresh = anew(steepness)
     again = (
         (anew(slopes), fresh, psc.grad(fresh)),

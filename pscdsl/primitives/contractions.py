@@ -56,12 +56,9 @@ Pair: TypeAlias = tuple[Axes, Axes]
 TURNED_FACTORS = form(
     "turned_factors",
     "In loops a matrix is turned so that XLA multiplies it fast, before the loop if possible: "
-    "0.06 of the time for 64x64 by 64x16 summed over the first axis of both.",
-)
-TURNED_FOR_VECTORS = form(
-    "turned_for_vectors",
-    "A small matrix that a loop multiplies with vectors is turned before it, so that multiples of "
-    "its rows are added up: recurrent networks of 16 to 128 states take 0.7 to 0.9 of the time.",
+    "0.06 of the time for 64x64 by 64x16 summed over the first axis of both.  So is a small one "
+    "that is multiplied with vectors, so that multiples of its rows are added up: recurrent "
+    "networks of 16 to 128 states take 0.7 to 0.9 of the time.",
 )
 SMALL_MATRIX = 1 << 14
 """So many elements at most."""
@@ -279,7 +276,7 @@ def small_matrix(hlo: Hlo, dot: DotGeneral, inputs: Types) -> int | None:
     single = matrix.dtype.is_float and matrix.dtype.bits == 32
     shape = hlo.shape(matrix.shape)
     small = prod(shape) <= SMALL_MATRIX and shape[1 - dot.contract[place][0]] >= FEWEST_ROWS
-    return place if single and small and hlo.uses(TURNED_FOR_VECTORS) else None
+    return place if single and small and hlo.uses(TURNED_FACTORS) else None
 
 
 def unfit_first(hlo: Hlo, dot: DotGeneral, inputs: Types) -> bool:

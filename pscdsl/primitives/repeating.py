@@ -13,21 +13,11 @@ from pscdsl.typing.dtypes import F32, F64
 
 COMPUTED_ONCE = form(
     "computed_once",
-    "Elements that take many operations are written to memory before they are repeated along axes "
-    "before the last one; XLA computes them once more for each repetition: 0.04 to 0.7 of the time "
-    "for 1000 times 1000. Along the last axis LLVM takes them out of the loop.",
-)
-SLICED_ONCE = form(
-    "sliced_once",
-    "Elements that take many operations are written to memory before slices of most of them are "
-    "read; XLA computes them again for each slice, in derivatives one by one: 0.15 to 0.6 of the "
-    "time for differences of a million, 0.05 for their derivatives.",
-)
-SUMS_ONCE = form(
-    "sums_once",
-    "Elements that are sums of many products, by which convolutions of few channels are computed, "
-    "are written to memory before several operations read them; XLA computes them again for each: "
-    "0.8 of the time for a step of a network whose first layer is one.",
+    "Elements that take many operations are written to memory before they are read more than once; "
+    "XLA computes them again each time.  Repeated along axes before the last one, 1000 times 1000 "
+    "take 0.04 of the time (along the last axis LLVM takes them out of the loop), differences of a "
+    "million 0.5, their derivatives 0.05; and a step of a network whose first layer is a "
+    "convolution of few channels, which is a sum of products, 0.8.",
 )
 EFFORT: Final = 24
 """Operations for an element; fewer are as fast done again as read."""
@@ -56,7 +46,7 @@ def sliced_once(hlo: Hlo, x: H, given: ArrayType, output: ArrayType) -> H:
     If one alone reads it, it is fused all the same.  Of less than a half there may be slices that
     have no elements in common.
     """
-    if hlo.nested or given.dtype not in (F32, F64) or not hlo.uses(SLICED_ONCE):
+    if hlo.nested or given.dtype not in (F32, F64) or not hlo.uses(COMPUTED_ONCE):
         return x
     before, after = prod(hlo.shape(given.shape)), prod(hlo.shape(output.shape))
     if after < FEWEST or 2 * after <= before:
@@ -67,7 +57,7 @@ def sliced_once(hlo: Hlo, x: H, given: ArrayType, output: ArrayType) -> H:
 
 def summed_once(hlo: Hlo, x: H, given: ArrayType) -> H:
     """A sum of products, kept from being fused into several operations that read it."""
-    if hlo.nested or given.dtype not in (F32, F64) or not hlo.uses(SUMS_ONCE):
+    if hlo.nested or given.dtype not in (F32, F64) or not hlo.uses(COMPUTED_ONCE):
         return x
     large = prod(hlo.shape(given.shape)) >= FEWEST
     return hlo.kept_apart(x) if large and hlo.effort(x, EFFORT) >= EFFORT else x

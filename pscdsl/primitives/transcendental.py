@@ -58,7 +58,7 @@ def emit_power(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
 
 def _inexact_power(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
     if common.dtype.is_float:
-        exponent = hlo.everywhere(y) if hlo.uses(powers.POWERS_BY_PRODUCTS) else None
+        exponent = hlo.everywhere(y) if hlo.uses(powers.POWERS) else None
         if exponent is not None:
             found = powers.by_products(hlo, x, float(exponent), common)
             if found is not None:
@@ -68,7 +68,7 @@ def _inexact_power(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
             if times is not None:
                 return powers_of_two.power_of_two(hlo, y, times, common)
         single = common.dtype.bits <= 32
-        if single and hlo.uses(powers.POWERS_IN_F64) and pays(hlo, common):
+        if single and hlo.uses(powers.POWERS) and pays(hlo, common):
             return powers.power(hlo, x, y, common)
     found = hlo.binary("power", x, y)
     if not common.dtype.is_complex:

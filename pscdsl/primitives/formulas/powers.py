@@ -16,15 +16,11 @@ from pscdsl.primitives.formulas.doubles import Doubles, emitted, series
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import F32
 
-POWERS_IN_F64 = form(
-    "powers_in_f64",
+POWERS = form(
+    "powers",
     "Powers of f32, bf16 and f16 by logarithms and exponentials in f64 instead of the C library's "
-    "function: 0.2 to 0.35 of the time for a million elements.",
-)
-POWERS_BY_PRODUCTS = form(
-    "powers_by_products",
-    "Constant exponents such as 2, 1.5 and -2.5 by products and a square root instead of "
-    "logarithms: 0.1 of the time for a million elements, in f64 too.",
+    "function: 0.2 to 0.35 of the time for a million elements.  Constant exponents such as 1.5 and "
+    "-2.5 by products and a square root instead of logarithms: 0.1 of the time, in f64 too.",
 )
 MOST_FACTORS: Final = 8
 """Up to so many, and a root, exponents that are whole or have a half are products."""
