@@ -553,7 +553,7 @@ class Kernel(Called[P, R]):
         assert tree is not None
         closed = lowered.choice == type(lowered.choice)()
         fills = lowered.constants != left_out
-        made = lowered.specialised(self.executable(lowered), closed=closed, fills=fills)
+        made = lowered.specialised(self.executable(lowered), fills=fills)
         if start is not None:
             start.keep(
                 self,

@@ -65,10 +65,8 @@ class Lowered:
 
         return module_text(emitted(self.program, self.sizes, self.donate))
 
-    def specialised(
-        self, executable: Executable, *, closed: bool, fills: bool = False
-    ) -> Specialised:
-        """The compiled program as calls take it; see there for what is `closed`, and `fills`."""
+    def specialised(self, executable: Executable, *, fills: bool = False) -> Specialised:
+        """The compiled program as calls take it; see there for what `fills` is."""
         from pscdsl.xla.dispatch import Specialised
         from pscdsl.xla.trees import register_class
 
@@ -80,7 +78,6 @@ class Lowered:
             lambda args, kwargs: kernel.arguments(args, kwargs, constants)[0],
             lambda arrays: boundary.result(tree, iter(arrays)),
             self.donate,
-            closed,
             fills,
         )
 
@@ -138,7 +135,7 @@ class Compiled:
                 f"{kernel.name} was compiled for {self.lowered.choice.at(self.lowered.sizes)}; "
                 f"it is called with {fit.choice.at(sizes)}"
             )
-        return self.lowered.specialised(self.executable, closed=True)
+        return self.lowered.specialised(self.executable)
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         """Run on the arrays alone, in the order of the program's parameters."""

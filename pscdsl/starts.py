@@ -201,9 +201,7 @@ class Start:
                 return kernel.arguments(args, kwargs, kind.constants)[0]
             return leaves
 
-        return Specialised(
-            executable, flatten, lambda arrays: build(iter(arrays)), donated, kind.closed
-        )
+        return Specialised(executable, flatten, lambda arrays: build(iter(arrays)), donated)
 
     def keep(
         self,

@@ -22,10 +22,8 @@ R = TypeVar("R")
 
 VARIABLE: Final = "PSCDSL_TRACEBACK"
 FULL: Final = "full"
-WRITTEN: Final = "<pscdsl>"
-"""The file name of functions that are written while a program runs."""
 _PACKAGE: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
-_BETWEEN: Final = (WRITTEN, functools.__file__, contextlib.__file__)
+_BETWEEN: Final = (functools.__file__, contextlib.__file__)
 """Other code that ours goes through."""
 _RAISE: Final = opmap["RAISE_VARARGS"]
 

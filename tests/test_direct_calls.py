@@ -114,16 +114,6 @@ def test_static_values_of_another_type_are_refused(
 
 
 @pytest.mark.skipif(not fast_path_works(), reason="this jaxlib is called from Python")
-def test_numpys_arrays_take_one_function() -> None:
-    total, args = made(), arguments(np.asarray)
-    for _ in range(2):
-        total(*args)
-    for given in (args, arguments(put), (args[0], *arguments(put)[1:])):
-        total(*given)
-        total(*given)
-        assert frames(partial(total, *given)) == ["call"]
-
-
 @pytest.mark.parametrize("first", range(4))
 def test_all_kinds_of_calls_follow_each_other(first: int) -> None:
     total = made()

@@ -2,21 +2,18 @@
 
 A call finds its program by the structure of its arguments, the dtype and shape of each leaf, and
 the static values.  jaxlib does that in C++ for device arrays, and for NumPy arrays once Python has
-looked at them, and at numbers; large ones come back to us for their transfer.  No memory of NumPy's
-is shared once a call has returned.  What C++ cannot do is done in Python.
+looked at them; large ones come back to us for their transfer.  No memory of NumPy's is shared once
+a call has returned.  What C++ cannot do is done in Python, as for Python's numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from threading import RLock
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
-import numpy as np
-
-from pscdsl.processes import require, require_modules, tell
+from pscdsl.processes import ShutdownError, require, require_modules, tell
 from pscdsl.tracebacks import public, shown
 from pscdsl.typing.exact import equality_tells, exact
 from pscdsl.xla import trees
@@ -25,25 +22,18 @@ from pscdsl.xla.donation import forget_donated
 from pscdsl.xla.executable import Executable, is_here
 from pscdsl.xla.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
 from pscdsl.xla.interrupts import watch
-from pscdsl.xla.leaves import ARRAYS, all_arrays, is_looked_at, kind, needs_no_help, without_foreign
-from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, Places, placed, places_of
+from pscdsl.xla.leaves import ARRAYS, all_arrays, kind, needs_no_help, without_foreign
+from pscdsl.xla.places import ABSENT, Args, Kwargs, Parameter, placed
 from pscdsl.xla.python_numbers import NUMBERS
 from pscdsl.xla.readable import is_placed, readable
-from pscdsl.xla.rows import Row, taken_from
-from pscdsl.xla.staging import Unlike, changed_leaves
-from pscdsl.xla.waiting import calls_wait
-from pscdsl.xla.written_calls import Left, WrittenCall
 
 Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 
 # Note [Entries]
-# Calls are made in one of three ways.  As long as all arguments are device arrays or static values,
+# Calls are made in one of two ways.  As long as all arguments are device arrays or static values,
 # and none is donated, the entry is jaxlib's function itself, and no Python runs.  Numbers that are
-# left to their defaults are no arguments: the program has them.  The first other call makes the
-# entry a function that looks at arguments like these, and then calls one of jaxlib's that is its
-# own (`written_calls`); so does the first call of each other kind, and the function before takes
-# what this one leaves.  What all of them leave, and calls for which there can be no such function,
-# are assisted: arrays that C++ would misread are replaced, and what C++ cannot do is done in
+# left to their defaults are no arguments: the program has them.  From the first other call on,
+# calls are assisted: arrays that C++ would misread are replaced, and what C++ cannot do is done in
 # Python.
 
 # Note [Static values]
@@ -51,16 +41,10 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 # arguments, and static fields of records, are shown to it as structure without leaves, which tells
 # them apart (`trees.with_values`): numbers, strings and tuples from the start, other classes from
 # the first call that has one of theirs.  That does not do for some static values (a container, a
-# scalar of NumPy), nor where a number is not static for which no function is written, since there
-# are too many kinds of them, or it lies in a container of another library.  Then C++ is told which
+# scalar of NumPy), nor where a number is not static.  Then C++ is told which
 # arguments are static, and is given no programs for values that equality does not tell; a frame
 # around such calls explains what C++ says of values that it cannot hash.  Calls with static fields
 # go through Python then.
-
-MOST_KINDS: Final = 8
-"""So many functions look at arguments of a kernel, one after the other."""
-MOST_STAGED: Final = 4
-"""So many of them, the first, are for arrays of one shape each, which they stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +60,6 @@ class Specialised:
     unflatten: Callable[[list[Any]], Any]
     donated: Collection[int] | None = None
     """The places of the leaves whose memory results take; None if it may be any of them."""
-    closed: bool = False
-    """Whether they are the same for all arguments that its kernel may be called with."""
     fills: bool = False
     """Whether it takes numbers that calls leave to their defaults, instead of having them."""
 
@@ -118,21 +100,18 @@ class Dispatcher:
         self._static_argnums = frozenset(static_argnums)
         self._static_argnames = frozenset(static_argnames)
         self._parameters = tuple(parameters)
-        self._filled = tuple(
-            [p if p.constant is ABSENT else p._replace(default=p.constant) for p in parameters]
-        )
+        self._has_constants = any(each.constant is not ABSENT for each in parameters)
         self._inner_statics = inner_statics
         self._tree_statics = tree_statics
         self._explain = explain
-        self._told = told
+        # At the end of a process nothing can be imported that would explain an error.
+        self._told: tuple[type[Exception], ...] = (ShutdownError, *told)
         self._donated = frozenset(donated)
         self._programs: dict[Hashable, Specialised] = {}
         self._locks: dict[Hashable, RLock] = {}
         self._kept: list[Any] = []
         self._direct: Any = None
         self._name = name
-        self._looked_at: dict[Hashable, Any] = {}
-        self._entering = RLock()
         self._by_structure = inner_statics is not None or bool(static_argnums or static_argnames)
         self._structure_does = True
         self._registry: Any = trees.registry
@@ -175,7 +154,7 @@ class Dispatcher:
     def _first_entry(self) -> Any:
         """What calls come to that nothing is known of."""
         if self._direct is None:
-            return self._left
+            return self._assisted
         return self._direct if self._told_by_structure() else self._guarded
 
     def enter(self, entered: Callable[[Any], None]) -> None:
@@ -221,84 +200,16 @@ class Dispatcher:
             error.__traceback__ = shown(error)
             raise
 
-    def _look_at(self, args: Args, kwargs: Kwargs) -> bool:
-        """Enter a function that looks at arguments like these, if there can be one."""
-        if not self._told_by_structure() or len(self._looked_at) >= MOST_KINDS:
-            return False
-        try:
-            row = self._row(args, kwargs)
-            if not all(map(is_looked_at, self._leaves(row.values, {}))):
-                return False
-            call = self._written(row)
-        except Unlike:
-            return False
-        with self._entering:
-            if call.key in self._looked_at:
-                return False
-            miss = partial(self._miss_looked_at, call.places, call.unseen)
-            function, kept = in_cpp(self._name, miss, registry=self._registry)
-            self._kept.append(kept)
-            last = self.entry if self._looked_at else self._left
-            self._looked_at[call.key] = function
-            self._enter(call.written(function, last, self._failed))
-            return True
-
-    def _row(self, args: Args, kwargs: Kwargs) -> Row:
-        """The arguments of a call, and those defaults that its program takes."""
-        args, kwargs = placed(self._parameters, args, kwargs)
-        parameters = self._parameters
-        if self._filled != parameters and self.find(args, kwargs).fills:
-            parameters = self._filled
-            args, kwargs = placed(parameters, args, kwargs)
-        return Row(places_of(parameters, len(args), kwargs), (*args, *kwargs.values()))
-
-    def _written(self, row: Row) -> WrittenCall:
-        """A function that looks at such arguments, whose program is found."""
-        program, used = self._taken(*row.given())
-        leaves = row.leaves(self._is_static)
-        types, given_away = program.executable.inputs, self._given_away(program)
-        stages = calls_wait() and len(self._looked_at) < MOST_STAGED
-        changed = changed_leaves(leaves, used, types, given_away, arrays=stages)
-        lost = row.lost(
-            self._donated, taken_from(used, leaves, given_away) if program.closed else None
-        )
-        call = WrittenCall(row, self._registry.flatten, changed, stages=stages, lost=lost)
-        if changed:
-            others = {at: np.asarray(leaves[at], each.aval.dtype) for at, each in changed.items()}
-            key = self._key(*placed(self._parameters, *row.changed(others)))
-            if key is not None:
-                self._programs.setdefault(key, program)
-        return call
-
     def _taken(self, args: Args, kwargs: Kwargs) -> tuple[Specialised, Sequence[Any]]:
         """The program for arguments that are placed, and what it takes."""
         program = self.find(args, kwargs)  # this registers the classes of records, too
         return program, program.flatten(args, kwargs)
-
-    def _is_static(self, place: int, name: str) -> bool:
-        """Whether an argument is static, by its place in a row or its name."""
-        return place in self._static_argnums or name in self._static_argnames
 
     def _given_away(self, program: Specialised) -> Collection[int]:
         """The places of the leaves whose memory a call may take."""
         if not self._donated:
             return ()
         return range(len(program.executable.inputs)) if program.donated is None else program.donated
-
-    @public
-    def _left(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of a call that none of the functions takes that look at arguments."""
-        if self._look_at(args, kwargs):
-            return self.entry(*args, **kwargs)
-        return self._assisted(*args, **kwargs)
-
-    def _failed(self, error: Exception, args: Args, kwargs: Kwargs) -> Any:
-        """What a call gives that failed in C++, or where that asked us."""
-        if isinstance(error, self._told) or not isinstance(error, ValueError | RuntimeError):
-            raise error from None
-        result = self._after(error, args, kwargs)
-        forget_donated((args, kwargs))
-        return result
 
     @public
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
@@ -336,7 +247,7 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
-        for function in (self._assisting, self._direct, *self._looked_at.values()):
+        for function in (self._assisting, self._direct):
             if hasattr(function, "_clear_cache"):
                 function._clear_cache()
 
@@ -380,35 +291,19 @@ class Dispatcher:
         """Answer C++, which was called without help, and has no program for this call."""
         leaves = self._leaves(args, kwargs)
         if all(map(needs_no_help, leaves)) and not self._numbers(args, kwargs):
-            answer = self._told_answer(args, kwargs, leaves, by_name=bool(kwargs))
-            if answer[1] is None and kwargs:
-                self._look_at(args, kwargs)
-            return answer
-        if not self._look_at(args, kwargs):
-            with self._entering:
-                if not self._looked_at:  # by another thread
-                    self._enter(self._assisted)
-        return self.entry(*args, **kwargs), None, True
+            return self._told_answer(args, kwargs, leaves, by_name=bool(kwargs))
+        self._enter(self._assisted)
+        return self._assisted(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
         """Whether a program takes Python's numbers for such arguments, or defaults."""
         args, kwargs = placed(self._parameters, args, kwargs)
         leaves = trees.flatten(self._dynamic(args, kwargs))[0]
         has_none = not any(x.__class__ in NUMBERS for x in leaves)
-        if has_none and self._filled == self._parameters:
+        if has_none and not self._has_constants:
             return False
         program, used = self._taken(args, kwargs)
         return program.fills or any(x.__class__ in NUMBERS for x in used)
-
-    @public
-    def _miss_looked_at(self, places: Places, unseen: Sequence[int], *row: Any) -> Answer:
-        """Answer C++ where it may read all that it was called with, which lies at `places`.
-
-        Left if there is something else among what is `unseen`.
-        """
-        if not all(map(is_placed, self._leaves(tuple([row[place] for place in unseen]), {}))):
-            raise Left
-        return self._told_answer(*places.given(row), self._leaves(row, {}))
 
     def _told_answer(
         self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
@@ -496,7 +391,6 @@ class Dispatcher:
         """Have C++ tell static values by structure from now on, or otherwise."""
         was_direct = self.entry != self._assisted
         self._by_structure = by_structure
-        self._looked_at.clear()
         self._find_programs()
         if was_direct:
             self._enter(self._first_entry())

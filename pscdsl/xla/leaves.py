@@ -7,14 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from pscdsl.containers import field_names
 from pscdsl.numpy_dtypes import is_masked
 from pscdsl.xla import trees
 from pscdsl.xla.boot import ArrayImpl
 from pscdsl.xla.client import view
 from pscdsl.xla.places import Args, Kwargs
 from pscdsl.xla.python_numbers import NUMBERS
-from pscdsl.xla.readable import is_native, is_placed
+from pscdsl.xla.readable import is_placed
 
 ARRAYS: Final = (ArrayImpl, np.ndarray)
 """The classes of arrays that are taken as they are."""
@@ -35,13 +34,6 @@ def needs_no_help(leaf: Any) -> bool:
     if type(leaf) is ArrayImpl:
         return is_placed(leaf)
     return kind(leaf) is None and not hasattr(leaf, "__dlpack__")
-
-
-def is_looked_at(leaf: Any) -> bool:
-    """Whether `WrittenCall` may know this, or what is in it."""
-    cls: type[Any] = leaf.__class__
-    known = cls in NUMBERS or field_names(cls) is not None
-    return known or is_placed(leaf) or is_native(leaf)
 
 
 def is_foreign(leaf: Any) -> bool:
