@@ -34,6 +34,7 @@ def _small_is_large(  # pyright: ignore[reportUnusedFunction]
     """Results of 16 kB are large, and a second executable is made at the first chance."""
     monkeypatch.setattr(pool, "LARGE", 4 * N)
     monkeypatch.setattr(pool, "GAIN", 1.0)
+    monkeypatch.setattr(pool, "_is_asked_for", lambda: True)
     POOL.clear()
     yield
     POOL.clear()
@@ -238,7 +239,8 @@ def test_a_program_that_was_compiled_by_another_process(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_"))}
-    settings = {"PYTHONPATH": ROOT, "PSCDSL_CACHE": str(tmp_path / "cache")}
+    cache = str(tmp_path / "cache")
+    settings = {"PYTHONPATH": ROOT, "PSCDSL_CACHE": cache, "PSCDSL_MEMORY": "reuse"}
 
     def run(**more: str) -> list[str]:
         done = subprocess.run(

@@ -26,6 +26,8 @@ def nothing_said(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def test_the_environment_decides(nothing_said: pytest.MonkeyPatch) -> None:
+    assert memory.wanted() == "system"
+    nothing_said.setenv(memory.VARIABLE, "reuse")
     assert memory.wanted() == "reuse"
     for name, value in (
         (memory.VARIABLE, "system"),
@@ -45,7 +47,7 @@ def test_the_environment_decides(nothing_said: pytest.MonkeyPatch) -> None:
 def test_an_unknown_word_is_refused(nothing_said: pytest.MonkeyPatch) -> None:
     nothing_said.setenv(memory.VARIABLE, "sistem")
     with pytest.raises(
-        ValueError, match="PSCDSL_MEMORY is `sistem`; it can be reuse, heap, system"
+        ValueError, match="PSCDSL_MEMORY is `sistem`; it can be system, reuse, heap"
     ):
         memory.wanted()
 

@@ -20,11 +20,11 @@ fast           blocks of up to 24 bytes wait to be taken again, others are joine
 Free memory inside the heap stays resident until something takes it, as it always does.  Larger
 results are kept for the next ones by `pool`.
 
+PSCDSL_MEMORY=system   everything is left as it is, the default: all this is for a whole process
+PSCDSL_MEMORY=reuse    as above
 PSCDSL_MEMORY=heap     blocks of any size, from one heap of all threads that keeps up to 2 GiB, in
                        place of the pool: for programs that work on large arrays, and nothing else,
                        to their end
-PSCDSL_MEMORY=system   everything is left as it is
-PSCDSL_MEMORY=reuse    as above, the default
 
 Where the environment has settings of its own for it (MALLOC_*, GLIBC_TUNABLES), with another C
 library, or another malloc in place of glibc's, nothing is set either.
@@ -117,7 +117,7 @@ def keep_freed_memory() -> bool:
 
 def wanted() -> str:
     """The word that the environment says; a ValueError if it is none that we know."""
-    given = word(VARIABLE, (*SETTINGS, SYSTEM))
+    given = word(VARIABLE, (SYSTEM, *SETTINGS))
     if "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", ""):
         return SYSTEM
     return SYSTEM if any(name.startswith("MALLOC_") for name in os.environ) else given

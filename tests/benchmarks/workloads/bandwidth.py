@@ -98,18 +98,22 @@ Below 32 MiB glibc keeps a block by itself once one was freed, unless several ar
 beyond, it keeps none.
 """
 
-HEAP = ((VARIABLE, "heap"),)
+HEAP, REUSE = ((VARIABLE, "heap"),), ((VARIABLE, "reuse"),)
 
 WORKLOADS = (
     *[
-        Workload(f"update {name}", update, _row, size, _update, goal=goal, alone=True)
+        Workload(
+            f"update {name}", update, _row, size, _update, goal=goal, alone=True, settings=REUSE
+        )
         for name, (size, goal) in SIZES.items()
     ],
     Workload(
         "update 32M, heap", update, _row, 1 << 25, _update, goal=0.4, alone=True, settings=HEAP
     ),
-    Workload("moments 1M", moments, _rows, 1 << 20, _moments, goal=1.0, alone=True),
-    Workload("moments 7M", moments, _rows, 7_000_000, _moments, goal=0.6, alone=True),
+    Workload("moments 1M", moments, _rows, 1 << 20, _moments, goal=1.0, alone=True, settings=REUSE),
+    Workload(
+        "moments 7M", moments, _rows, 7_000_000, _moments, goal=0.6, alone=True, settings=REUSE
+    ),
     Workload("turned points 1M", turned, _points, 1 << 20, _turned, goal=0.8),
     Workload("Lorenz system 1M", lorenz, _rows, 1 << 20, _lorenz, goal=0.8),
 )
