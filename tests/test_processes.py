@@ -101,6 +101,7 @@ def test_a_child_forked_before_the_first_call_computes() -> None:
 
 
 INTERRUPTED = """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in the background
 long(np.float32(1), 3)
 print("ready", flush=True)
 try:
