@@ -36,6 +36,7 @@ test: lint types unit ## Everything that must pass before a change is merged.
 lint: $(VENV)/.test ## Style and formatting.
 	$(bin)/ruff check
 	$(bin)/ruff format --check
+	$(bin)/lint-imports --no-cache
 
 types: $(VENV)/.test ## Both type checkers, in their strict modes, side by side.
 	@$(bin)/mypy & mypy=$$!; \

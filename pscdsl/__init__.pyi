@@ -39,10 +39,10 @@ from pscdsl.arrays import (
     u32 as u32,
     u64 as u64,
 )
-from pscdsl.artefacts.contents import ArtefactError as ArtefactError
-from pscdsl.compile_all import compile_all as compile_all
-from pscdsl.constants import constant as constant
-from pscdsl.control import (
+from pscdsl._src.artefacts.contents import ArtefactError as ArtefactError
+from pscdsl._src.kernels.compile_all import compile_all as compile_all
+from pscdsl._src.kernels.constants import constant as constant
+from pscdsl._src.language.control import (
     associative_scan as associative_scan,
     avg_pool as avg_pool,
     complex as complex,
@@ -64,43 +64,43 @@ from pscdsl.control import (
     update as update,
     while_loop as while_loop,
 )
-from pscdsl.custom import (
+from pscdsl._src.extensions.custom import (
     UserPrimitive as UserPrimitive,
     primitive as primitive,
     register_translation_rule as register_translation_rule,
 )
-from pscdsl.custom_derivatives import (
+from pscdsl._src.extensions.custom_derivatives import (
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
 )
-from pscdsl.directional import (
+from pscdsl._src.kernels.derivatives.directional import (
     jvp as jvp,
     linear_transpose as linear_transpose,
     linearize as linearize,
     vjp as vjp,
 )
-from pscdsl.errors import (
+from pscdsl._src.calls.errors import (
     ArgumentError as ArgumentError,
     CheckError as CheckError,
 )
-from pscdsl.gradient_checks import check_grads as check_grads
-from pscdsl.hlo import Hlo as Hlo
-from pscdsl.interchange import from_dlpack as from_dlpack
-from pscdsl.kernel import (
+from pscdsl._src.kernels.derivatives.gradient_checks import check_grads as check_grads
+from pscdsl._src.ir.hlo import Hlo as Hlo
+from pscdsl._src.calls.interchange import from_dlpack as from_dlpack
+from pscdsl._src.kernels.kernel import (
     Kernel as Kernel,
     kernel as kernel,
 )
-from pscdsl.loaded import (
+from pscdsl._src.kernels.loaded import (
     Loaded as Loaded,
     load as load,
 )
-from pscdsl.records import Record as Record
-from pscdsl.solutions import (
+from pscdsl._src.language.records.classes import Record as Record
+from pscdsl._src.language.solutions import (
     custom_linear_solve as custom_linear_solve,
     custom_root as custom_root,
 )
-from pscdsl.stand_ins import stand_in as stand_in
-from pscdsl.transformations import (
+from pscdsl._src.language.stand_ins import stand_in as stand_in
+from pscdsl._src.kernels.transformations import (
     checkpoint as checkpoint,
     grad as grad,
     hessian as hessian,
@@ -110,11 +110,11 @@ from pscdsl.transformations import (
     value_and_grad as value_and_grad,
     vmap as vmap,
 )
-from pscdsl.vouched import (
+from pscdsl._src.extensions.pure import (
     PureFunction as PureFunction,
     pure as pure,
 )
-from pscdsl.xla.versions import UntriedVersionWarning as UntriedVersionWarning
+from pscdsl._src.xla.versions import UntriedVersionWarning as UntriedVersionWarning
 
 __all__: list[str]
 __version__: str

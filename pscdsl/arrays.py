@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from pscdsl.elements import Array, ElementType, element
+from pscdsl._src.language.elements import Array, ElementType, element
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import CLASSES, DType
 

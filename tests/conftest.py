@@ -94,9 +94,9 @@ class MarkdownItem(pytest.Item):
 
     def runtest(self) -> None:
         """Check the program and compare findings, revealed types and rendering."""
-        from pscdsl.frontend.check import check_source
-        from pscdsl.report.sources import Sources
-        from pscdsl.report.text import render
+        from pscdsl._src.checker.check import check_source
+        from pscdsl._src.checker.report.text import render
+        from pscdsl._src.frontend.text.sources import Sources
 
         program = self.program
         updating = bool(self.config.getoption("--update-golden")) and program.snapshot is not None

@@ -8,7 +8,7 @@ from functools import reduce
 from math import ceil
 from typing import Any
 
-from pscdsl.kernel import Kernel
+from pscdsl._src.kernels.kernel import Kernel
 from pscdsl.typing.dims import Factor, Monomial, Size, apply, as_terms, from_terms, name
 from pscdsl.typing.monomials import times
 from tests.cost_lines import Instance, Line, counted_choices

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal
 
-from pscdsl.cost import cost
-from pscdsl.frontend.definitions import Excluded
-from pscdsl.kernel import Kernel
-from pscdsl.transforms.simplify import simplify
+from pscdsl._src.analysis.cost import cost
+from pscdsl._src.frontend.definitions import Excluded
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import (
     Size,

@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
-from pscdsl.cli import main
-from pscdsl.frontend.check import check_source
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.cli import main
 from pscdsl.typing.diagnostics import Severity
 
 ROOT = Path(__file__).parent.parent

@@ -8,8 +8,8 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import f32, i32
-from pscdsl.kernel import Kernel
-from pscdsl.narrowing import is_pmap, is_pvector, is_tuple
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl.typing.python_containers import is_pmap, is_pvector, is_tuple
 
 
 class Params(psc.Record):

@@ -14,17 +14,17 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pscdsl.errors import CheckError
-from pscdsl.executables import emitted
-from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.kernels import find_kernels
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
-from pscdsl.ir import Function
-from pscdsl.transforms.extremes import with_largest
-from pscdsl.transforms.simplify import simplify
+from pscdsl._src.calls.errors import CheckError
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.ir.program import Function
+from pscdsl._src.kernels.executables import emitted
+from pscdsl._src.transforms.simplify.extremes import with_largest
+from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.xla.emit import module_text
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("stdlib", "examples", "tests/benchmarks/workloads")

@@ -15,8 +15,8 @@ import sys
 import tempfile
 from typing import Any
 
-import pscdsl.frontend.check as _  # noqa: F401
-from pscdsl.cli import main
+import pscdsl._src.checker.check as _  # noqa: F401
+from pscdsl._src.cli import main
 
 FIRST = """\
 import numpy as np

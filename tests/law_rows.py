@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import Primitive
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import Primitive
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import evaluate, parse

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pscdsl.builder import Value
-from pscdsl.ir import Block
-from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.control import AssociativeScan, MapReduce, Switch
-from pscdsl.primitives.elementwise import exp, less, maximum, minimum
-from pscdsl.primitives.reductions import Reduce
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives.contractions import DotGeneral
+from pscdsl._src.primitives.control import AssociativeScan, MapReduce, Switch
+from pscdsl._src.primitives.elementwise import exp, less, maximum, minimum
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.typing.dims import parse
 from pscdsl.typing.dtypes import I32
 from tests.law_rows import Row, anything, array_types, between

@@ -10,11 +10,11 @@ from typing import get_args
 
 import numpy as np
 
-from pscdsl.builder import Program, Value
-from pscdsl.ir import Block, Function
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.control import (
+from pscdsl._src.ir.builder import Program, Value
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.primitives.contractions import DotGeneral
+from pscdsl._src.primitives.control import (
     Call,
     Checkpoint,
     CustomJvp,
@@ -25,13 +25,13 @@ from pscdsl.primitives.control import (
     Switch,
     While,
 )
-from pscdsl.primitives.control.custom_derivatives import Rule
-from pscdsl.primitives.convolution import Convolution
-from pscdsl.primitives.lanes import Lanes
-from pscdsl.primitives.reductions import Reduce
-from pscdsl.primitives.searching import SearchSorted, Side
-from pscdsl.primitives.sorting import Sort, TopK
-from pscdsl.primitives.stopping import StopGradient
+from pscdsl._src.primitives.control.custom_derivatives import Rule
+from pscdsl._src.primitives.convolution import Convolution
+from pscdsl._src.primitives.lanes import Lanes
+from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.searching import SearchSorted, Side
+from pscdsl._src.primitives.sorting import Sort, TopK
+from pscdsl._src.primitives.stopping import StopGradient
 from pscdsl.typing import dtypes
 from pscdsl.typing.dims import Size, parse
 from pscdsl.typing.dtypes import ALL, BOOL, F32, DType

@@ -8,7 +8,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl.custom import Custom
+from pscdsl._src.extensions.custom import Custom
 from tests.law_rows import Row, array_type, array_types, finite
 
 

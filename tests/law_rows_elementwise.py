@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pscdsl.primitives.elementwise import (
+from pscdsl._src.primitives.elementwise import (
     ACCEPTS,
     TABLE,
     Bitcast,
@@ -15,7 +15,7 @@ from pscdsl.primitives.elementwise import (
     Elementwise,
     Select,
 )
-from pscdsl.primitives.special import SPECIAL
+from pscdsl._src.primitives.special import SPECIAL
 from pscdsl.typing import dims, dtypes
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import ALL, BOOL, DType

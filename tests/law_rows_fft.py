@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pscdsl.primitives.fft import Fft
+from pscdsl._src.primitives.fft import Fft
 from pscdsl.typing.dims import parse
 from pscdsl.typing.dtypes import C64, C128, DType
 from tests.law_rows import Row, array_types, between, finfo

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.linalg import (
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.primitives.linalg import (
     Cholesky,
     Cofactors,
     Determinant,
@@ -24,7 +24,7 @@ from pscdsl.primitives.linalg import (
     Svd,
     TriangularSolve,
 )
-from pscdsl.primitives.linalg.lu import factored
+from pscdsl._src.primitives.linalg.lu import factored
 from pscdsl.typing.dtypes import C64, C128, F32, F64, DType
 from tests.law_rows import Domain, NDArray, Row, array_types, between, finfo
 from tests.law_rows_structure import facts

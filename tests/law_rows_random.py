@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pscdsl.primitives.random import FoldIn, RandomBits, SeedKey, SplitKey
+from pscdsl._src.primitives.random import FoldIn, RandomBits, SeedKey, SplitKey
 from pscdsl.typing.assumptions import Assumptions, parse_fact
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import ALL, U8, U16, U32, U64

@@ -8,10 +8,10 @@ from typing import get_args
 
 import numpy as np
 
-from pscdsl.primitives.exponential_sums import LEAST_PLAIN, ExponentialSum, Largest
-from pscdsl.primitives.extreme_places import ArgReduce
-from pscdsl.primitives.recurrences import LinearRecurrence
-from pscdsl.primitives.reductions import (
+from pscdsl._src.primitives.exponential_sums import LEAST_PLAIN, ExponentialSum, Largest
+from pscdsl._src.primitives.extreme_places import ArgReduce
+from pscdsl._src.primitives.recurrences import LinearRecurrence
+from pscdsl._src.primitives.reductions import (
     Accumulation,
     Cumulative,
     Extreme,
@@ -19,7 +19,7 @@ from pscdsl.primitives.reductions import (
     Reduction,
     reducible,
 )
-from pscdsl.primitives.shaping import without
+from pscdsl._src.primitives.shaping import without
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import ALL, DType
 from tests.law_rows import (

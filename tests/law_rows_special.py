@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pscdsl.primitives.elementwise import Elementwise
-from pscdsl.primitives.special import SPECIAL
+from pscdsl._src.primitives.elementwise import Elementwise
+from pscdsl._src.primitives.special import SPECIAL
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BF16, F16, F32, F64, DType

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.creation import Constant, Iota, SizeValue
-from pscdsl.primitives.diagonals import Diagonal
-from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
-from pscdsl.primitives.indexing import Combine, Gather, Scatter
-from pscdsl.primitives.shaping import (
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
+from pscdsl._src.primitives.diagonals import Diagonal
+from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl._src.primitives.indexing import Combine, Gather, Scatter
+from pscdsl._src.primitives.shaping import (
     Broadcast,
     Concatenate,
     Pad,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any, get_args
 
-from pscdsl.primitives.reductions import Extreme, Reduction, reducible
-from pscdsl.primitives.windows import ArgReduceWindow, ReduceWindow
+from pscdsl._src.primitives.reductions import Extreme, Reduction, reducible
+from pscdsl._src.primitives.windows import ArgReduceWindow, ReduceWindow
 from pscdsl.typing.dims import parse
 from pscdsl.typing.dtypes import ALL, C64, F32
 from tests.law_rows import Row, anything, array_types

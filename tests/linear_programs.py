@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from pscdsl.evaluate import Evaluator
-from pscdsl.frontend.definitions import Definition
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
-from pscdsl.ir import Equation, Function
-from pscdsl.primitive import NDArray
-from pscdsl.primitives.random import FoldIn, RandomBits, SplitKey
+from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.ir.evaluate import Evaluator
+from pscdsl._src.ir.primitive import NDArray
+from pscdsl._src.ir.program import Equation, Function
+from pscdsl._src.primitives.random import FoldIn, RandomBits, SplitKey
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY
 from pscdsl.typing.signatures import Choice

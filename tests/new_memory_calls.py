@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from pscdsl.frontend.project import Project
-from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_sequence
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.methods import AS_FUNCTION
+from pscdsl.typing.python_containers import is_sequence
 
 Project()  # declares the meanings
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.shorthand import listed
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.diagnostics import Diagnostic, Failure

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Program, Value, Weak
-from pscdsl.evaluate import evaluate
-from pscdsl.ir import Function
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.ir.builder import Program, Value, Weak
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
+from pscdsl._src.ir.program import Function
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.registry import register_all
-from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -62,8 +62,8 @@ class Built:
     @cached_property
     def _executable(self) -> Any:
         """Compiled once, for all operands."""
-        from pscdsl.xla.compile import compile_module
-        from pscdsl.xla.emit import lower_module
+        from pscdsl._src.xla.compilation.compile import compile_module
+        from pscdsl._src.xla.emit.emit import lower_module
 
         return compile_module(lower_module(self.function, self.sizes))
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pscdsl.frontend.check import CheckResult, check_paths
-from pscdsl.report.cells import split_cell
+from pscdsl._src.checker.check import CheckResult, check_paths
+from pscdsl._src.frontend.text.cells import split_cell
 
 HEAD = "import pscdsl as psc\nfrom pscdsl import f32\n\n"
 

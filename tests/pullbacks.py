@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pscdsl.evaluate import evaluate
-from pscdsl.interpreters.cut import split_block
-from pscdsl.interpreters.jvp import jvp_block
-from pscdsl.interpreters.transpose import transpose_block
-from pscdsl.ir import Block, Equation, Function, Var
-from pscdsl.primitive import NDArray, Primitive
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.interpreters.cut import split_block
+from pscdsl._src.interpreters.jvp import jvp_block
+from pscdsl._src.interpreters.transpose import transpose_block
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.primitive import NDArray, Primitive
+from pscdsl._src.ir.program import Block, Equation, Function, Var
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.verify import verify
 from tests.law_rows import array_types
 
 NOTHING = Assumptions()

@@ -38,9 +38,9 @@ MODULES: Final = frozenset(
 
 def generate_quickly(patch: pytest.MonkeyPatch) -> None:
     """Have modules compiled with these options until the patch is undone."""
-    from pscdsl.xla.executable import compile_options
+    from pscdsl._src.xla.runtime.executable import compile_options
 
     def quick(loop_bytes: int | None, options: Mapping[str, Any]) -> Any:
         return compile_options(loop_bytes, {**QUICK, **options})
 
-    patch.setattr("pscdsl.xla.compile.compile_options", quick)
+    patch.setattr("pscdsl._src.xla.compilation.compile.compile_options", quick)

@@ -7,22 +7,22 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pscdsl.builder import Program, Value
-from pscdsl.evaluate import evaluate
-from pscdsl.ir import Block, Function
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import NDArray
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
-from pscdsl.primitives.creation import Constant, Iota, SizeValue
-from pscdsl.primitives.reductions import Reduce
-from pscdsl.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
+from pscdsl._src.ir.builder import Program, Value
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import NDArray
+from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
+from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.emit.emit import lower_module, module_text
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dtypes import BOOL, F32, I32, DType
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module, module_text
 
 N = dims.name("n")
 SHAPES: tuple[Shape, ...] = ((), (N,), (3,), (N, 3))

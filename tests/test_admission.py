@@ -15,10 +15,12 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl.artefacts.layout import packed, unpacked
-from pscdsl.xla import admission, boot, lapack_shapes, module_options
-from pscdsl.xla import context as c
-from pscdsl.xla.portable import VERSION
+from pscdsl._src.artefacts.layout import packed, unpacked
+from pscdsl._src.targets.cpu.options import module_options
+from pscdsl._src.xla import admission, lapack_shapes
+from pscdsl._src.xla.compilation.portable import VERSION
+from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.runtime import boot
 
 KEY = b"k" * 32
 VECTOR = "tensor<4xf32>"

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.frontend.values import Poison
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.frontend.values.values import Poison
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.registry import register_all
 from tests.test_static_walks import KINDS, SHARE, Elaboration
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl.artefacts.layout import MAGIC, packed, unpacked
-from pscdsl.artefacts.reading import read
-from pscdsl.artefacts.writing import written
+from pscdsl._src.artefacts.layout import MAGIC, packed, unpacked
+from pscdsl._src.artefacts.reading import read
+from pscdsl._src.artefacts.writing import written
 from tests.fuzz.artefacts import KEY, Point, exported
 
 DATA = exported()

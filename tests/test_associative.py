@@ -12,16 +12,16 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl.ir import Block, Equation, Function, Var
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.control import AssociativeScan, MapReduce
-from pscdsl.primitives.control import map_reduce as module
-from pscdsl.primitives.elementwise import add
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Block, Equation, Function, Var
+from pscdsl._src.primitives.control import AssociativeScan, MapReduce
+from pscdsl._src.primitives.control import map_reduce as module
+from pscdsl._src.primitives.elementwise import add
+from pscdsl._src.xla.emit.emit import lower_module, module_text
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import name
-from pscdsl.xla.emit import lower_module, module_text
 from tests.associative_kernels import (
     Affine,
     affine,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.cli import main
-from pscdsl.findings import baseline
-from pscdsl.findings.fingerprints import Fingerprints
-from pscdsl.report.sources import Sources
+from pscdsl._src.checker.findings import baseline
+from pscdsl._src.checker.findings.fingerprints import Fingerprints
+from pscdsl._src.cli import main
+from pscdsl._src.frontend.text.sources import Sources
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.spans import Span
 

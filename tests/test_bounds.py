@@ -10,11 +10,11 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f16, f32, i32
-from pscdsl.primitives.formulas.doubles import FEWEST
-from pscdsl.xla import context as c
-from pscdsl.xla.bounds import bounds
-from pscdsl.xla.cache import emitted
-from pscdsl.xla.keys import Request
+from pscdsl._src.primitives.formulas.doubles import FEWEST
+from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.keys import Request
+from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.emit.facts.bounds import bounds
 from tests.test_pointwise_forms import ulps
 
 FLOATS: tuple[Callable[[Any], Any], ...] = (

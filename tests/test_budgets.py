@@ -11,9 +11,9 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import CheckError, f32
-from pscdsl.cli import main
-from pscdsl.frontend.check import check_source
-from pscdsl.kernel import Kernel
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.cli import main
+from pscdsl._src.kernels.kernel import Kernel
 from pscdsl.typing.codes.performance_budgets import BudgetExceeded
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.frontend.check import check_paths, check_source
+from pscdsl._src.checker.check import check_paths, check_source
 from tests.captured_ways import WRITERS, Way, program, ways, writes
 
 SHARE = int(os.environ.get("CAPTURES_SHARE", "8"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.frontend.check import CheckResult, check_paths
+from pscdsl._src.checker.check import CheckResult, check_paths
 
 HEAD = "import pscdsl as psc\nfrom pscdsl import f32\n\n"
 KERNEL = '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return '

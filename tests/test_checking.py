@@ -17,18 +17,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pscdsl.checking import workers
-from pscdsl.checking.data import Unreadable
-from pscdsl.checking.recorded import Recorded, plain, read, read_result
-from pscdsl.checking.run import Options, check_project
-from pscdsl.frontend.check import CheckResult, check_file, check_source
-from pscdsl.frontend.files import Files
-from pscdsl.frontend.folders import files_below
-from pscdsl.frontend.project import Project
-from pscdsl.report import concise, text
-from pscdsl.report import json as json_report
-from pscdsl.report.kinds import all_kinds
-from pscdsl.report.sources import Sources
+from pscdsl._src.checker.check import CheckResult, check_file, check_source
+from pscdsl._src.checker.parallel import workers
+from pscdsl._src.checker.parallel.data import Unreadable
+from pscdsl._src.checker.parallel.recorded import Recorded, plain, read, read_result
+from pscdsl._src.checker.parallel.run import Options, check_project
+from pscdsl._src.checker.report import concise, text
+from pscdsl._src.checker.report import json as json_report
+from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.frontend.folders import files_below
+from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.sources import Sources
 from tests.conftest import CONFORMANCE
 from tests.literate import programs
 from tests.projects import HEAD, kernel, notebook, write
@@ -243,7 +243,7 @@ def checked_files(monkeypatch: pytest.MonkeyPatch, project: Path, cache: Path) -
         return check_file(files, path)
 
     with monkeypatch.context() as patch:
-        patch.setattr("pscdsl.checking.run.check_file", noted)
+        patch.setattr("pscdsl._src.checker.parallel.run.check_file", noted)
         check(project, cache)
     return found
 
@@ -315,7 +315,7 @@ def test_only_what_is_declared_can_be_read() -> None:
 def test_results_of_another_version_are_not_used(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pscdsl.checking import store
+    from pscdsl._src.checker.parallel import store
 
     cache = tmp_path / "cache"
     check(project, cache)
@@ -341,7 +341,7 @@ def test_a_cache_that_cannot_be_used_is_none(project: Path, tmp_path: Path) -> N
 def test_the_cache_is_bounded(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pscdsl.checking import store
+    from pscdsl._src.checker.parallel import store
 
     cache = tmp_path / "cache"
     monkeypatch.setattr(store, "_MOST_ENTRIES", 2)
@@ -367,8 +367,8 @@ def test_two_at_once_use_one_cache(project: Path, tmp_path: Path) -> None:
 
 DYING = """
 import os, sys
-from pscdsl.checking import worker
-from pscdsl.frontend import check
+from pscdsl._src.checker.parallel import worker
+from pscdsl._src.frontend import check
 real = worker.check_file
 def dying(files, path):
     if path.endswith("main.py"):
@@ -422,9 +422,9 @@ SLOW = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n" + DYING.forma
 INTERRUPTED = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, if a background job is tested
-from pscdsl.checking import workers
+from pscdsl._src.checker.parallel import workers
 workers._START = {SLOW!r}
-from pscdsl.cli import main
+from pscdsl._src.cli import main
 sys.exit(main(["check", "--no-cache", "--jobs", "2", sys.argv[1]]))
 """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pscdsl.cli import COMMANDS, main
+from pscdsl._src.cli import COMMANDS, main
 
 HEADER = """\
 import numpy as np

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pscdsl.report.kinds import all_kinds
+from pscdsl._src.checker.report.kinds import all_kinds
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.performance_budgets import BudgetExceeded
 from pscdsl.typing.diagnostics import Diagnostic, Severity
@@ -49,7 +49,7 @@ def test_a_kind_has_an_example_and_a_fix_or_says_why_not(kind: type[Diagnostic])
 
 @BY_CODE
 def test_the_example_is_rejected_with_exactly_this_code(kind: type[Diagnostic]) -> None:
-    from pscdsl.frontend.check import check_source
+    from pscdsl._src.checker.check import check_source
 
     example = _section(kind, "Example")
     if not example:
@@ -60,7 +60,7 @@ def test_the_example_is_rejected_with_exactly_this_code(kind: type[Diagnostic]) 
 
 @BY_CODE
 def test_the_fix_is_accepted(kind: type[Diagnostic]) -> None:
-    from pscdsl.frontend.check import check_source
+    from pscdsl._src.checker.check import check_source
 
     fix = _section(kind, "Fix")
     if not fix:

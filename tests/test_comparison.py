@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.frontend.check import check_paths
+from pscdsl._src.checker.check import check_paths
 from tests.comparison.core import core, defined, lines_of_code
 from tests.comparison.given import Made, Words, built, recorded
 from tests.comparison.program import Edit, Mistake, Program, edited

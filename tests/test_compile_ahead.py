@@ -11,10 +11,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, Key, f32
-from pscdsl.caching.store import SUFFIX
-from pscdsl.cli import main
-from pscdsl.compile_all import Job
-from pscdsl.kernel import load_kernel
+from pscdsl._src.caching.store import SUFFIX
+from pscdsl._src.cli import main
+from pscdsl._src.kernels.compile_all import Job
+from pscdsl._src.kernels.kernel import load_kernel
 
 Capture = pytest.CaptureFixture[str]
 

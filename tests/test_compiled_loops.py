@@ -9,8 +9,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl.evaluate import evaluate
-from pscdsl.kernel import Kernel
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.kernels.kernel import Kernel
 
 
 class Weights(psc.Record):

@@ -10,13 +10,13 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import c64, c128, f32, f64, i32
-from pscdsl.evaluate import evaluate
-from pscdsl.frontend.kernels import find_kernels
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module
 from tests.numpy_differential import agree, check, normal, refused
 from tests.numpy_harness import run
 

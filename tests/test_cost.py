@@ -11,10 +11,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, f64, i32
-from pscdsl.cli import main
-from pscdsl.cost import cost
-from pscdsl.kernel import Kernel
-from pscdsl.transforms.simplify import simplify
+from pscdsl._src.analysis.cost import cost
+from pscdsl._src.cli import main
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.typing.dims import name
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl.evaluate import evaluate
-from pscdsl.frontend.check import check_source
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.ir.evaluate import evaluate
 from tests import projects
 
 X = np.array([0.5, -1.0, 2.0], np.float32)

@@ -17,21 +17,21 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from pscdsl.evaluate import evaluate
-from pscdsl.interpreters.batching import batch_block
-from pscdsl.interpreters.cut import split_block
-from pscdsl.interpreters.jvp import Mask, has_tangent, jvp_block
-from pscdsl.interpreters.transpose import transpose_block
-from pscdsl.ir import Block, Equation, Function, Var
-from pscdsl.primitives.control import CustomVjp, While
-from pscdsl.primitives.lanes import Lanes
-from pscdsl.primitives.stopping import StopGradient
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.interpreters.batching import batch_block
+from pscdsl._src.interpreters.cut import split_block
+from pscdsl._src.interpreters.jvp import Mask, has_tangent, jvp_block
+from pscdsl._src.interpreters.transpose import transpose_block
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import Block, Equation, Function, Var
+from pscdsl._src.primitives.control import CustomVjp, While
+from pscdsl._src.primitives.lanes import Lanes
+from pscdsl._src.primitives.stopping import StopGradient
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import KEY
-from pscdsl.verify import verify
 from tests.law_rows import NDArray, Row
 from tests.test_primitive_laws import COVERED, ROWS
 from tests.widening import Widening, wide

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from pscdsl.frontend.check import check_source
-from pscdsl.ir import Block, Equation, Function, walk
-from pscdsl.primitives.control import Call, Scan
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.ir.program import Block, Equation, Function, walk
+from pscdsl._src.primitives.control import Call, Scan
 from tests.derivatives.programs import HEAD, program
 
 

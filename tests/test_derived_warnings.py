@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.kernels import find_kernels
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
-from pscdsl.ir import Function, walk
-from pscdsl.lint.findings import warnings
-from pscdsl.primitives.control.remat import Checkpoint
+from pscdsl._src.analysis.warnings.findings import warnings
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.ir.program import Function, walk
+from pscdsl._src.primitives.control.remat import Checkpoint
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import NOWHERE
 from tests.derivatives.programs import HEAD

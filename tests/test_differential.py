@@ -15,9 +15,9 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import bf16, c64, f32, f64, i64, u32
-from pscdsl.xla import module_options
-from pscdsl.xla.cache import emitted
-from pscdsl.xla.keys import Request
+from pscdsl._src.targets.cpu.options import module_options
+from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.keys import Request
 from tests.differential import arithmetic as a
 from tests.differential.campaign import worker
 from tests.differential.enclosures import real

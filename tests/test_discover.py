@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.discover.functions import Verdict
-from pscdsl.evaluate import evaluate
-from pscdsl.frontend.check import check_source, load_definition
-from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.ir import Function
-from pscdsl.kernel import load_kernel
-from pscdsl.narrowing import is_tuple
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl._src.checker.check import check_source, load_definition
+from pscdsl._src.discover.functions import Verdict
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Function
+from pscdsl._src.kernels.kernel import load_kernel
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Severity
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dims import evaluate as number
+from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.trees import StaticType, TupleType, Type, leaves
 from tests.discovered import Expected, expected, module, pasted, told, verdicts

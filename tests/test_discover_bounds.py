@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pscdsl.discover import functions
-from pscdsl.discover.project import discover_source
-from pscdsl.discover.trials import MAX_STEPS, MAX_WORK, Trials
+from pscdsl._src.discover import functions
+from pscdsl._src.discover.project import discover_source
+from pscdsl._src.discover.trials import MAX_STEPS, MAX_WORK, Trials
 
 _TWENTY = range(20)
 SOURCES: dict[str, tuple[str, set[str]]] = {

@@ -9,10 +9,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl.frontend.check import check_source
-from pscdsl.kernel import Kernel
-from pscdsl.xla.arrays import to_numpy
-from pscdsl.xla.client import put
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.runtime.client import put
 
 
 class State(psc.Record):

@@ -14,11 +14,12 @@ import pyrsistent
 import pytest
 
 import pscdsl as psc
-from pscdsl import Key, eager, f32, i32
-from pscdsl.frontend.loaded import trace_of
-from pscdsl.narrowing import is_tuple
-from pscdsl.traces import Opaque
-from pscdsl.xla.arrays import is_result
+from pscdsl import Key, f32, i32
+from pscdsl._src.frontend.modules.live import trace_of
+from pscdsl._src.frontend.modules.traces import Opaque
+from pscdsl._src.kernels import eager
+from pscdsl._src.xla.runtime.arrays import is_result
+from pscdsl.typing.python_containers import is_tuple
 from tests.hidden_writes import rebound
 
 X = np.linspace(-1, 2, 6, dtype=np.float32)

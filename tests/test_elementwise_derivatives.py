@@ -12,25 +12,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.builder import Builder, Value
-from pscdsl.evaluate import evaluate
-from pscdsl.interpreters.batching import batch_block
-from pscdsl.interpreters.cut import Halves, split_block
-from pscdsl.interpreters.jvp import Mask, jvp_block
-from pscdsl.interpreters.replay import closed
-from pscdsl.interpreters.transpose import transpose_block
-from pscdsl.ir import Block, Function
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import Primitive
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.pointwise import Elementwise
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.interpreters.batching import batch_block
+from pscdsl._src.interpreters.cut import Halves, split_block
+from pscdsl._src.interpreters.jvp import Mask, jvp_block
+from pscdsl._src.interpreters.replay import closed
+from pscdsl._src.interpreters.transpose import transpose_block
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.pointwise import Elementwise
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import BF16, BOOL, C64, C128, F16, F32, F64, I32, DType
-from pscdsl.verify import verify
 
 ANY = Assumptions()
 

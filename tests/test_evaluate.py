@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pscdsl.builder import Program
-from pscdsl.evaluate import Evaluator, evaluate, evaluate_block, literal_array
-from pscdsl.ir import Block, Equation, Function, Literal, Var
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import Call, Scan
-from pscdsl.primitives.creation import SizeValue
+from pscdsl._src.ir.builder import Program
+from pscdsl._src.ir.evaluate import Evaluator, evaluate, evaluate_block, literal_array
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Block, Equation, Function, Literal, Var
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.control import Call, Scan
+from pscdsl._src.primitives.creation import SizeValue
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions

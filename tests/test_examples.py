@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl.frontend.check import check_paths
+from pscdsl._src.checker.check import check_paths
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -142,8 +142,11 @@ def test_another_process_serves_what_was_trained(
     assert [status for status, _ in result.refusals] == [400, 400, 400]
     assert "not exported for d=64, h=64, k=10, n=7" in result.refusals[0][1]
     assert "`pixels` of `classify` is f64[1 64]" in result.refusals[1][1]
-    assert "pscdsl.loaded" in result.modules
-    never = ("pscdsl.frontend", "pscdsl.kernel", "pscdsl.builder", "pscdsl.interpreters")
+    assert "pscdsl._src.kernels.loaded" in result.modules
+    never = (
+        *("pscdsl._src.frontend", "pscdsl._src.kernels.kernel"),
+        *("pscdsl._src.ir.builder", "pscdsl._src.interpreters"),
+    )
     assert not [name for name in result.modules if name.startswith(never)]
     assert not list(tmp_path.iterdir()), "it leaves nothing behind"
 

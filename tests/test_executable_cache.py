@@ -18,15 +18,18 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.caching.store import SUFFIX, Store
-from pscdsl.forms import VARIABLE
-from pscdsl.kernel import Kernel
+from pscdsl._src.caching.store import SUFFIX, Store
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.targets.cpu.options import module_options
+from pscdsl._src.xla.compilation import cache, conditions
+from pscdsl._src.xla.compilation import stored as kept
+from pscdsl._src.xla.compilation.cache import obtain
+from pscdsl._src.xla.compilation.keys import NoKey, Request, module_key, program_key
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.runtime.client import device
 from pscdsl.typing.signatures import Choice
-from pscdsl.xla import boot, cache, conditions, kept, module_options
-from pscdsl.xla.arrays import to_numpy
-from pscdsl.xla.cache import obtain
-from pscdsl.xla.client import device
-from pscdsl.xla.keys import NoKey, Request, module_key, program_key
 
 ROOT = str(Path(__file__).parent.parent)
 
@@ -161,7 +164,10 @@ def test_what_refuses_a_program_is_part_of_its_key() -> None:
     assert not met - read
 
 
-CONDITIONS = "from pscdsl.xla.conditions import backend, emission; print(backend(), emission())"
+CONDITIONS = (
+    "from pscdsl._src.xla.compilation.conditions import backend, emission; "
+    "print(backend(), emission())"
+)
 
 
 def run(code: str, *arguments: str, **environment: str) -> str:
@@ -389,7 +395,7 @@ def test_processes_share_programs_that_call_lapack(tmp_path: Path) -> None:
 
 
 def test_the_users_folder_is_used_by_default(tmp_path: Path) -> None:
-    code = "import pscdsl.xla.fast_path as f; assert f.fast_path_works()"
+    code = "import pscdsl._src.xla.calls.fast_path as f; assert f.fast_path_works()"
     kept = {k: v for k, v in os.environ.items() if k != "PSCDSL_CACHE"}
     variables = {**kept, "PYTHONPATH": ROOT, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], env=variables, check=True, timeout=100)

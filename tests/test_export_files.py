@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl.cli import main
-from pscdsl.kernel import Kernel
+from pscdsl._src.cli import main
+from pscdsl._src.kernels.kernel import Kernel
 from tests.exported import P, X, rnn
 
 ROOT = str(Path(__file__).parent.parent)
@@ -24,7 +24,7 @@ SCRIPT = """
 import sys
 import numpy as np
 import pscdsl as psc
-import pscdsl.frontend.definitions as definitions
+import pscdsl._src.frontend.definitions as definitions
 
 def never(*args):
     raise AssertionError("something was elaborated")
@@ -63,7 +63,7 @@ def test_another_process_runs_it_without_the_source_and_compiles_it_once(tmp_pat
 
 
 def test_it_is_told_whether_the_source_has_changed(tmp_path: Path) -> None:
-    from pscdsl.kernel import load_kernel
+    from pscdsl._src.kernels.kernel import load_kernel
 
     def written(text: str) -> Kernel[Any, Any]:
         path = tmp_path / "module.py"

@@ -10,13 +10,13 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl.evaluate import evaluate
-from pscdsl.ir import Block, Equation, walk
-from pscdsl.kernel import Kernel
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitives.control import Call
-from pscdsl.primitives.exponential_sums import Largest
-from pscdsl.primitives.reductions import Reduce
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Block, Equation, walk
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.primitives.control import Call
+from pscdsl._src.primitives.exponential_sums import Largest
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.typing.dtypes import dtype
 
 INF, NAN = np.inf, np.nan

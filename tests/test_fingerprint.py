@@ -12,18 +12,18 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.fingerprint import NoFingerprint, fingerprint, own_functions
-from pscdsl.ir import Block, Equation, Function, Literal, Var
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.control import Call
-from pscdsl.primitives.creation import Constant
-from pscdsl.primitives.elementwise import TABLE, add, multiply
+from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint, own_functions
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Block, Equation, Function, Literal, Var
+from pscdsl._src.primitives.control import Call
+from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.primitives.elementwise import TABLE, add, multiply
+from pscdsl._src.xla.emit.emit import lower_module, module_text
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import F32
 from pscdsl.typing.spans import Span
-from pscdsl.xla.emit import lower_module, module_text
 from tests.law_rows import array_type, array_types
 from tests.test_primitive_laws import ROWS
 
@@ -161,8 +161,8 @@ def flexible(x: Float["*s"]) -> Float["*s"]:
     return np.linalg.norm(x, keepdims=True) * x
 """
 PRINT = """
-from pscdsl.choices import chosen
-from pscdsl.fingerprint import fingerprint
+from pscdsl._src.calls.choices import chosen
+from pscdsl._src.analysis.fingerprint import fingerprint
 from pscdsl.kernel import load_kernel
 import program
 for name in ("loss", "step", "flexible"):

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pscdsl.frontend.check import check_source
-from pscdsl.frontend.elsewhere import RENAMED, equivalent
-from pscdsl.frontend.files import Files
-from pscdsl.frontend.fixes import BUILDERS
-from pscdsl.frontend.fixes.applying import Fixed, fix_all
-from pscdsl.frontend.source import Source
-from pscdsl.meanings import MEANINGS
-from pscdsl.report.kinds import all_kinds
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.checker.fixing import Fixed, fix_all
+from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.frontend.elsewhere import RENAMED, equivalent
+from pscdsl._src.frontend.fixes import BUILDERS
+from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import NotCallable, UnknownName
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic

@@ -9,13 +9,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pscdsl.evaluate import evaluate
-from pscdsl.frontend.check import check_source
-from pscdsl.frontend.files import Files
-from pscdsl.frontend.fixes.applying import fix_all
-from pscdsl.frontend.kernels import find_kernels
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.checker.fixing import fix_all
+from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.ir.evaluate import evaluate
 
 PATH = os.path.realpath("program.py")
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pscdsl.cli import fixing, main
-from pscdsl.frontend.fixes.applying import Fixed, fix_all
-from pscdsl.frontend.fixes.editing import Text, moved, replaced, written
-from pscdsl.frontend.fixes.encoding import Encoded
+from pscdsl._src.checker.fixing import Fixed, fix_all
+from pscdsl._src.cli import fixing, main
+from pscdsl._src.frontend.fixes.editing import Text, moved, replaced, written
+from pscdsl._src.frontend.fixes.encoding import Encoded
 from pscdsl.typing.fixes import Edit
 from pscdsl.typing.spans import Span
 

@@ -12,8 +12,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Num, bool_, f32, i32
-from pscdsl.forms import VARIABLE
-from pscdsl.xla.arrays import to_numpy
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.xla.runtime.arrays import to_numpy
 
 SHAPES = (
     (800, 64),

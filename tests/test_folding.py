@@ -13,8 +13,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, Num, f64
-from pscdsl.forms import VARIABLE
-from pscdsl.xla.arrays import to_numpy
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.xla.runtime.arrays import to_numpy
 
 
 @psc.kernel

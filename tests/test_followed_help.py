@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl import numpy_dtypes
-from pscdsl.cli import main
-from pscdsl.frontend.check import check_source
-from pscdsl.frontend.masked import WRITTEN
-from pscdsl.meanings import MEANINGS
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.cli import main
+from pscdsl._src.frontend.masked import WRITTEN
+from pscdsl._src.ir import numpy_dtypes
+from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Diagnostic, Failure

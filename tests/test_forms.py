@@ -13,7 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl.forms import VARIABLE, forms
+from pscdsl._src.ir.forms import VARIABLE, forms
 
 
 @psc.kernel
@@ -48,7 +48,7 @@ def test_forms_say_what_they_are() -> None:
 def test_every_form_is_known_before_anything_is_imported() -> None:
     names = declared_in_sources()
     assert {"plain_loops", "narrow_vectors", "turned_factors"} <= names == forms().keys()
-    asked = "from pscdsl.forms import switched_off; print(*sorted(switched_off()))"
+    asked = "from pscdsl._src.ir.forms import switched_off; print(*sorted(switched_off()))"
     done = subprocess.run(
         [sys.executable, "-c", asked],
         env={**os.environ, VARIABLE: ",".join(names)},

@@ -132,7 +132,7 @@ def test_every_kind_of_mutant_finds_a_place(kind: str) -> None:
     ("name", "line"), impurities.IMPURITIES, ids=[name for name, _ in impurities.IMPURITIES]
 )
 def test_every_impurity_is_refused_in_a_plain_kernel(name: str, line: str) -> None:
-    from pscdsl.frontend.check import check_source
+    from pscdsl._src.checker.check import check_source
 
     head = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n"
     head += "TABLE = np.array([0.5], np.float32)\n"

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.cli import main
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.cli import main
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.primitives.elementwise import TABLE, Elementwise
+from pscdsl._src.support.package import OWN_PRIMITIVES
 from pscdsl.numpy import data_dependent
 from pscdsl.numpy.registry import register_all
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.elementwise import TABLE, Elementwise
-from pscdsl.report.kinds import all_kinds
 from tests.documents import blocks
 from tests.function_values import COMPLEX, REAL
 from tests.terminal_picture import picture
@@ -59,7 +60,7 @@ def codes() -> str:
 def primitives() -> str:
     """Every primitive with what it does and which rules it has."""
     classes = [each for each in subclasses(Primitive) if each.name and each not in NOT_RUN]
-    named = {each.name: each for each in classes if each.__module__.startswith("pscdsl.prim")}
+    named = {each.name: each for each in classes if each.__module__.startswith(OWN_PRIMITIVES)}
     rows: list[tuple[str, str, str]] = []
     for name in sorted(named.keys() | TABLE.keys()):
         if (row := TABLE.get(name)) is not None:

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pscdsl.report import github
-from pscdsl.report.sources import display
+from pscdsl._src.checker.report import github
+from pscdsl._src.frontend.text.sources import display
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import KernelNotChecked
 from pscdsl.typing.spans import NOWHERE, Span

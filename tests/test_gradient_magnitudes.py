@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pytest
 
-from pscdsl.primitives.elementwise import TABLE
+from pscdsl._src.primitives.elementwise import TABLE
 
 mp: Any = importlib.import_module("mpmath").mp
 Slope: TypeAlias = Callable[[Any], Any]

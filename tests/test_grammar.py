@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from pscdsl.frontend import expressions, statements
-from pscdsl.frontend.closed import BINARY, COMPARE, UNARY
-from pscdsl.frontend.due import due
-from pscdsl.frontend.ledger import EMPTY, SET_BY_THE_PARSER, handled
+from pscdsl._src.frontend.closed import BINARY, COMPARE, UNARY
+from pscdsl._src.frontend.due import due
+from pscdsl._src.frontend.interpreter import expressions, statements
+from pscdsl._src.frontend.ledger import EMPTY, SET_BY_THE_PARSER, handled
 from pscdsl.numpy import operators
 
 INSIDE = {"FormattedValue", "TemplateStr", "Interpolation", "TypeAlias"}

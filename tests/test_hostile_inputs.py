@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pscdsl.paths import Folder, NotAFile
+from pscdsl._src.support.paths import Folder, NotAFile
 from tests.hostile_sources import HEAD, KERNEL, body, cases
 
 SECONDS = 25.0

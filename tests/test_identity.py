@@ -24,13 +24,13 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.checking.run import Options, check_project
-from pscdsl.code_content import content, same
-from pscdsl.frontend.folders import files_below
-from pscdsl.frontend.loaded import trace_of
-from pscdsl.kernel import Kernel
+from pscdsl._src.checker.parallel.run import Options, check_project
+from pscdsl._src.frontend.folders import files_below
+from pscdsl._src.frontend.modules.live import trace_of
+from pscdsl._src.frontend.modules.traces import CAPTURED, recorded
+from pscdsl._src.frontend.text.code_content import content, same
+from pscdsl._src.kernels.kernel import Kernel
 from pscdsl.stdlib import activations, kalman, losses, normalization
-from pscdsl.traces import CAPTURED, recorded
 from tests.identity.trials import Figures, one_process, pairs
 
 ROOT = Path(__file__).parent.parent
@@ -529,7 +529,7 @@ ALLOWED = {
 
 def test_the_front_end_looks_at_nothing_by_itself() -> None:
     found: dict[str, set[str]] = {}
-    for path in sorted((ROOT / "pscdsl" / "frontend").rglob("*.py")):
+    for path in sorted((ROOT / "pscdsl" / "_src" / "frontend").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr in LOOKING:
                 owner = node.value

@@ -7,24 +7,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from pscdsl.builder import Program, Value
-from pscdsl.evaluate import Evaluator
-from pscdsl.ir import Atom, Block, Function, Var
-from pscdsl.lint.intervals import Intervals, intervals
-from pscdsl.primitive import NDArray
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Constant, Iota, SizeValue
-from pscdsl.primitives.dynamic_slicing import DynamicSlice
-from pscdsl.primitives.extreme_places import ArgReduce
-from pscdsl.primitives.indexing import Combine, Gather, Scatter
-from pscdsl.primitives.reductions import Cumulative, Reduce, Reduction
-from pscdsl.primitives.shaping import Broadcast, Concatenate, Reshape, Slice, without
-from pscdsl.primitives.sorting import Sort, TopK
+from pscdsl._src.analysis.numbers.intervals import Intervals, intervals
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.ir.builder import Program, Value
+from pscdsl._src.ir.evaluate import Evaluator
+from pscdsl._src.ir.primitive import NDArray
+from pscdsl._src.ir.program import Atom, Block, Function, Var
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
+from pscdsl._src.primitives.dynamic_slicing import DynamicSlice
+from pscdsl._src.primitives.extreme_places import ArgReduce
+from pscdsl._src.primitives.indexing import Combine, Gather, Scatter
+from pscdsl._src.primitives.reductions import Cumulative, Reduce, Reduction
+from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Slice, without
+from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, F32, I8, I32, U8, U32
-from pscdsl.verify import verify
 from tests.random_programs import DTYPES, N, RandomProgram, operands
 
 NARROW = (I8, U8, I32, U32)

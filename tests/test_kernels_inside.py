@@ -13,8 +13,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.errors import ArgumentError, CheckError
-from pscdsl.frontend.check import CheckResult, check_source
+from pscdsl._src.calls.errors import ArgumentError, CheckError
+from pscdsl._src.checker.check import CheckResult, check_source
 
 HEAD = """\
 from typing import Literal

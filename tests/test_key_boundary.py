@@ -9,8 +9,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Key, f32
-from pscdsl.cli import main
-from pscdsl.errors import ArgumentError, CheckError
+from pscdsl._src.calls.errors import ArgumentError, CheckError
+from pscdsl._src.cli import main
 
 
 class State(NamedTuple):

@@ -9,13 +9,15 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.xla import boot, known_options, module_options, plain_loops
-from pscdsl.xla.cache import emitted
-from pscdsl.xla.client import client, devices
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.executable import compile_options
-from pscdsl.xla.keys import Request
-from pscdsl.xla.known_options import known, knows
+from pscdsl._src.targets.cpu.options import module_options, plain_loops
+from pscdsl._src.xla import known_options
+from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation.keys import Request
+from pscdsl._src.xla.known_options import known, knows
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.client import client, devices
+from pscdsl._src.xla.runtime.executable import compile_options
 from tests.quick_code import QUICK
 
 OLDER = "xla_an_option_of_an_older_version"

@@ -10,8 +10,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.forms import VARIABLE
-from pscdsl.primitives.reductions import MANY_IN_ROWS, MANY_ROWS, Extreme, Reduce
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.primitives.reductions import MANY_IN_ROWS, MANY_ROWS, Extreme, Reduce
 from tests.numpy_harness import run_compiled
 
 SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (

@@ -6,180 +6,14 @@ import ast
 import importlib.util
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pscdsl"
-
-# What a part of the package may import, besides itself.  Imports under `if TYPE_CHECKING` are
-# arrows of types only and do not count.
-FOUNDATION = {"paths", "processes", "tracebacks", "typing"}
-TYPED_PROGRAM = FOUNDATION | {
-    "arrays",
-    "builder",
-    "elements",
-    "cost",
-    "descriptions",
-    "evaluate",
-    "forms",
-    "hlo",
-    "interpreters",
-    "ir",
-    "meanings",
-    "narrowing",
-    "numpy_dtypes",
-    "primitive",
-    "scalars",
-    "show",
-    "traffic",
-    "verify",
-}
-PRIMITIVES = TYPED_PROGRAM | {"primitives"}
-MIDDLE = PRIMITIVES | {
-    "budgets",
-    "caching",
-    "configuration",
-    "donation",
-    "findings",
-    "fingerprint",
-    "frontend",
-    "linearity",
-    "lint",
-    "numpy",
-    "random",
-    "records",
-    "report",
-    "special",
-    "transforms",
-    "trees",
-    "xla",
-}
-ALLOWED: dict[str, set[str]] = {
-    "typing": set(),
-    "paths": set(),
-    "tracebacks": set(),
-    "processes": {"tracebacks"},
-    "narrowing": set(),
-    "forms": set(),
-    "freezing": set(),
-    "code_texts": set(),
-    "pickling": set(),
-    "rereading": {"frontend"},
-    "report": FOUNDATION | {"code_texts"},
-    "findings": FOUNDATION | {"report"},
-    "configuration": FOUNDATION | {"findings", "report"},
-    "ir": FOUNDATION | {"primitive", "show"},
-    "hlo": FOUNDATION | {"ir"},
-    "scalars": FOUNDATION | {"ir"},
-    "primitive": TYPED_PROGRAM | {"hlo"},
-    "primitives": TYPED_PROGRAM,
-    "builder": PRIMITIVES,
-    "interpreters": PRIMITIVES,
-    "numpy": PRIMITIVES | {"random", "special"},
-    "outside": set(),
-    "random": PRIMITIVES | {"numpy", "outside"},
-    "special": PRIMITIVES | {"numpy"},
-    "linearity": PRIMITIVES,
-    "donation": PRIMITIVES,
-    "lint": PRIMITIVES,
-    "transforms": PRIMITIVES,
-    "caching": {"paths"},
-    "fingerprint": PRIMITIVES,
-    "recompilation": TYPED_PROGRAM | {"variant"},
-    "xla": PRIMITIVES | {"caching", "containers", "fingerprint"},
-    "budgets": MIDDLE,
-    "code_content": set(),
-    "traces": FOUNDATION | {"beside", "code_content", "elements", "numpy_dtypes"},
-    "beside": set(),
-    "containers": set(),
-    "instances": {"containers", "typing"},
-    "starts": MIDDLE | {"called", "containers", "traces"},
-    "captured_state": {"tracebacks", "traces"},
-    "constants": MIDDLE | {"errors", "freezing", "instances"},
-    "frontend": MIDDLE | {"beside", "code_content", "code_texts", "freezing", "records", "traces"},
-    "discover": MIDDLE,
-    "interchange": TYPED_PROGRAM | {"xla"},
-    "number_defaults": TYPED_PROGRAM | {"xla"},
-    "boundary": TYPED_PROGRAM | {"instances", "interchange"},
-    "default_arguments": MIDDLE | {"instances"},
-    "direct": set(),
-    "called": MIDDLE | {"boundary", "direct", "errors"},
-    "checking": MIDDLE | {"pscdsl"},
-    "custom": MIDDLE | {"custom_rules", "pickling", "traces"},
-    "executables": MIDDLE | {"custom", "errors", "recompilation"},
-    "variant": TYPED_PROGRAM,
-    "custom_rules": MIDDLE,
-    "custom_derivatives": MIDDLE | {"pickling", "rereading", "traces"},
-    "call_sites": MIDDLE | {"code_texts"},
-    "transformations": MIDDLE
-    | {
-        "call_sites",
-        "custom",
-        "custom_derivatives",
-        "errors",
-        "kernel",
-        "pickling",
-        "rereading",
-        "traces",
-    },
-    "directional": MIDDLE
-    | {"boundary", "errors", "executables", "kernel", "transformations", "variant"},
-    "derived_programs": MIDDLE,
-    "compile_all": MIDDLE | {"kernel", "lowered", "stand_ins"},
-    "gradient_checks": MIDDLE | {"derived_programs", "directional", "errors", "transformations"},
-    "errors": MIDDLE,
-    "array_programs": MIDDLE | {"derived_programs"},
-    "to_jax": MIDDLE | {"array_programs", "boundary", "derived_programs", "errors"},
-    "choices": MIDDLE,
-    "lowered": MIDDLE | {"boundary", "direct", "errors", "executables", "variant"},
-    "stand_ins": TYPED_PROGRAM,
-    "records": set(),
-    "record_layouts": FOUNDATION | {"records"},
-    "artefacts": TYPED_PROGRAM,
-    "source_hash": MIDDLE,
-    "exporting": MIDDLE
-    | {"artefacts", "errors", "executables", "pscdsl", "source_hash", "stand_ins"},
-    "loaded": MIDDLE
-    | {"artefacts", "boundary", "called", "errors", "exporting", "loaded_to_jax", "record_layouts"},
-    "loaded_to_jax": MIDDLE | {"boundary", "to_jax"},
-    "kernel": MIDDLE
-    | {"boundary", "called", "captured_state", "choices", "direct", "errors", "executables"}
-    | {
-        "exporting",
-        "default_arguments",
-        "lowered",
-        "number_defaults",
-        "pickling",
-        "rereading",
-        "starts",
-        "to_jax",
-        "traces",
-    },
-    "eager": MIDDLE
-    | {
-        "boundary",
-        "call_sites",
-        "errors",
-        "executables",
-        "instances",
-        "interchange",
-        "traces",
-        "variant",
-    },
-    "tree": MIDDLE | {"boundary", "errors", "instances", "interchange"},
-    "entry": {"pytest_plugin", "typeguard_plugin"},
-    "pytest_plugin": MIDDLE,
-    "cli": MIDDLE
-    | {
-        *{"artefacts", "checking", "choices", "discover", "executables"},
-        *{"kernel", "loaded", "lowered", "pscdsl"},
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -241,8 +75,8 @@ def _all() -> list[Import]:
 
 
 def _part(module: str) -> str:
-    """The part of the package a module belongs to: `pscdsl.cli.check` to `cli`."""
-    parts = module.split(".")
+    """The room a module belongs to: `pscdsl._src.cli.check` to `cli`."""
+    parts = [part for part in module.split(".") if part != "_src"]
     return parts[1] if len(parts) > 1 else parts[0]
 
 
@@ -251,7 +85,7 @@ def _ours(module: str) -> bool:
 
 
 def test_there_is_something_to_look_at() -> None:
-    assert {_part(module) for module, _ in _modules()} >= {"typing", "cli", "report", "ir"}
+    assert {_part(module) for module, _ in _modules()} >= {"typing", "cli", "checker", "ir"}
 
 
 def test_nothing_in_the_package_imports_the_standard_library() -> None:
@@ -264,27 +98,43 @@ def test_the_bare_folders_are_never_imported() -> None:
     assert not wrong, "\n".join(map(str, wrong))
 
 
-@pytest.mark.parametrize("part", ALLOWED)
-def test_imports_run_one_way(part: str) -> None:
-    allowed = ALLOWED[part] | {part}
-    wrong = [
-        found
-        for found in _all()
-        if _part(found.module) == part
-        and _ours(found.target)
-        and _part(found.target) not in allowed
-    ]
+def test_typing_imports_nothing_above_it() -> None:
+    """import-linter keeps the order of the rooms, but does not follow links to folders."""
+    allowed = {"support", "typing"}
+    found = [i for i in _all() if _part(i.module) == "typing" and _ours(i.target)]
+    wrong = [i for i in found if _part(i.target) not in allowed]
+    assert found
     assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_every_room_has_its_place_in_the_order() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    layers = {each.strip("()").rpartition(".")[2] for each in contract["layers"]}
+    rooms = {path.parent.name for path in (PACKAGE / "_src").glob("*/__init__.py")}
+    assert rooms < layers
+    assert not [path for path in (PACKAGE / "_src").glob("*.py") if path.name != "__init__.py"]
+
+
+def test_users_see_what_is_theirs() -> None:
+    code = "import pscdsl as psc, numpy as np; from pscdsl import f32\n"
+    code += "k = psc.kernel(lambda x: x + 1); psc.grad(lambda x: x)\n"
+    code += "import pscdsl.stdlib.linear\n"
+    code += "shown = {n for n in dir(psc) if not n.startswith('__')}\n"
+    code += "assert shown == set(psc.__all__), shown ^ set(psc.__all__)"
+    assert _loaded(code)
 
 
 def test_only_the_backend_imports_jaxlib() -> None:
     wrong = [
         found
         for found in _all()
-        if found.target.split(".")[0] in {"jaxlib", "jax"} and _part(found.module) != "xla"
+        if found.target.split(".")[0] in {"jaxlib", "jax"} and _part(found.module) not in BACKEND
     ]
     assert not wrong, "\n".join(map(str, wrong))
 
+
+BACKEND = {"interop", "kernels", "targets", "xla"}
 
 PROGRAM = """\
 import numpy as np
@@ -299,9 +149,8 @@ def f(x: f32["n"]) -> f32["n"]:
 
 
 def _loaded(code: str, *arguments: str) -> set[str]:
-    """The packages and our parts that are loaded after running some code in a new interpreter."""
-    code += "\nimport sys\nprint('loaded', *{name.split('.')[0] for name in sys.modules}, "
-    code += "*{'.'.join(n.split('.')[:2]) for n in sys.modules if n.startswith('pscdsl.')})"
+    """The modules that are loaded after running some code in a new interpreter."""
+    code += "\nimport sys\nprint('loaded', *sys.modules)"
     out = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
@@ -316,7 +165,13 @@ def test_importing_the_package_loads_no_backend() -> None:
     assert not _loaded("import pscdsl") & {"jaxlib", "jax", "rich", "mypy"}
 
 
-READING = {f"pscdsl.{part}" for part in ("frontend", "ir", "primitives", "transforms", "numpy")}
+READING = {
+    "pscdsl._src.frontend.interpreter.expressions",
+    "pscdsl._src.ir.program",
+    "pscdsl._src.primitives.elementwise",
+    "pscdsl._src.transforms.simplify.simplify",
+    "pscdsl.numpy.elementwise",
+}
 """What kernels are read with, which is loaded when one has to be read."""
 
 
@@ -329,7 +184,8 @@ def test_making_kernels_loads_nothing_that_reads_them() -> None:
 
 def test_every_public_name_is_there_whichever_module_was_loaded_first() -> None:
     code = (
-        "import pscdsl.primitive, pscdsl.kernel, pscdsl.compile_all, types; import pscdsl as psc\n"
+        "import pscdsl._src.ir.primitive, pscdsl._src.kernels.kernel\n"
+        "import pscdsl._src.kernels.compile_all, types; import pscdsl as psc\n"
     )
     code += "kinds = {n: type(getattr(psc, n)) for n in psc.__all__}\n"
     code += "modules = {n for n in kinds if kinds[n] is types.ModuleType}\n"
@@ -341,5 +197,5 @@ def test_every_public_name_is_there_whichever_module_was_loaded_first() -> None:
 def test_checking_loads_no_backend(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
-    code = "import sys; from pscdsl.cli import main; assert main(sys.argv[1:]) == 0"
+    code = "import sys; from pscdsl._src.cli import main; assert main(sys.argv[1:]) == 0"
     assert not _loaded(code, "check", str(program)) & {"jaxlib", "jax", "rich", "mypy"}

@@ -10,7 +10,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import CheckError, f32
-from pscdsl.cli import main
+from pscdsl._src.cli import main
 from pscdsl.stdlib import optimizers
 
 TEXT = """\

@@ -15,8 +15,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import c128, f64
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.emit.emit import lower_module
 from tests.numpy_differential import normal
 from tests.test_numpy_linalg import definite, hermitian
 

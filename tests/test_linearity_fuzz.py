@@ -11,10 +11,10 @@ import random
 
 import pytest
 
-from pscdsl.frontend import definitions
-from pscdsl.frontend.check import check_source
-from pscdsl.ir import Function, Var
-from pscdsl.linearity import reused_keys
+from pscdsl._src.analysis.keys import reused_keys
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.frontend import definitions
+from pscdsl._src.ir.program import Function, Var
 from pscdsl.typing.codes.keys import KeyReused
 from pscdsl.typing.spans import Span
 from tests import linear_programs

@@ -13,9 +13,9 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f64
-from pscdsl.ir import Function, walk
+from pscdsl._src.ir.program import Function, walk
+from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.stdlib.losses import logistic_loss
-from pscdsl.transforms.simplify import simplify
 
 INF, NAN = np.inf, np.nan
 X = np.array([1, INF, -INF, -INF, INF, 3, -INF, INF, NAN, 2, 0, -5])

@@ -10,7 +10,7 @@ import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.primitives import elementwise as e
+from pscdsl._src.primitives import elementwise as e
 from pscdsl.stdlib import activations
 from tests.numpy_differential import INF, NAN
 from tests.numpy_harness import run, run_compiled

@@ -13,11 +13,11 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, i8, i32, i64
-from pscdsl.executables import emitted
-from pscdsl.transforms.written_out import operations
+from pscdsl._src.kernels.executables import emitted
+from pscdsl._src.targets.cpu.options import plain_loops
+from pscdsl._src.transforms.written_out import operations
+from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl.typing.signatures import Choice
-from pscdsl.xla import plain_loops
-from pscdsl.xla.depths import DEEPEST, Depths
 
 LONG = DEEPEST + 10
 

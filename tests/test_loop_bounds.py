@@ -10,10 +10,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.kernel import Kernel
-from pscdsl.transforms.simplify import simplify
-from pscdsl.xla.executable import LOOP_BYTES
-from pscdsl.xla.loops import LARGEST, loop_bytes
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.targets.cpu.options.loop_bodies import LARGEST, loop_bytes
+from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.runtime.executable import LOOP_BYTES
 
 
 @psc.kernel

@@ -13,14 +13,14 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl.checking.run import Options, check_project
-from pscdsl.frontend.check import CheckResult, KernelReport, check_source
-from pscdsl.frontend.files import Files
-from pscdsl.frontend.folders import files_below
-from pscdsl.frontend.kernels import find_kernels
-from pscdsl.frontend.project import Project
-from pscdsl.report import text
-from pscdsl.report.sources import Sources
+from pscdsl._src.checker.check import CheckResult, KernelReport, check_source
+from pscdsl._src.checker.parallel.run import Options, check_project
+from pscdsl._src.checker.report import text
+from pscdsl._src.frontend.folders import files_below
+from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.sources import Sources
 
 HEAD = """\
 import numpy as np

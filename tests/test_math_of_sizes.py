@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.errors import CheckError
-from pscdsl.frontend.check import check_source
+from pscdsl._src.calls.errors import CheckError
+from pscdsl._src.checker.check import check_source
 
 DEFINED = """
 math.log(n)

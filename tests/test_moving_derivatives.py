@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pscdsl.evaluate import evaluate
-from pscdsl.interpreters.cut import split_block
-from pscdsl.interpreters.jvp import has_tangent, jvp_block
-from pscdsl.interpreters.transpose import transpose_block
-from pscdsl.ir import Block, Equation, Function, Var
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.indexing import Gather, Scatter
-from pscdsl.primitives.shaping import Pad
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.interpreters.cut import split_block
+from pscdsl._src.interpreters.jvp import has_tangent, jvp_block
+from pscdsl._src.interpreters.transpose import transpose_block
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Block, Equation, Function, Var
+from pscdsl._src.primitives.indexing import Gather, Scatter
+from pscdsl._src.primitives.shaping import Pad
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.verify import verify
 from tests.law_rows import NDArray, array_types
 
 FACTS = Assumptions()

@@ -30,7 +30,7 @@ def test_no_module_of_ours_hides_a_name_of_numpy() -> None:
 
 
 def test_functions_have_the_parameters_that_they_declare() -> None:
-    from pscdsl.meanings import MEANINGS, Meaning
+    from pscdsl._src.language.meanings import MEANINGS, Meaning
 
     meanings = [each for each in MEANINGS.values() if isinstance(each, Meaning)]
     assert len(meanings) > 300

@@ -15,11 +15,11 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Complex, Float
-from pscdsl.forms import VARIABLE
-from pscdsl.xla import narrow, wide
-from pscdsl.xla.cache import emitted
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.keys import Request, module_key
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.targets.cpu.options import narrow, wide
+from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation.keys import Request, module_key
 from tests.test_wide_vectors import operations
 
 SHORT, BOTH = {narrow.OPTION: str(narrow.BITS)}, (np.float32, np.float64)

@@ -13,14 +13,14 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import bool_, f32, f64
-from pscdsl.evaluate import evaluate
-from pscdsl.ir import Block, Equation, Function
-from pscdsl.kernel import Kernel
-from pscdsl.primitives.control import Call, Scan
-from pscdsl.primitives.shaping import Concatenate
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import Block, Equation, Function
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.primitives.control import Call, Scan
+from pscdsl._src.primitives.shaping import Concatenate
+from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.stdlib.hmm import backward, forward, log_likelihood
-from pscdsl.transforms.simplify import simplify
-from pscdsl.verify import verify
 
 
 @psc.kernel

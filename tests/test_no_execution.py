@@ -39,7 +39,7 @@ def loud(x: f32["n"], y: f32 = note()) -> f32["n"]:
 
 CHECK = """
 import sys
-from pscdsl.cli import main
+from pscdsl._src.cli import main
 
 code = main(["check", sys.argv[1], "--format", "concise"])
 assert not any(name.split(".")[0] in ("jaxlib", "jax") for name in sys.modules), "jaxlib is loaded"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 
-from pscdsl.primitives import special as s
-from pscdsl.primitives.elementwise import Elementwise
-from pscdsl.primitives.formulas.doubles import FEWEST
+from pscdsl._src.primitives import special as s
+from pscdsl._src.primitives.elementwise import Elementwise
+from pscdsl._src.primitives.formulas.doubles import FEWEST
 from tests.numpy_differential import INF, NAN
 from tests.numpy_harness import run, run_compiled
 

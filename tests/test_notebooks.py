@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.cli import main
+from pscdsl._src.cli import main
 from tests.projects import HEAD, check, codes, kernel, notebook
 
 

@@ -19,10 +19,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32, f64, i32
-from pscdsl.cli import main
-from pscdsl.xla.arrays import to_numpy
-from pscdsl.xla.client import put
-from pscdsl.xla.fast_path import fast_path_works
+from pscdsl._src.cli import main
+from pscdsl._src.xla.calls.fast_path import fast_path_works
+from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.runtime.client import put
 from tests.test_direct_calls import frames
 
 X = np.arange(1, 4, dtype=np.float32)
@@ -283,7 +283,7 @@ import sys
 import numpy as np
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl.xla.client import put
+from pscdsl._src.xla.runtime.client import put
 
 @psc.kernel(donate="old")
 def difference(
@@ -304,7 +304,7 @@ for _ in range(2):
 print(single.is_deleted(), wide.is_deleted())
 found = [difference(x * 0, x), difference(x * 0, x, 3.0), difference(x * 0, x, b=1.0)]
 print([float(each[0]) for each in found], difference.cache_info()[1])
-print("pscdsl.frontend" in sys.modules)
+print("pscdsl._src.frontend" in sys.modules)
 """
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from tests import test_numpy_creation as creation
 from tests import test_numpy_elementwise as elementwise
 from tests import test_numpy_manipulation as manipulation

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.builder import Program
+from pscdsl._src.ir.builder import Program
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer

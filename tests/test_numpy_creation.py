@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.typing import dtypes
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit

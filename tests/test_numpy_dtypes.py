@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.shorthand import listed
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray

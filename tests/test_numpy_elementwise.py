@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import operators
-from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger

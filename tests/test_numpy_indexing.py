@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pscdsl.builder import Program
-from pscdsl.evaluate import evaluate_block
-from pscdsl.meanings import MEANINGS
+from pscdsl._src.ir.builder import Program
+from pscdsl._src.ir.evaluate import evaluate_block
+from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.updating import update
 from pscdsl.typing import dims

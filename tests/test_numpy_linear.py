@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pscdsl._src.primitives.contractions import DotGeneral
+from pscdsl._src.primitives.shaping import Transpose
 from pscdsl.numpy.contraction import typical
-from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.shaping import Transpose
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.dtypes import DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments

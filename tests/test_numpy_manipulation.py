@@ -272,7 +272,7 @@ def test_more_for_all_sizes() -> None:
 
 
 def call(of: str, x: Any, *args: Any, **kwargs: Any) -> Any:
-    from pscdsl.meanings import MEANINGS
+    from pscdsl._src.language.meanings import MEANINGS
 
     meaning: Any = MEANINGS[f"numpy.{of}"]
     if of == "concatenate":

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pscdsl.numpy_dtypes import from_numpy, to_numpy
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow

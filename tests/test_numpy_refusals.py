@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.builder import Builder, Program
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.ir.builder import Builder, Program
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.registry import register_all
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.evaluate import Evaluator
-from pscdsl.frontend.check import check_source
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.ir.evaluate import Evaluator
 from tests.linear_programs import elaborated
 
 HEAD = """\
@@ -139,7 +139,7 @@ def test_what_is_accepted_is_what_numpy_does(update: str, at_the_end: bool) -> N
 
 
 def test_the_comparison_sees_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pscdsl.frontend import assignment
+    from pscdsl._src.frontend.interpreter import assignment
 
     def nobody(*_: object) -> str:
         return ""

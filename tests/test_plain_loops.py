@@ -9,16 +9,16 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import bf16, f32, f64, i32
-from pscdsl.forms import VARIABLE
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitives.elementwise import TABLE
-from pscdsl.primitives.special import SPECIAL
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.primitives.elementwise import TABLE
+from pscdsl._src.primitives.special import SPECIAL
+from pscdsl._src.targets.cpu.options import module_options, plain_loops
+from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation.keys import Request, module_key
+from pscdsl._src.xla.known_options import knows
 from pscdsl.stdlib import activations
-from pscdsl.xla import module_options, plain_loops
-from pscdsl.xla.cache import emitted
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.keys import Request, module_key
-from pscdsl.xla.known_options import knows
 from tests.test_wide_vectors import CODES, alone, assert_same, beside, operands
 
 

@@ -11,10 +11,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.forms import VARIABLE
-from pscdsl.kernel import load_kernel
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.formulas.doubles import FEWEST
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.kernels.kernel import load_kernel
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.formulas.doubles import FEWEST
 from tests.numpy_differential import INF, NAN
 from tests.numpy_harness import run, run_compiled
 

@@ -17,11 +17,11 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Shaped, f32, i32
-from pscdsl.xla import boot, pool
-from pscdsl.xla.boot import Aval
-from pscdsl.xla.client import put
-from pscdsl.xla.executable import Executable
-from pscdsl.xla.pool import POOL, Recipe
+from pscdsl._src.xla.runtime import boot, pool
+from pscdsl._src.xla.runtime.boot import Aval
+from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.executable import Executable
+from pscdsl._src.xla.runtime.pool import POOL, Recipe
 
 ROOT = str(Path(__file__).parent.parent)
 N = 4096
@@ -262,8 +262,8 @@ PROGRAM = """
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.xla import pool
-from pscdsl.xla.client import put
+from pscdsl._src.xla import pool
+from pscdsl._src.xla.runtime.client import put
 
 pool.LARGE, pool.GAIN = 1 << 14, 1.0
 

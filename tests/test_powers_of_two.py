@@ -10,10 +10,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl.forms import VARIABLE
-from pscdsl.primitives.formulas.doubles import FEWEST
-from pscdsl.primitives.formulas.powers_of_two import factor
-from pscdsl.xla.arrays import to_numpy
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.primitives.formulas.doubles import FEWEST
+from pscdsl._src.primitives.formulas.powers_of_two import factor
+from pscdsl._src.xla.runtime.arrays import to_numpy
 from tests.numpy_differential import INF, NAN
 
 DTYPES = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)

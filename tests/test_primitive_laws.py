@@ -16,23 +16,23 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-import pscdsl.primitives
-from pscdsl.evaluate import Evaluator
-from pscdsl.ir import Block, Equation, Function, Var
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import Primitive, Types
-from pscdsl.primitives.control.custom_derivatives import BackwardOnly
-from pscdsl.primitives.elementwise import TABLE, Elementwise
-from pscdsl.primitives.special import SPECIAL
+import pscdsl._src.primitives
+from pscdsl._src.ir.evaluate import Evaluator
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import Primitive, Types
+from pscdsl._src.ir.program import Block, Equation, Function, Var
+from pscdsl._src.primitives.control.custom_derivatives import BackwardOnly
+from pscdsl._src.primitives.elementwise import TABLE, Elementwise
+from pscdsl._src.primitives.special import SPECIAL
+from pscdsl._src.xla import admission
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation.portable import foreign, module_of, portable, targets
+from pscdsl._src.xla.emit.emit import lower_module, module_text
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY, DType
-from pscdsl.xla import admission
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module, module_text
-from pscdsl.xla.portable import foreign, module_of, portable, targets
 from tests.law_rows import NDArray, Row, finfo
 from tests.quick_code import QUICK
 
@@ -58,8 +58,8 @@ NOT_RUN = (Elementwise, BackwardOnly)
 
 
 def _primitives() -> list[str]:
-    for name in _modules(pscdsl.primitives.__path__, ""):
-        importlib.import_module(f"pscdsl.primitives.{name}")
+    for name in _modules(pscdsl._src.primitives.__path__, ""):
+        importlib.import_module(f"pscdsl._src.primitives.{name}")
     classes = [
         each
         for each in subclasses(Primitive)

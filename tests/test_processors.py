@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pscdsl.xla import processors
+from pscdsl._src.xla.runtime import processors
 
 
 def test_how_many_processors_there_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from pscdsl.report import progress
-from pscdsl.report.progress import ProgressBar
+from pscdsl._src.checker.report import progress
+from pscdsl._src.checker.report.progress import ProgressBar
 
 
 class Terminal(io.StringIO):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.cli import main
+from pscdsl._src.cli import main
 from tests.projects import HEAD, check, codes, kernel, write
 
 DOUBLE = "def double(x):\n    return 2 * x\n"

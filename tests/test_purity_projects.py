@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.frontend.check import CheckResult, check_paths
-from pscdsl.report.sources import Sources
-from pscdsl.report.text import render
+from pscdsl._src.checker.check import CheckResult, check_paths
+from pscdsl._src.checker.report.text import render
+from pscdsl._src.frontend.text.sources import Sources
 
 HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n"
 KERNEL = '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return '

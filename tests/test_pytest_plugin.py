@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl import pytest_plugin
-from pscdsl.cli import main
+from pscdsl._src.cli import main
+from pscdsl._src.plugins import pytest as pytest_plugin
 
 pytest_plugins = ["pytester"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl import code_texts
+from pscdsl._src.frontend.text import code_texts
 from tests.python_places import (
     CELLS,
     PROGRAM,

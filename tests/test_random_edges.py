@@ -9,7 +9,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Integer, Key, bool_, f32, i8, i32, u64
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import DType
 

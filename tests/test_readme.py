@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 import pscdsl as psc
-from pscdsl.cli import main
-from pscdsl.configuration.reading import read_settings
-from pscdsl.configuration.settings import READERS
-from pscdsl.frontend.check import check_source
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.checker.configuration.reading import read_settings
+from pscdsl._src.checker.configuration.settings import READERS
+from pscdsl._src.cli import main
 from tests.documents import ROOT, blocks, compare
 
 DOCUMENTS = (

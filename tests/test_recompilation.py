@@ -10,10 +10,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl.choices import chosen
-from pscdsl.recompilation import MANY, Reasons
+from pscdsl._src.calls.choices import chosen
+from pscdsl._src.kernels.recompilation import MANY, Reasons
+from pscdsl._src.kernels.specialisation import Variant
 from pscdsl.typing.signatures import Choice
-from pscdsl.variant import Variant
 
 
 class P(psc.Record):

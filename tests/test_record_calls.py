@@ -10,7 +10,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.xla.client import put
+from pscdsl._src.xla.runtime.client import put
 
 
 class Plain(psc.Record):

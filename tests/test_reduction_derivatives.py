@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pscdsl.interpreters.batching import batch_block
-from pscdsl.interpreters.jvp import jvp_block
-from pscdsl.ir import Equation
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import NDArray
-from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.extreme_places import ArgReduce
-from pscdsl.primitives.reductions import Cumulative, Extreme, Reduce
-from pscdsl.primitives.sorting import Sort, TopK
+from pscdsl._src.interpreters.batching import batch_block
+from pscdsl._src.interpreters.jvp import jvp_block
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import NDArray
+from pscdsl._src.ir.program import Equation
+from pscdsl._src.primitives.contractions import DotGeneral
+from pscdsl._src.primitives.extreme_places import ArgReduce
+from pscdsl._src.primitives.reductions import Cumulative, Extreme, Reduce
+from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import BF16, F32, I32

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.report import concise, json, text
-from pscdsl.report.kinds import all_kinds
-from pscdsl.report.sources import Sources, display, printable, shown_path, split_lines
-from pscdsl.report.summary import Hidden, sentence
+from pscdsl._src.checker.report import concise, json, text
+from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.report.summary import Hidden, sentence
+from pscdsl._src.frontend.text.sources import Sources, display, printable, shown_path, split_lines
 from pscdsl.typing.diagnostics import Diagnostic, Label, Severity
 from pscdsl.typing.spans import Span
 

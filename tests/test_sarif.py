@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pscdsl.cli import main
-from pscdsl.findings.fingerprints import Fingerprints
-from pscdsl.frontend.check import check_source
-from pscdsl.report import sarif
-from pscdsl.report.kinds import all_kinds
-from pscdsl.report.sources import Sources
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.checker.findings.fingerprints import Fingerprints
+from pscdsl._src.checker.report import sarif
+from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.cli import main
+from pscdsl._src.frontend.text.sources import Sources
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Diagnostic, Label
 from pscdsl.typing.spans import NOWHERE, Span

@@ -12,15 +12,15 @@ from types import ModuleType
 
 import pytest
 
-from pscdsl.frontend.check import check_definition, check_source
-from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.kernels import find_kernels
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
-from pscdsl.kernel import Kernel
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.checker.check import check_definition, check_source
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.kernels.kernel import Kernel
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 from pscdsl.typing.signatures import Choice
-from pscdsl.verify import verify
 from tests.literate import Program, programs
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,14 +10,14 @@ from textwrap import dedent
 
 import numpy as np
 
-from pscdsl.builder import Program, Value
-from pscdsl.ir import Block, Function
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
-from pscdsl.primitives.creation import Constant
-from pscdsl.show import show, show_equation
-from pscdsl.transforms.simplify import simplify
+from pscdsl._src.analysis.show import show, show_equation
+from pscdsl._src.ir.builder import Program, Value
+from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.contractions import DotGeneral
+from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.typing.dtypes import F32, F64
 from pscdsl.typing.trees import RecordName, RecordType
 from tests.law_rows import array_type

@@ -11,26 +11,26 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from pscdsl.builder import Program, Value
-from pscdsl.evaluate import Evaluator, evaluate, literal_array
-from pscdsl.ir import Equation, Function, Literal, Var, walk
-from pscdsl.primitive import Evaluation, NDArray, Primitive, Types
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.control import Call, Scan, Switch, While
-from pscdsl.primitives.creation import Constant, Iota, SizeValue
-from pscdsl.primitives.reductions import Cumulative
-from pscdsl.primitives.shaping import Broadcast, Pad, Reshape, Reverse, Slice, Transpose
-from pscdsl.show import show
-from pscdsl.transforms.identities import NEUTRAL_RIGHT, same_as
-from pscdsl.transforms.simplify import simplify
+from pscdsl._src.analysis.show import show
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.ir.builder import Program, Value
+from pscdsl._src.ir.evaluate import Evaluator, evaluate, literal_array
+from pscdsl._src.ir.primitive import Evaluation, NDArray, Primitive, Types
+from pscdsl._src.ir.program import Equation, Function, Literal, Var, walk
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.contractions import DotGeneral
+from pscdsl._src.primitives.control import Call, Scan, Switch, While
+from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
+from pscdsl._src.primitives.reductions import Cumulative
+from pscdsl._src.primitives.shaping import Broadcast, Pad, Reshape, Reverse, Slice, Transpose
+from pscdsl._src.transforms.simplify.identities import NEUTRAL_RIGHT, same_as
+from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dtypes import ALL, BOOL, F32, I32, DType, Kind
-from pscdsl.verify import verify
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module
 from tests.law_rows import anything
 from tests.random_programs import RandomProgram, operands
 from tests.test_show import Results, inside, program

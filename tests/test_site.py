@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import pscdsl as psc
-from pscdsl.cli import main
+from pscdsl._src.cli import main
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -10,12 +10,12 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, i32
-from pscdsl.forms import VARIABLE
-from pscdsl.ir import Block
-from pscdsl.kernel import Kernel
-from pscdsl.primitive import Hlo
-from pscdsl.primitives.control import groups
-from pscdsl.xla.emit import lower_module, module_text
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.ir.primitive import Hlo
+from pscdsl._src.ir.program import Block
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.targets.cpu.blocks import groups
+from pscdsl._src.xla.emit.emit import lower_module, module_text
 from tests.random_programs import compiled
 
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.builder import Builder, Value
-from pscdsl.interpreters.replay import closed
-from pscdsl.ir import Function
-from pscdsl.numpy_dtypes import from_numpy
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.linalg import Cholesky, Lu, LuSolve, TriangularSolve
-from pscdsl.primitives.linalg.lu import factored
-from pscdsl.primitives.linalg.triangular import substituted
+from pscdsl._src.interpreters.replay import closed
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Function
+from pscdsl._src.primitives.linalg import Cholesky, Lu, LuSolve, TriangularSolve
+from pscdsl._src.primitives.linalg.lu import factored
+from pscdsl._src.primitives.linalg.triangular import substituted
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module
 
 COUNT = 523
 """So many matrices that the last ones do not fill a vector."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import pscdsl as psc
 from pscdsl import f32, f64
-from pscdsl.meanings import MEANINGS
+from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from tests.numpy_differential import meaning, refused

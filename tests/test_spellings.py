@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.frontend.check import check_paths
-from pscdsl.frontend.source import searchable
+from pscdsl._src.checker.check import check_paths
+from pscdsl._src.frontend.text.source import searchable
 from tests.projects import notebook
 
 LIBRARY = """\

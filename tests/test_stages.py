@@ -9,13 +9,13 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32, f64, i32
-from pscdsl.forms import VARIABLE
-from pscdsl.kernel import Kernel
-from pscdsl.primitives.control import stages
-from pscdsl.xla import loops
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module, module_text
-from pscdsl.xla.executable import LOOP_BYTES
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.targets.cpu.blocks import stages
+from pscdsl._src.targets.cpu.options import loop_bodies as loops
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.emit.emit import lower_module, module_text
+from pscdsl._src.xla.runtime.executable import LOOP_BYTES
 from tests.random_programs import compiled
 
 MANY = 1 << 20

@@ -12,10 +12,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
+from pscdsl._src.xla.calls.fast_path import fast_path_works
+from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.runtime.client import put
 from pscdsl.typing.exact import exact
-from pscdsl.xla.arrays import to_numpy
-from pscdsl.xla.client import put
-from pscdsl.xla.fast_path import fast_path_works
 from tests.test_direct_calls import frames
 
 T = TypeVar("T", bound=psc.Tree)

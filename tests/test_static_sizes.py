@@ -14,7 +14,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.errors import CheckError
+from pscdsl._src.calls.errors import CheckError
 
 
 @psc.kernel

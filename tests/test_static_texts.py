@@ -7,7 +7,7 @@ import enum
 import numpy as np
 import pytest
 
-from pscdsl.frontend.check import check_source
+from pscdsl._src.checker.check import check_source
 from pscdsl.typing.trees import static_text
 
 HEAD = """

@@ -28,17 +28,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.builder import Program, Value
-from pscdsl.frontend.expressions import evaluate
-from pscdsl.frontend.frames import Frame, Session
-from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.known import known_attribute, known_module
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.python_library import FUNCTIONS
-from pscdsl.frontend.source import Source
-from pscdsl.frontend.values import Once, Poison
-from pscdsl.ir import Var
-from pscdsl.meanings import MEANINGS
+from pscdsl._src.frontend.interpreter.expressions import evaluate
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.python_library import FUNCTIONS
+from pscdsl._src.frontend.modules.known import known_attribute, known_module
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.frontend.values.values import Once, Poison
+from pscdsl._src.ir.builder import Program, Value
+from pscdsl._src.ir.program import Var
+from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import variable

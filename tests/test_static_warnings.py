@@ -9,7 +9,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.frontend.check import check_source
+from pscdsl._src.checker.check import check_source
 
 EXPRESSIONS = """
 np.float32(1e300)

@@ -15,7 +15,7 @@ from scipy.special import softmax
 
 import pscdsl as psc
 from pscdsl import Key, bool_, f32, f64
-from pscdsl.cost import cost
+from pscdsl._src.analysis.cost import cost
 from pscdsl.stdlib import attention, dropout, positions
 
 RANDOM = np.random.default_rng(0)

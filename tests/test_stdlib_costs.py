@@ -17,7 +17,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl.kernel import Kernel
+from pscdsl._src.kernels.kernel import Kernel
 from tests.cost_bounds import cost_line
 from tests.cost_lines import WIDTH, Line, counted_choices, line_of
 

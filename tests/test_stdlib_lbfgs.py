@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 
 import pscdsl as psc
 from pscdsl import Float, f32, f64
-from pscdsl.cost import cost
+from pscdsl._src.analysis.cost import cost
 from pscdsl.stdlib.layers import Dense, dense
 from pscdsl.stdlib.lbfgs import Curvature, Minimum, lbfgs, newton_direction, remembered
 from pscdsl.stdlib.losses import logistic_loss

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 import pscdsl as psc
 from pscdsl import Float, Key, bool_, f64
-from pscdsl.cost import cost
+from pscdsl._src.analysis.cost import cost
 from pscdsl.stdlib import recurrent
 
 RANDOM = np.random.default_rng(0)

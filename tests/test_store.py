@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl.caching import places
-from pscdsl.caching.store import SUFFIX, Store
+from pscdsl._src.caching import places
+from pscdsl._src.caching.store import SUFFIX, Store
 
 BLOCK = 4096
 
@@ -207,7 +207,7 @@ def test_what_others_may_have_written_is_no_entry(
 WRITER = """
 import sys
 from pathlib import Path
-from pscdsl.caching.store import Store
+from pscdsl._src.caching.store import Store
 store = Store(Path(sys.argv[1]), 40 * 4096)
 for turn in range(150):
     for letter in "abcdef":

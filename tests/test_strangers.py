@@ -17,14 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl import paths
-from pscdsl.caching.secret import user_key
-from pscdsl.checking.reads import reads_of
-from pscdsl.checking.store import Store
-from pscdsl.cli import main
-from pscdsl.frontend.check import CheckResult, check_file
-from pscdsl.frontend.folders import files_below
-from pscdsl.paths import Folder, Refused, admitted
+from pscdsl._src.caching.secret import user_key
+from pscdsl._src.checker.check import CheckResult, check_file
+from pscdsl._src.checker.parallel.reads import reads_of
+from pscdsl._src.checker.parallel.store import Store
+from pscdsl._src.cli import main
+from pscdsl._src.frontend.folders import files_below
+from pscdsl._src.support import paths
+from pscdsl._src.support.paths import Folder, Refused, admitted
 from pscdsl.typing.diagnostics import Failure
 from tests.projects import HEAD, kernel
 
@@ -101,7 +101,7 @@ def test_the_cache_lies_outside_of_what_is_checked(repo: Path, capsys: Capture) 
 def test_only_entries_are_removed(
     repo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pscdsl.checking.store._MOST_ENTRIES", 1)
+    monkeypatch.setattr("pscdsl._src.checker.parallel.store._MOST_ENTRIES", 1)
     results = tmp_path / "cache" / "results"
     results.mkdir(parents=True)
     kept = ["id_rsa", "data.json", "x.part", "thesis.docx", f"{'A' * 32}.json", f"{'1' * 32}.json~"]
@@ -359,9 +359,9 @@ def test_there_is_an_end_to_what_is_looked_through(
     os.chdir(repo)
     assert check(capsys)[0] == 2
     subprocess.run(["rm", "-rf", str(repo / "d")], check=True)
-    monkeypatch.setattr("pscdsl.frontend.folders.MOST_ENTRIES", 0)
+    monkeypatch.setattr("pscdsl._src.frontend.folders.MOST_ENTRIES", 0)
     assert check(capsys)[0] == 2
-    monkeypatch.setattr("pscdsl.frontend.folders.MOST_FILES", 0)
+    monkeypatch.setattr("pscdsl._src.frontend.folders.MOST_FILES", 0)
     assert check(capsys)[0] == 2
 
 

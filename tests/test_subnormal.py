@@ -12,11 +12,11 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.primitives.formulas.doubles import FEWEST
-from pscdsl.xla import context as c
-from pscdsl.xla.cache import emitted
-from pscdsl.xla.keys import Request
-from pscdsl.xla.subnormal import flushed
+from pscdsl._src.primitives.formulas.doubles import FEWEST
+from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.keys import Request
+from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.emit.facts.subnormal import flushed
 from tests.test_pointwise_forms import TINY, ulps
 
 NORMAL: tuple[Callable[[Any], Any], ...] = (

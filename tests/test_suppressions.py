@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pscdsl.findings.silencing import Examined, silence
-from pscdsl.findings.suppressions import suppressions
-from pscdsl.frontend.check import check_paths, check_source
+from pscdsl._src.checker.check import check_paths, check_source
+from pscdsl._src.checker.findings.silencing import Examined, silence
+from pscdsl._src.checker.findings.suppressions import suppressions
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.spans import Span
 

@@ -12,7 +12,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.tracebacks import FULL, VARIABLE
+from pscdsl._src.support.tracebacks import FULL, VARIABLE
 
 PACKAGE = str(Path(psc.__file__).parent)
 X = np.ones((2, 2), np.float32)
@@ -99,7 +99,7 @@ def test_errors_of_ours_keep_all(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise KeyError("a mistake of ours")
 
-    monkeypatch.setattr("pscdsl.xla.emit.lower_module", broken)
+    monkeypatch.setattr("pscdsl._src.xla.emit.emit.lower_module", broken)
     with pytest.raises(KeyError) as caught:
         right(np.ones((7, 3), np.float32))
     assert any(name.startswith(PACKAGE) for name in frames(caught.value))

@@ -13,7 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64, i32
-from pscdsl.evaluate import evaluate
+from pscdsl._src.ir.evaluate import evaluate
 
 
 class Affine(psc.Record):

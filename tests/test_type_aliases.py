@@ -12,7 +12,7 @@ from pyrsistent import PMap, PVector, pmap, pvector
 
 import pscdsl as psc
 from pscdsl import Float, f32, i32
-from pscdsl.frontend.check import load_definition
+from pscdsl._src.checker.check import load_definition
 
 T = TypeVar("T", bound=psc.Tree[Float])
 

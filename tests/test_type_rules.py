@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
-from pscdsl.primitives.elementwise import TABLE, Bitcast, Clamp, Select
-from pscdsl.primitives.extreme_places import ArgReduce
-from pscdsl.primitives.indexing import Gather, Scatter
-from pscdsl.primitives.reductions import Cumulative, Reduce
-from pscdsl.primitives.shaping import (
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl._src.primitives.elementwise import TABLE, Bitcast, Clamp, Select
+from pscdsl._src.primitives.extreme_places import ArgReduce
+from pscdsl._src.primitives.indexing import Gather, Scatter
+from pscdsl._src.primitives.reductions import Cumulative, Reduce
+from pscdsl._src.primitives.shaping import (
     Broadcast,
     Concatenate,
     Pad,

@@ -23,9 +23,9 @@ from pyrsistent import PRecord, field
 
 import pscdsl as psc
 from pscdsl import Float, Key, Static, f32, i32
+from pscdsl._src.xla.runtime import arrays
 from pscdsl.numpy.methods import NAMES
 from pscdsl.typing.notation import ShapeSyntaxError
-from pscdsl.xla import arrays
 from tests.documents import ROOT, blocks
 
 HERE = Path(__file__).parent / "type_surface"

@@ -21,7 +21,7 @@ from typeguard import TypeCheckError, check_type, typechecked
 
 import pscdsl as psc
 from pscdsl import Float, Key, f32, f64, i32
-from pscdsl.typeguard_plugin import lookup
+from pscdsl._src.plugins.typeguard import lookup
 
 
 @pytest.fixture(autouse=True)
@@ -315,7 +315,7 @@ def test_results_of_kernels_are_arrays() -> None:
 
 def test_the_plug_in_needs_no_runtime() -> None:
     program = (
-        "import sys, pscdsl.typeguard_plugin; assert 'jaxlib' not in sys.modules;"
+        "import sys, pscdsl._src.plugins.typeguard; assert 'jaxlib' not in sys.modules;"
         "import typeguard; from typing import List\n"
         "assert typeguard.check_type(['x'], List['str']) == ['x']"
     )

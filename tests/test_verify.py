@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from pscdsl.ir import Atom, Block, Equation, Function, Literal, Scalar, Var
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import Call, Scan
-from pscdsl.primitives.creation import Iota, SizeValue
+from pscdsl._src.analysis.verify import VerificationError, verify
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Scalar, Var
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.control import Call, Scan
+from pscdsl._src.primitives.creation import Iota, SizeValue
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dtypes import BOOL, F32, I8, I32, U8, DType
 from pscdsl.typing.spans import Span
-from pscdsl.verify import VerificationError, verify
 from tests.law_rows_structure import facts
 from tests.random_programs import RandomProgram
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import pscdsl as psc
-from pscdsl.xla import versions
-from pscdsl.xla.versions import NEWEST, OLDEST, warn_if_untried
+from pscdsl._src.xla import versions
+from pscdsl._src.xla.versions import NEWEST, OLDEST, warn_if_untried
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -130,4 +130,4 @@ def test_a_newer_jaxlib_warns_once_where_it_is_used_and_works(tmp_path: Path) ->
     assert (ignored.returncode, ignored.stderr) == (0, "")
     program.write_text(filtered("error"), encoding="utf-8")
     refused = run(program)
-    assert refused.stderr.splitlines()[-1].startswith("pscdsl.xla.versions.UntriedVersionWarning: ")
+    assert refused.stderr.splitlines()[-1].startswith("pscdsl.UntriedVersionWarning: ")

@@ -10,9 +10,9 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.frontend.check import check_source
-from pscdsl.report.json import render
-from pscdsl.report.summary import sentence
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.checker.report.json import render
+from pscdsl._src.checker.report.summary import sentence
 
 CALLS: list[int] = []
 

@@ -14,9 +14,9 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, Int, f32
-from pscdsl.xla import trees
-from pscdsl.xla.boot import ArrayImpl
-from pscdsl.xla.client import put
+from pscdsl._src.xla.calls import trees
+from pscdsl._src.xla.runtime.boot import ArrayImpl
+from pscdsl._src.xla.runtime.client import put
 
 T = TypeVar("T", bound=psc.Tree[f32])
 

@@ -10,21 +10,21 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import c64, f32
-from pscdsl.forms import VARIABLE
-from pscdsl.primitives import special as special  # fills the table
-from pscdsl.primitives.choosing import Clamp
-from pscdsl.primitives.conversion import Convert
-from pscdsl.primitives.elementwise import TABLE
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.primitives import special as special  # fills the table
+from pscdsl._src.primitives.choosing import Clamp
+from pscdsl._src.primitives.conversion import Convert
+from pscdsl._src.primitives.elementwise import TABLE
+from pscdsl._src.targets.cpu.options import wide
+from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation.keys import Request, module_key
+from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.emit.emit import lower_module
+from pscdsl._src.xla.runtime.executable import Executable
 from pscdsl.stdlib import activations
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import F32, F64, I32
-from pscdsl.xla import context as c
-from pscdsl.xla import wide
-from pscdsl.xla.cache import emitted
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module
-from pscdsl.xla.executable import Executable
-from pscdsl.xla.keys import Request, module_key
 from tests.numpy_harness import build
 
 COUNT = 4096 + 37

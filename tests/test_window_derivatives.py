@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pscdsl.interpreters.batching import batch_block
-from pscdsl.ir import Block, Function
-from pscdsl.primitive import NDArray
-from pscdsl.primitives.convolution import Convolution
-from pscdsl.primitives.windows import ReduceWindow
+from pscdsl._src.interpreters.batching import batch_block
+from pscdsl._src.ir.primitive import NDArray
+from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.primitives.convolution import Convolution
+from pscdsl._src.primitives.windows import ReduceWindow
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import F32
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module
 from tests.law_rows import Row
 from tests.pullbacks import NOTHING, gradient, names, program, pullback, run
 from tests.test_primitive_laws import ROWS

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.xla.runtime.arrays import is_result
+from pscdsl._src.xla.runtime.client import from_dlpack, put
 from pscdsl.arrays import Array
-from pscdsl.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import DType
-from pscdsl.xla.arrays import is_result
-from pscdsl.xla.client import from_dlpack, put
 
 SHAPES = [(), (1,), (3,), (2, 3), (0,), (2, 0, 3)]
 

@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.xla.calls import fast_path, trees
+from pscdsl._src.xla.calls.binding import Parameter
+from pscdsl._src.xla.calls.dispatch import Dispatcher, Specialised
+from pscdsl._src.xla.runtime.arrays import to_numpy as contents
+from pscdsl._src.xla.runtime.boot import Aval
+from pscdsl._src.xla.runtime.client import client, devices, put
+from pscdsl._src.xla.runtime.executable import Executable, compile_options
 from pscdsl.typing.dtypes import F32
-from pscdsl.xla import fast_path, trees
-from pscdsl.xla.arrays import to_numpy as contents
-from pscdsl.xla.boot import Aval
-from pscdsl.xla.client import client, devices, put
-from pscdsl.xla.dispatch import Dispatcher, Specialised
-from pscdsl.xla.executable import Executable, compile_options
-from pscdsl.xla.places import Parameter
 
 ELEMENTS = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "bool": "i1"}
 
@@ -93,7 +93,7 @@ class Doubler:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways of calling."""
     if request.param == "python":
-        monkeypatch.setattr("pscdsl.xla.dispatch.fast_path_works", lambda: False)
+        monkeypatch.setattr("pscdsl._src.xla.calls.dispatch.fast_path_works", lambda: False)
     way: str = request.param
     return way
 
@@ -448,8 +448,8 @@ def test_dispatchers_are_collected() -> None:
 MANY_THREADS = """
 import threading
 import numpy as np
-from pscdsl.xla.client import client
-from pscdsl.xla.context import context
+from pscdsl._src.xla.runtime.client import client
+from pscdsl._src.xla.emit.context import context
 found = []
 gate = threading.Barrier(8)
 def work():

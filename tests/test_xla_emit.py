@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl.ir import Block, Equation, Function, Literal, Var
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitive import H, Hlo, Primitive, Types
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import H, Hlo, Primitive, Types
+from pscdsl._src.ir.program import Block, Equation, Function, Literal, Var
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.emit.emit import lower_module, module_bytecode, module_text
+from pscdsl._src.xla.runtime.arrays import to_numpy as contents
+from pscdsl._src.xla.runtime.executable import Executable, load_executable
 from pscdsl.typing import dims, dtypes
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, F32, I32, KEY, DType
 from pscdsl.typing.spans import Span
-from pscdsl.xla.arrays import to_numpy as contents
-from pscdsl.xla.compile import compile_module
-from pscdsl.xla.emit import lower_module, module_bytecode, module_text
-from pscdsl.xla.executable import Executable, load_executable
 
 N = dims.parse("n")
 VECTOR = ArrayType(F32, (N,))
@@ -315,8 +315,8 @@ def test_routines_of_lapack() -> None:
 LOADING = """
 import sys
 import numpy as np
-from pscdsl.xla.boot import Aval
-from pscdsl.xla.executable import load_executable
+from pscdsl._src.xla.runtime.boot import Aval
+from pscdsl._src.xla.runtime.executable import load_executable
 
 blob = open(sys.argv[1], "rb").read()
 matrix, scalar = Aval((3, 3), np.dtype("f4")), Aval((), np.dtype("i4"))

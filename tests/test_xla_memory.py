@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pscdsl.xla import memory
+from pscdsl._src.xla.runtime import memory
 
 ROOT = str(Path(__file__).parent.parent)
 needs_glibc = pytest.mark.skipif(not memory.glibc(), reason="the C library is another one")
@@ -82,7 +82,7 @@ import resource
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.xla import memory
+from pscdsl._src.xla import memory
 
 @psc.kernel
 def scaled(x: f32["n"], a: f32) -> f32["n"]:
@@ -104,7 +104,7 @@ import ctypes
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.xla import memory
+from pscdsl._src.xla import memory
 
 @psc.kernel
 def moved(xs: tuple[f32["8"], ...]) -> tuple[f32["8"], ...]:

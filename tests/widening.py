@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from pscdsl.ir import Atom, Block, Equation, Function, Literal, Var
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.control import While
-from pscdsl.primitives.control.custom_derivatives import Rule
-from pscdsl.primitives.creation import Constant
-from pscdsl.primitives.elementwise import Elementwise
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
+from pscdsl._src.primitives.control import While
+from pscdsl._src.primitives.control.custom_derivatives import Rule
+from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl.typing.dtypes import C64, C128, F64, DType
 
 BOUND = 9

@@ -16,6 +16,6 @@ def lookup(origin: Any, args: tuple[Any, ...], extras: tuple[Any, ...]) -> Any:
     """
     if "pscdsl.arrays" not in sys.modules:
         return None
-    from pscdsl.typeguard_plugin import lookup
+    from pscdsl._src.plugins.typeguard import lookup
 
     return lookup(origin, args, extras)

@@ -19,6 +19,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load the rest where it is wanted."""
     if config.getoption("--pscdsl"):
-        from pscdsl.pytest_plugin import NAME, Checks
+        from pscdsl._src.plugins.pytest import NAME, Checks
 
         config.pluginmanager.register(Checks(config), NAME)

@@ -7,8 +7,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from pscdsl.narrowing import is_sequence
 from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.python_containers import is_sequence
 
 
 def as_items(x: object) -> Sequence[Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pscdsl.builder import Value, broadcast_to
-from pscdsl.ir import Scalar
+from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.ir.program import Scalar
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.control import While
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import literal, require, to_inexact, together
 from pscdsl.numpy.log_sums import log_of_sum
 from pscdsl.numpy.shorthand import cast, filled, where
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import While
-from pscdsl.primitives.reductions import Reduce
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
 from pscdsl.typing.diagnostics import Failure

@@ -6,11 +6,11 @@ import operator
 from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
-from pscdsl.descriptions import describe
-from pscdsl.narrowing import is_sequence
+from pscdsl._src.language.descriptions import describe
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange, RepeatedAxis
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.python_containers import is_sequence
 
 Axes: TypeAlias = "int | Sequence[int] | None"
 

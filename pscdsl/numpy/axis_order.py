@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak, broadcast_to
-from pscdsl.builder import broadcast_shapes as joint
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+from pscdsl._src.ir.builder import broadcast_shapes as joint
+from pscdsl._src.language.meanings import function
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.openness import as_operand, lifted

@@ -5,9 +5,13 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.reductions import Cumulative
+from pscdsl._src.primitives.sorting import Sort
 from pscdsl.numpy.axes import Axes, normalize_axes, normalize_axis
 from pscdsl.numpy.calling import as_array, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
@@ -25,10 +29,6 @@ from pscdsl.numpy.shorthand import (
     wide,
 )
 from pscdsl.numpy.sorting import require_count
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.indexing import Gather
-from pscdsl.primitives.reductions import Cumulative
-from pscdsl.primitives.sorting import Sort
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Value, Weak
-from pscdsl.descriptions import describe
-from pscdsl.ir import Literal, Scalar
-from pscdsl.meanings import Meaning, function
+from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.ir.program import Literal, Scalar
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import Meaning, function
+from pscdsl._src.primitives.creation import Constant
 from pscdsl.numpy.shorthand import joined, listed, reshaped
-from pscdsl.primitives.creation import Constant
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
-from pscdsl.meanings import function
-from pscdsl.narrowing import is_sequence
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.constants import float_info
 from pscdsl.numpy.elementwise import REAL, literal, require, together
 from pscdsl.numpy.shorthand import at, cast, is_nan, truth, where
-from pscdsl.primitives import elementwise as e
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, U64
+from pscdsl.typing.python_containers import is_sequence
 
 
 def select_elements(predicate: Value, x: Value, y: Value) -> Value:

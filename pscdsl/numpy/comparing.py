@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from pscdsl.builder import Value, broadcast_shapes
+from pscdsl._src.ir.builder import Value, broadcast_shapes
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.shorthand import is_nan, truth
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.reductions import Reduce
 from pscdsl.typing.dtypes import BOOL
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Value, Weak
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.calling import of_arrays, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.shorthand import filled
-from pscdsl.primitives import elementwise as e
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim

@@ -9,12 +9,11 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.descriptions import describe
-from pscdsl.meanings import MEANINGS, function
-from pscdsl.narrowing import is_constant, is_sequence
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import MEANINGS, function
 from pscdsl.numpy.openness import as_dtype, as_operand
-from pscdsl.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
@@ -22,6 +21,7 @@ from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStati
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import CLASSES, KEY, DType, Kind
+from pscdsl.typing.python_containers import is_constant, is_sequence
 from pscdsl.typing.signatures import DTypeClass
 
 _CONSTANTS: Final[dict[str, object]] = {

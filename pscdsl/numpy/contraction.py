@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
-from pscdsl.builder import Value
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.primitives.contractions import DotGeneral
+from pscdsl._src.primitives.diagonals import Diagonal
+from pscdsl._src.primitives.elementwise import equal, multiply
+from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.shorthand import (
     at_least,
     cast,
@@ -26,11 +31,6 @@ from pscdsl.numpy.shorthand import (
     truth,
     where,
 )
-from pscdsl.primitives.contractions import DotGeneral
-from pscdsl.primitives.diagonals import Diagonal
-from pscdsl.primitives.elementwise import equal, multiply
-from pscdsl.primitives.indexing import Gather
-from pscdsl.primitives.reductions import Reduce
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.dims import Size, evaluate, names
 from pscdsl.typing.dtypes import BOOL, I32

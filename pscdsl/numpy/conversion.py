@@ -7,25 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.descriptions import describe
-from pscdsl.ir import Scalar
-from pscdsl.meanings import function, require_no_integers
-from pscdsl.narrowing import is_sequence
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Scalar
+from pscdsl._src.ir.scalars import kind_of
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import function, require_no_integers
+from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.primitives.elementwise import Bitcast
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.fitting import require_fitting
 from pscdsl.numpy.openness import Known, as_dtype, as_operand, in_dtype, is_array, lifted, met
 from pscdsl.numpy.shorthand import joined, reshaped
 from pscdsl.numpy.sizes import as_integer
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.primitives.creation import Constant
-from pscdsl.primitives.elementwise import Bitcast
-from pscdsl.scalars import kind_of
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, DType, Kind
+from pscdsl.typing.python_containers import is_sequence
 
 MOST_AXES = 64
 """NumPy's arrays have no more."""

@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives.convolution import Convolution
+from pscdsl._src.primitives.elementwise import divide
+from pscdsl._src.primitives.reductions import Reduction, identity
+from pscdsl._src.primitives.shaping import Pad
+from pscdsl._src.primitives.sliding import Padding
+from pscdsl._src.primitives.windows import ReduceWindow
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import accumulator
@@ -27,12 +33,6 @@ from pscdsl.numpy.shorthand import (
     spread,
 )
 from pscdsl.numpy.sizes import as_count, as_integer, as_size
-from pscdsl.primitives.convolution import Convolution
-from pscdsl.primitives.elementwise import divide
-from pscdsl.primitives.reductions import Reduction, identity
-from pscdsl.primitives.shaping import Pad
-from pscdsl.primitives.sliding import Padding
-from pscdsl.primitives.windows import ReduceWindow
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments

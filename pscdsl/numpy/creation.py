@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak, broadcast_to
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+from pscdsl._src.ir.scalars import kind_of
+from pscdsl._src.language.meanings import function
 from pscdsl.numpy.openness import as_dtype, as_operand, created, in_dtype, lifted
 from pscdsl.numpy.sizes import as_shape
-from pscdsl.scalars import kind_of
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure

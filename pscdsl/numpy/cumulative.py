@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pscdsl.builder import Value
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.primitives.reductions import Accumulation, Cumulative, identity
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.reductions import accumulated, without_nan
 from pscdsl.numpy.shorthand import filled, joined, raveled
-from pscdsl.primitives.reductions import Accumulation, Cumulative, identity
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType

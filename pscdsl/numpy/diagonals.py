@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak, broadcast_to
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.diagonals import Diagonal
+from pscdsl._src.primitives.shaping import Pad
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import with_i64
@@ -22,10 +26,6 @@ from pscdsl.numpy.shorthand import (
     where,
 )
 from pscdsl.numpy.sizes import as_count, as_size
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Iota
-from pscdsl.primitives.diagonals import Diagonal
-from pscdsl.primitives.shaping import Pad
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Value, broadcast_to
+from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.joining import concatenated
 from pscdsl.numpy.shorthand import largest, least, part, raveled
 from pscdsl.numpy.sizes import as_times
-from pscdsl.primitives import elementwise as e
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from math import inf, nan
 from typing import Any
 
-from pscdsl.builder import Value, broadcast_shapes, broadcast_to
-from pscdsl.ir import Literal, Scalar
-from pscdsl.meanings import Meaning
+from pscdsl._src.ir.builder import Value, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.program import Literal, Scalar
+from pscdsl._src.language.meanings import Meaning
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives import special
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.shorthand import cast, filled, where
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives import special
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, F64, I64, KEY, U64, inexact

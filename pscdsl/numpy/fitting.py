@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pscdsl.builder import Value
+from pscdsl._src.ir.builder import Value
 from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit
 from pscdsl.typing.diagnostics import Failure
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from pscdsl.builder import Builder, Value, Weak, weakened
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Builder, Value, Weak, weakened
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.fft import MOST_AXES, Fft, FftKind
+from pscdsl._src.primitives.shaping import Pad
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_numbers
@@ -20,9 +23,6 @@ from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.openness import as_operand, is_array
 from pscdsl.numpy.shorthand import cast, least, part, simplified, transposed
 from pscdsl.numpy.sizes import as_size
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.fft import MOST_AXES, Fft, FftKind
-from pscdsl.primitives.shaping import Pad
 from pscdsl.typing.arrays import size_of
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments

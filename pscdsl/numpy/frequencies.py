@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Iota
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axes
 from pscdsl.numpy.calling import of_arrays, require_number
@@ -14,8 +16,6 @@ from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.openness import met
 from pscdsl.numpy.shorthand import cast, joined, part, where
 from pscdsl.numpy.sizes import as_count
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Iota
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.shapes_manipulation import UnprovenSize, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value, Weak, broadcast_to
-from pscdsl.descriptions import describe
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Iota
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.choosing import items
 from pscdsl.numpy.conversion import array
@@ -18,8 +20,6 @@ from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.openness import as_dtype, as_operand, lifted
 from pscdsl.numpy.shorthand import cast, joined, reshaped
 from pscdsl.numpy.sizes import as_count, as_integer, as_shape, as_times
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Iota
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.indexing import Scatter
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.openness import in_dtype
@@ -30,8 +32,6 @@ from pscdsl.numpy.shorthand import (
 )
 from pscdsl.numpy.sizes import as_count
 from pscdsl.numpy.sorting import require_count
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.indexing import Scatter
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_library import WeightsDoNotFit
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives.dynamic_slicing import DynamicSlice
+from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.shaping import Slice
 from pscdsl.numpy.arguments import as_items, as_known_integer
 from pscdsl.numpy.openness import as_operand, lifted
 from pscdsl.numpy.selections import Along, At, New, Picked, Selection, require_elements, selection
 from pscdsl.numpy.shorthand import cast, joined, reshaped, reversed_along, transposed
 from pscdsl.numpy.sizes import as_count
-from pscdsl.primitives.dynamic_slicing import DynamicSlice
-from pscdsl.primitives.indexing import Gather
-from pscdsl.primitives.shaping import Slice
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.meanings import function
-from pscdsl.narrowing import is_sequence
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.meanings import function
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.choosing import items
@@ -17,6 +16,7 @@ from pscdsl.numpy.reshaping import deepened
 from pscdsl.numpy.shorthand import cast, joined, raveled, reshaped
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.python_containers import is_sequence
 
 
 def _pieces(name: str, arrays: Any) -> list[Value]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pscdsl.meanings import Meaning
+from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 

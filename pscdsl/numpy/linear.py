@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from pscdsl.builder import Value, broadcast_shapes
-from pscdsl.descriptions import describe
-from pscdsl.meanings import Meaning
+from pscdsl._src.ir.builder import Value, broadcast_shapes
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import Meaning
+from pscdsl._src.primitives.elementwise import bitwise_and, conjugate, multiply, subtract
 from pscdsl.numpy import diagonals, reductions
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.contraction import Labelled, Labels, contract
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.shorthand import at, joined, listed, moved, raveled, reshaped
-from pscdsl.primitives.elementwise import bitwise_and, conjugate, multiply, subtract
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import BadArguments

@@ -12,12 +12,12 @@ import math
 from functools import partial
 from typing import TypeAlias
 
-from pscdsl.builder import Value
-from pscdsl.ir import Scalar
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.program import Scalar
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.control.own_tangents import Values, with_own_tangents
 from pscdsl.numpy.elementwise import literal
 from pscdsl.numpy.shorthand import where
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control.own_tangents import Values, with_own_tangents
 
 Number: TypeAlias = int | float
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.descriptions import describe
-from pscdsl.ir import Scalar
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.program import Scalar
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives.control import Scan
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import as_array
 from pscdsl.numpy.shorthand import moved, reshaped, transposed
-from pscdsl.primitives.control import Scan
 from pscdsl.typing.arrays import size_of
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure

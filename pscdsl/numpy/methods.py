@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.typing.arrays import size_of
 
 IN_PLACE: Final[dict[str, str]] = {

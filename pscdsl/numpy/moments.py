@@ -6,13 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Value, broadcast_to
-from pscdsl.numpy.axes import Axes, normalize_axes
-from pscdsl.numpy.calling import of_numbers
-from pscdsl.numpy.elementwise import require
-from pscdsl.numpy.reductions import accumulated, count_along, total
-from pscdsl.numpy.shorthand import cast, filled, is_nan, largest, where, wide
-from pscdsl.primitives.elementwise import (
+from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.primitives.elementwise import (
     add,
     divide,
     imag,
@@ -23,6 +18,11 @@ from pscdsl.primitives.elementwise import (
     sqrt,
     subtract,
 )
+from pscdsl.numpy.axes import Axes, normalize_axes
+from pscdsl.numpy.calling import of_numbers
+from pscdsl.numpy.elementwise import require
+from pscdsl.numpy.reductions import accumulated, count_along, total
+from pscdsl.numpy.shorthand import cast, filled, is_nan, largest, where, wide
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value, Weak, promote, weakened
-from pscdsl.descriptions import describe
-from pscdsl.narrowing import NDArray, is_dtype
+from pscdsl._src.ir.builder import Builder, Value, Weak, promote, weakened
+from pscdsl._src.ir.numpy_dtypes import meant_by
+from pscdsl._src.language.descriptions import describe
 from pscdsl.numpy.shorthand import cast
-from pscdsl.numpy_dtypes import meant_by
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.dtypes_library import NoSuchDType
@@ -19,6 +18,7 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import KEY, DType, Kind, accepts_weak, is_dtype_name
 from pscdsl.typing.dtypes import dtype as named
+from pscdsl.typing.python_containers import NDArray, is_dtype
 
 
 def created(

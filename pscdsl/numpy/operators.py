@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pscdsl.builder import Builder
-from pscdsl.meanings import Meaning
+from pscdsl._src.ir.builder import Builder
+from pscdsl._src.language.meanings import Meaning
 from pscdsl.numpy import elementwise as e
 from pscdsl.numpy.arithmetic import power
 

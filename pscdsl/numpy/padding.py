@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from pscdsl.builder import Value, promote
-from pscdsl.descriptions import describe
-from pscdsl.narrowing import is_dict, is_known_array, is_sequence
+from pscdsl._src.ir.builder import Value, promote
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.shaping import Pad
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
@@ -15,14 +16,13 @@ from pscdsl.numpy.repetition import taken
 from pscdsl.numpy.selections import require_elements
 from pscdsl.numpy.shorthand import at, iota, joined, largest, part, reversed_along, spread
 from pscdsl.numpy.sizes import as_count
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.shaping import Pad
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL
+from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
 
 Widths: TypeAlias = "Sequence[tuple[Size, Size]]"
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.control import Scan
+from pscdsl._src.primitives.shaping import Pad
 from pscdsl.numpy.calling import of_numbers, require_scalar
 from pscdsl.numpy.elementwise import require, to_inexact, with_i64
 from pscdsl.numpy.searching import require_vector
@@ -23,9 +26,6 @@ from pscdsl.numpy.shorthand import (
 )
 from pscdsl.numpy.sizes import as_times
 from pscdsl.numpy.sliding import convolve
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import Scan
-from pscdsl.primitives.shaping import Pad
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 

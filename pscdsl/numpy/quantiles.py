@@ -14,8 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.elementwise import Clamp
+from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
@@ -32,10 +36,6 @@ from pscdsl.numpy.shorthand import (
     wide,
 )
 from pscdsl.numpy.sorting import in_order
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.elementwise import Clamp
-from pscdsl.primitives.indexing import Gather
-from pscdsl.primitives.reductions import Reduce
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, F64, I32

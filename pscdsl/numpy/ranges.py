@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Iota
 from pscdsl.numpy.arguments import is_known_float
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.elementwise import require, to_inexact
 from pscdsl.numpy.openness import as_dtype, met
 from pscdsl.numpy.shorthand import cast, counting, largest, moved, where
 from pscdsl.numpy.sizes import as_count, as_size
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Iota
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments

@@ -11,16 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value
-from pscdsl.ir import Scalar
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.program import Scalar
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.primitives.elementwise import (
+    Elementwise,
+    add,
+    maximum,
+    minimum,
+    multiply,
+    subtract,
+)
+from pscdsl._src.primitives.reductions import Extreme, Reduce
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.shorthand import at_least, cast, filled, is_nan, reshaped, truth, where
 from pscdsl.numpy.sizes import counted
-from pscdsl.primitives.elementwise import Elementwise, add, maximum, minimum, multiply, subtract
-from pscdsl.primitives.reductions import Extreme, Reduce
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
 from pscdsl.typing.codes.language import BadArguments

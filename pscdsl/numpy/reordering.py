@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Value, Weak
+from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.dynamic_slicing import DynamicSlice
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_arrays
@@ -19,8 +21,6 @@ from pscdsl.numpy.shorthand import (
     transposed,
 )
 from pscdsl.numpy.sizes import as_size
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.dynamic_slicing import DynamicSlice
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes

@@ -7,23 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Value, Weak
-from pscdsl.descriptions import describe
-from pscdsl.narrowing import is_sequence
+from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.primitives.indexing import Gather
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.selections import require_elements
 from pscdsl.numpy.shorthand import filled, iota, raveled, reshaped, spread, transposed
 from pscdsl.numpy.sizes import as_count, as_shape
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Constant
-from pscdsl.primitives.indexing import Gather
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
+from pscdsl.typing.python_containers import is_sequence
 
 
 @of_arrays("numpy.tile", together=("A",), traced=("reps",))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.meanings import function
-from pscdsl.narrowing import is_sequence
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.meanings import function
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.axes import normalize_axes
 from pscdsl.numpy.calling import of_arrays
@@ -20,6 +19,7 @@ from pscdsl.typing.codes.shapes import disagreement, instance
 from pscdsl.typing.codes.shapes_manipulation import ImpossibleReshape, NotOfSizeOne, UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size, as_terms
+from pscdsl.typing.python_containers import is_sequence
 
 
 @of_arrays("numpy.reshape", together=("a",), traced=("shape",))

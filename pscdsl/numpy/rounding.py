@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.shorthand import cast, filled, where
-from pscdsl.primitives import elementwise as e
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 

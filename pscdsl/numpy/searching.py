@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.searching import SearchSorted, Side
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.shorthand import (
@@ -17,10 +21,6 @@ from pscdsl.numpy.shorthand import (
     spread,
     where,
 )
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.indexing import Gather
-from pscdsl.primitives.reductions import Reduce
-from pscdsl.primitives.searching import SearchSorted, Side
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.codes.shapes_library import LengthsDiffer

@@ -8,15 +8,14 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from pscdsl.builder import Value, Weak
-from pscdsl.descriptions import describe
-from pscdsl.narrowing import NDArray, is_known_array, is_sequence, is_slice
+from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Constant
 from pscdsl.numpy.arguments import as_known_integer
 from pscdsl.numpy.openness import Known
 from pscdsl.numpy.shorthand import cast, joined, reshaped, where
 from pscdsl.numpy.slices import Cut, cut, place
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Constant
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_indexing import NotAnIndex, TooManyIndices
@@ -24,6 +23,7 @@ from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, Unproven
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, I32, I64, Kind
+from pscdsl.typing.python_containers import NDArray, is_known_array, is_sequence, is_slice
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.ir import Scalar
-from pscdsl.primitives.creation import Iota
-from pscdsl.primitives.elementwise import Convert, Select, not_equal
-from pscdsl.primitives.shaping import (
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.program import Scalar
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.elementwise import Convert, Select, not_equal
+from pscdsl._src.primitives.shaping import (
     Broadcast,
     Concatenate,
     Reshape,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import operator
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.descriptions import describe
-from pscdsl.narrowing import is_sequence, is_tuple
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.descriptions import describe
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
@@ -15,6 +14,7 @@ from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.python_containers import is_sequence, is_tuple
 
 
 class Counted(Weak):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pscdsl.builder import Value, Weak
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.language.descriptions import describe
 from pscdsl.numpy.shorthand import largest, least
 from pscdsl.numpy.sizes import as_size
 from pscdsl.typing.assumptions import Assumptions, Fact

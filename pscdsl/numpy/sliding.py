@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.convolution import Convolution
+from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.shaping import Pad
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.contraction import Labelled, contract
 from pscdsl.numpy.elementwise import require
@@ -20,10 +24,6 @@ from pscdsl.numpy.shorthand import (
     reversed_along,
     truth,
 )
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.convolution import Convolution
-from pscdsl.primitives.indexing import Gather
-from pscdsl.primitives.shaping import Pad
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_library import LongerUnknown
 from pscdsl.typing.diagnostics import Failure

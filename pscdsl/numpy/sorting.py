@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value
-from pscdsl.descriptions import describe
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives.extreme_places import ArgReduce
+from pscdsl._src.primitives.reductions import Extreme
+from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import as_array, of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.reductions import finished, require_elements, without_nan
 from pscdsl.numpy.shorthand import at, at_least, cast, counting, listed, moved, raveled, reshaped
 from pscdsl.numpy.sizes import as_count, as_size
-from pscdsl.primitives.extreme_places import ArgReduce
-from pscdsl.primitives.reductions import Extreme
-from pscdsl.primitives.sorting import Sort, TopK
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import disagreement, instance

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.meanings import function
-from pscdsl.narrowing import is_sequence
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.meanings import function
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.conversion import asarray
 from pscdsl.numpy.openness import lifted
@@ -22,6 +21,7 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import NotDivisible, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size, minimum
+from pscdsl.typing.python_containers import is_sequence
 
 MOST_PARTS = 10_000
 """No array is taken apart into more: each is an equation."""

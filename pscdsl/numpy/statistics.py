@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.elementwise import Clamp
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.contraction import Labelled, contract
@@ -25,8 +27,6 @@ from pscdsl.numpy.shorthand import (
     transposed,
     wide,
 )
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.elementwise import Clamp
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import instance

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Value, broadcast_to
-from pscdsl.descriptions import describe
-from pscdsl.ir import Literal
-from pscdsl.narrowing import is_known_array, is_sequence, is_slice
+from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.ir.program import Literal
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Constant, SizeValue
+from pscdsl._src.primitives.indexing import Gather
 from pscdsl.numpy.arguments import as_items, as_known_integer
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.calling import of_arrays
@@ -19,9 +21,6 @@ from pscdsl.numpy.selections import from_front, require_elements, selection
 from pscdsl.numpy.shorthand import cast, joined, moved, part, raveled, reshaped, transposed
 from pscdsl.numpy.sizes import as_size
 from pscdsl.numpy.slices import cut, place
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Constant, SizeValue
-from pscdsl.primitives.indexing import Gather
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
@@ -36,6 +35,7 @@ from pscdsl.typing.codes.shapes_manipulation import (
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, I32, I64, U32, U64
+from pscdsl.typing.python_containers import is_known_array, is_sequence, is_slice
 
 
 @of_arrays("numpy.take", together=("a",), alone=("indices",))

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from pscdsl.builder import Builder, Value
-from pscdsl.ir import Scalar
-from pscdsl.meanings import MEANINGS, Meaning
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.program import Scalar
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme, Reduce
 from pscdsl.numpy import reductions
 from pscdsl.numpy.axes import Axes, normalize_axes, normalize_axis
 from pscdsl.numpy.calling import of_numbers
@@ -17,7 +18,6 @@ from pscdsl.numpy.cumulative import running
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.reductions import finished
 from pscdsl.numpy.shorthand import cast, reshaped, truth
-from pscdsl.primitives.reductions import Accumulation, Cumulative, Extreme, Reduce
 from pscdsl.typing.dtypes import BOOL, I8, DType
 
 Bits: TypeAlias = Literal["and", "or", "xor"]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak, broadcast_to
-from pscdsl.descriptions import describe
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl._src.primitives.indexing import Combine, Scatter
 from pscdsl.numpy.arguments import as_items
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.indexing import (
@@ -32,9 +35,6 @@ from pscdsl.numpy.selections import (
 )
 from pscdsl.numpy.shorthand import iota, reshaped, reversed_along, transposed, where
 from pscdsl.numpy.slices import Cut
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
-from pscdsl.primitives.indexing import Combine, Scatter
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.special import i0
 from pscdsl.numpy.shorthand import largest
 from pscdsl.numpy.sizes import as_count
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Iota
-from pscdsl.primitives.special import i0
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType, Kind

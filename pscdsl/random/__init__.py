@@ -19,11 +19,11 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from pscdsl._src.ir.evaluate import Evaluator
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.language.outside import outside
+from pscdsl._src.primitives.random import FoldIn, SeedKey, SplitKey
 from pscdsl.arrays import Key, bool_, f32, i32, u32
-from pscdsl.evaluate import Evaluator
-from pscdsl.outside import outside
-from pscdsl.primitive import Primitive
-from pscdsl.primitives.random import FoldIn, SeedKey, SplitKey
 
 Shape: TypeAlias = int | Sequence[int]
 DType: TypeAlias = Any

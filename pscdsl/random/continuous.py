@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.numpy_dtypes import finfo, to_numpy
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives import special as s
 from pscdsl.numpy.elementwise import literal
 from pscdsl.numpy.openness import as_dtype
 from pscdsl.numpy.shorthand import cast, filled, where, wide
-from pscdsl.numpy_dtypes import finfo, to_numpy
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives import special as s
 from pscdsl.random.drawing import fitted, float_dtype, of_key, operand, shape_of, subkeys
 from pscdsl.random.intervals import between, interval, unit
 from pscdsl.typing.arrays import Shape

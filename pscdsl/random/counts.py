@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pscdsl.builder import Builder, Value, broadcast_to
+from pscdsl._src.ir.builder import Builder, Value, broadcast_to
+from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.openness import as_dtype
 from pscdsl.numpy.shorthand import cast, where
-from pscdsl.primitives import elementwise as e
 from pscdsl.random.continuous import positive
 from pscdsl.random.drawing import float_dtype, of_key, operand, required, shape_of, subkeys
 from pscdsl.random.intervals import unit

@@ -7,17 +7,16 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
-from pscdsl.descriptions import describe
-from pscdsl.meanings import Meaning, function
-from pscdsl.narrowing import is_constant, is_sequence
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import Meaning, function
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.random import SplitKey
 from pscdsl.numpy.conversion import asarray
 from pscdsl.numpy.openness import as_dtype, as_operand, is_array
 from pscdsl.numpy.shorthand import at
 from pscdsl.numpy.sizes import as_shape
-from pscdsl.numpy_dtypes import from_numpy
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.random import SplitKey
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
@@ -25,6 +24,7 @@ from pscdsl.typing.codes.keys import NotOneKey
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import F32, KEY, DType
+from pscdsl.typing.python_containers import is_constant, is_sequence
 
 
 def of_key(name: str) -> Callable[[Callable[..., Any]], Meaning]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Builder, Value, broadcast_to
+from pscdsl._src.ir.builder import Builder, Value, broadcast_to
+from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.reductions import extremum, total
 from pscdsl.numpy.shorthand import cast, where, wide
-from pscdsl.primitives import elementwise as e
 from pscdsl.random.continuous import positive, standard_normal
 from pscdsl.random.drawing import float_dtype, of_key, operand, shape_of, subkeys
 from pscdsl.random.rejection import accepted

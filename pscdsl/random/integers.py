@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Builder, Value
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.random import RandomBits
 from pscdsl.numpy.openness import as_dtype
 from pscdsl.numpy.shorthand import cast, where
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.random import RandomBits
 from pscdsl.random.drawing import dtype_of, fitted, of_key, operand, required, shape_of, subkeys
 from pscdsl.random.intervals import UNSIGNED
 from pscdsl.typing.arrays import Shape

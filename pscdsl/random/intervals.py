@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.numpy_dtypes import finfo, to_numpy
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.random import RandomBits
 from pscdsl.numpy.openness import as_dtype
 from pscdsl.numpy.shorthand import cast
-from pscdsl.numpy_dtypes import finfo, to_numpy
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.random import RandomBits
 from pscdsl.random.drawing import fitted, float_dtype, of_key, operand, required, shape_of
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.language import BadArguments

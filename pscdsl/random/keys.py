@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak
-from pscdsl.meanings import function
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.meanings import function
+from pscdsl._src.primitives.random import FoldIn, SeedKey, SplitKey
 from pscdsl.numpy.openness import as_operand
 from pscdsl.numpy.sizes import as_shape
-from pscdsl.primitives.random import FoldIn, SeedKey, SplitKey
 from pscdsl.random.drawing import of_key
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments

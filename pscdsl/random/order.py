@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Builder, Value, Weak, broadcast_to
-from pscdsl.narrowing import is_integer_scalar
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.random import RandomBits
+from pscdsl._src.primitives.sorting import Sort
 from pscdsl.numpy.axes import normalize_axis
 from pscdsl.numpy.cumulative import cumsum
 from pscdsl.numpy.searching import places
@@ -14,10 +17,6 @@ from pscdsl.numpy.shorthand import at, at_least, counting, part, reshaped
 from pscdsl.numpy.sizes import as_count
 from pscdsl.numpy.sorting import argmax
 from pscdsl.numpy.taking import take
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.creation import Iota
-from pscdsl.primitives.random import RandomBits
-from pscdsl.primitives.sorting import Sort
 from pscdsl.random.continuous import standard_gumbel
 from pscdsl.random.drawing import array_of, float_dtype, of_key, operand, shape_of
 from pscdsl.random.integers import integers
@@ -31,6 +30,7 @@ from pscdsl.typing.codes.shapes_manipulation import UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import I32, KEY, U64
+from pscdsl.typing.python_containers import is_integer_scalar
 
 
 def shuffled(key: Value, x: Value, axis: int) -> Value:

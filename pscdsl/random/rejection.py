@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pscdsl.builder import Value
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.control import While
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.shorthand import where
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control import While
-from pscdsl.primitives.reductions import Reduce
 from pscdsl.random.drawing import subkeys
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.dtypes import BOOL, DType

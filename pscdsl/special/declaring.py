@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.meanings import Meaning
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.meanings import Meaning
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 

@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pscdsl.builder import Value
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives import special as s
 from pscdsl.numpy.shorthand import filled, where
 from pscdsl.numpy.sizes import as_times
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives import special as s
 from pscdsl.special.declaring import floating, of_special
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure

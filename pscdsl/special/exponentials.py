@@ -6,15 +6,15 @@ import math
 from functools import partial
 from typing import Any
 
-from pscdsl.builder import Value, broadcast_to
+from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.ir.numpy_dtypes import finfo
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.control.own_tangents import Values, with_own_tangents
+from pscdsl._src.primitives.exponential_sums import ExponentialSum, Largest
+from pscdsl._src.primitives.stopping import StopGradient
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.reductions import extremum, finished, reduced_shape, require_elements, total
 from pscdsl.numpy.shorthand import cast, filled, is_nan, reshaped, where, wide
-from pscdsl.numpy_dtypes import finfo
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.control.own_tangents import Values, with_own_tangents
-from pscdsl.primitives.exponential_sums import ExponentialSum, Largest
-from pscdsl.primitives.stopping import StopGradient
 from pscdsl.special.declaring import floating, of_special
 
 
@@ -102,7 +102,7 @@ def _prepared(name: str, x: Value, axis: Axes) -> tuple[Value, tuple[int, ...]]:
 
 
 def _joint(x: Value, y: Value) -> Any:
-    from pscdsl.builder import broadcast_shapes
+    from pscdsl._src.ir.builder import broadcast_shapes
 
     return broadcast_shapes(x.builder.facts, x.shape, y.shape)
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from pscdsl._src.ir.builder import Program, Value, Weak
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.ir.program import Function
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.arrays import Array
-from pscdsl.builder import Program, Value, Weak
-from pscdsl.evaluate import evaluate
-from pscdsl.ir import Function
-from pscdsl.meanings import MEANINGS, Meaning
-from pscdsl.narrowing import is_tuple
-from pscdsl.numpy_dtypes import from_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.python_containers import is_tuple
 
 
 def apply(function: str, *args: Any, **kwargs: Any) -> Any:

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import pyrsistent
 
-from pscdsl import boundary
+from pscdsl._src.calls import boundary
+from pscdsl._src.calls.errors import ArgumentError
+from pscdsl._src.calls.interchange import host_view
+from pscdsl._src.frontend.modules.live import record_class
+from pscdsl._src.frontend.specs.annotations import static_fields
+from pscdsl._src.frontend.trees.traced import record_node
+from pscdsl._src.frontend.trees.walks import Flat, Node, flattened, rebuilt, same_shapes, together
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.scalars import kind_of
+from pscdsl._src.language.records.instances import absent, construct, reader
 from pscdsl.arrays import Array
-from pscdsl.errors import ArgumentError
-from pscdsl.frontend.annotations import static_fields
-from pscdsl.frontend.loaded import record_class
-from pscdsl.frontend.tree_walks import Flat, Node, flattened, rebuilt, same_shapes, together
-from pscdsl.frontend.tree_ways import record_node
-from pscdsl.instances import absent, construct, reader
-from pscdsl.interchange import host_view
-from pscdsl.narrowing import NDArray, is_pmap, is_precord, is_pvector, is_sequence
 from pscdsl.numpy.shorthand import wide
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.scalars import kind_of
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DEFAULT, F32
+from pscdsl.typing.python_containers import NDArray, is_pmap, is_precord, is_pvector, is_sequence
 from pscdsl.typing.trees import NONE, MapType, TupleType, VectorType, paths
 
 

@@ -11,8 +11,9 @@ import ml_dtypes
 import numpy as np
 
 from pscdsl import Record
-from pscdsl.xla import boot, trees
-from pscdsl.xla.client import put
+from pscdsl._src.xla.calls import trees
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.client import put
 from tests.benchmarks.measure import Ratio, compare, seconds
 from tests.benchmarks.rivals import rivals
 from tests.benchmarks.workload import Workload, children, leaves, plain

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pscdsl.ir import walk
-from pscdsl.kernel import Kernel
+from pscdsl._src.ir.program import walk
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl.typing.signatures import Choice
-from pscdsl.xla.emit import lower_module
 from tests.benchmarks.measure import Ratio, compare
 from tests.benchmarks.workload import Workload, leaves, plain
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pscdsl import Record
-from pscdsl.kernel import Kernel
+from pscdsl._src.kernels.kernel import Kernel
 
 Maker: TypeAlias = Callable[[Any], Callable[..., Any]]
 """Makes a function, given the module `jax`; it is only imported when it is measured."""

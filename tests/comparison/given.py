@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import Kind
 from pscdsl.typing.trees import NoneType, RecordType, StaticType, TupleType, Type

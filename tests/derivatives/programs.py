@@ -13,15 +13,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from pscdsl.evaluate import evaluate
-from pscdsl.frontend import definitions
-from pscdsl.frontend.definitions import Definition
-from pscdsl.frontend.kernels import find_kernels
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
-from pscdsl.ir import Function
-from pscdsl.transforms.simplify import simplify
-from pscdsl.verify import verify
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.frontend import definitions
+from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import Function
+from pscdsl._src.transforms.simplify.simplify import simplify
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 SIZES = {"n": 3, "m": 2, "k": 4, "b": 5}
@@ -83,8 +83,8 @@ class Program:
 
     def compiled(self, operands: Sequence[NDArray]) -> list[NDArray]:
         """The results as XLA computes them."""
-        from pscdsl.xla.compile import compile_module
-        from pscdsl.xla.emit import lower_module
+        from pscdsl._src.xla.compilation.compile import compile_module
+        from pscdsl._src.xla.emit.emit import lower_module
 
         here = {name: SIZES[name] for name in self.function.dims}
         executable = compile_module(lower_module(self.simple, here))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.numpy_dtypes import to_numpy
+from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.trees import Type, children

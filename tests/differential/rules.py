@@ -12,8 +12,8 @@ from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from pscdsl.primitives import scalar_functions, transcendental
-from pscdsl.xla import exactness, exponentials, signed_zeros
+from pscdsl._src.primitives import scalar_functions, transcendental
+from pscdsl._src.xla import exactness, exponentials, signed_zeros
 
 Replacement: TypeAlias = tuple[object, str, Any]
 """A module, a name of it, and what that stands for instead."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.frontend.definitions import Definition
-from pscdsl.frontend.kernels import find_kernels
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
-from pscdsl.kernel import Kernel as Compiled
+from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.kernels.kernel import Kernel as Compiled
 from pscdsl.typing.diagnostics import Failure
 from tests.differential.bodies import Operand, is_open
 from tests.differential.coverage import covered

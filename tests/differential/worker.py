@@ -55,15 +55,15 @@ def compiled_as(mode: Mode) -> Generator[None]:
     XLA takes 10 to 20 ms for each loop, however small, and a result has one of its own.  So only
     some kernels are compiled for "users" as they are; "quick" has code that is not optimised.
     """
-    from pscdsl.xla.executable import compile_options
-    from pscdsl.xla.known_options import known
+    from pscdsl._src.xla.known_options import known
+    from pscdsl._src.xla.runtime.executable import compile_options
 
     more: dict[str, Any] = {"users": {}, "quick": known(QUICK)}[mode]
 
     def options(loop_bytes: int | None, chosen: Mapping[str, Any]) -> Any:
         return compile_options(loop_bytes, {**chosen, **more})
 
-    with patch("pscdsl.xla.compile.compile_options", options):
+    with patch("pscdsl._src.xla.compilation.compile.compile_options", options):
         yield
 
 

@@ -22,8 +22,8 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.artefacts.layout import packed, unpacked
-from pscdsl.narrowing import is_dict, is_sequence, is_tuple
+from pscdsl._src.artefacts.layout import packed, unpacked
+from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
 
 KEY = bytes(range(32))
 _BATCH = 250

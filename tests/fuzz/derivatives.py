@@ -14,17 +14,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pscdsl.builder import Builder, Value
-from pscdsl.evaluate import evaluate
-from pscdsl.interpreters.batching import batch_block, over_batch
-from pscdsl.interpreters.jvp import Mask, has_tangent, jvp, jvp_block
-from pscdsl.interpreters.replay import closed, zeros
-from pscdsl.ir import Block, Function
-from pscdsl.transforms.linearize import linearize
-from pscdsl.transforms.simplify import simplify
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.interpreters.batching import batch_block, over_batch
+from pscdsl._src.interpreters.jvp import Mask, has_tangent, jvp, jvp_block
+from pscdsl._src.interpreters.replay import closed, zeros
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.transforms.linearize import linearize
+from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import name
-from pscdsl.verify import verify
 from tests.fuzz.laws import Broken
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -87,8 +87,8 @@ class Examination:
 
     def compiled(self, run: Run, function: Function, sizes: Mapping[str, int]) -> Run:
         """A run that is done by XLA as well, the first time."""
-        from pscdsl.xla.compile import compile_module
-        from pscdsl.xla.emit import lower_module
+        from pscdsl._src.xla.compilation.compile import compile_module
+        from pscdsl._src.xla.emit.emit import lower_module
 
         done: list[bool] = []
 

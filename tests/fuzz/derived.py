@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from pscdsl.frontend.definitions import Excluded
-from pscdsl.ir import Function, walk
+from pscdsl._src.frontend.definitions import Excluded
+from pscdsl._src.ir.program import Function, walk
 from pscdsl.typing.diagnostics import Failure
 from tests.fuzz.derivatives import NDArray, examine
 from tests.fuzz.laws import array, definition, sizes_of

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pscdsl.frontend.check import CheckResult, check_paths
-from pscdsl.frontend.definitions import Excluded
-from pscdsl.kernel import load_kernel
+from pscdsl._src.checker.check import CheckResult, check_paths
+from pscdsl._src.frontend.definitions import Excluded
+from pscdsl._src.kernels.kernel import load_kernel
 from tests.fuzz.laws import Broken, errors
 from tests.fuzz.programs import Program
 

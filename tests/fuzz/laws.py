@@ -16,21 +16,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pscdsl.evaluate import evaluate
-from pscdsl.frontend.check import CheckResult, check_source
-from pscdsl.frontend.definitions import Definition, Excluded
-from pscdsl.frontend.kernels import find_kernels
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
-from pscdsl.ir import Function
-from pscdsl.numpy_dtypes import to_numpy
-from pscdsl.transforms.simplify import simplify
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.checker.check import CheckResult, check_source
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Function
+from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import Choice
-from pscdsl.verify import verify
 from tests.fuzz import reference
 from tests.fuzz.model import LARGEST_SIZE, Array, Static, Value
 from tests.fuzz.programs import Program
@@ -234,8 +234,8 @@ def compiled(
     function: Function, sizes: Mapping[str, int], operands: Sequence[NDArray]
 ) -> Sequence[NDArray]:
     """The results of the compiled program."""
-    from pscdsl.xla.compile import compile_module
-    from pscdsl.xla.emit import lower_module
+    from pscdsl._src.xla.compilation.compile import compile_module
+    from pscdsl._src.xla.emit.emit import lower_module
 
     try:
         executable = compile_module(lower_module(function, sizes))

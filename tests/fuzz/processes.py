@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl.frontend.definitions import Excluded
+from pscdsl._src.frontend.definitions import Excluded
 from tests.fuzz import reference
 from tests.fuzz.laws import Broken, NDArray, array, built, definition, sizes_of
 from tests.fuzz.model import Value

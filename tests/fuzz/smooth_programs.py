@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pscdsl.builder import Program, Value
-from pscdsl.frontend import check as check  # gives functions their meanings
-from pscdsl.meanings import MEANINGS
+from pscdsl._src.checker import check as check  # gives functions their meanings
+from pscdsl._src.ir.builder import Program, Value
+from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.dtypes import F32, I32
 from tests.random_programs import RandomProgram
 

@@ -25,19 +25,25 @@ from pathlib import Path
 from typing import Any
 
 import pscdsl as psc
-from pscdsl.builder import Program
-from pscdsl.frontend.check import deep_stack
-from pscdsl.frontend.definitions import Excluded
-from pscdsl.frontend.frames import Session
-from pscdsl.frontend.functions import Closure
-from pscdsl.frontend.preconditions import Widened
-from pscdsl.frontend.project import Project
-from pscdsl.frontend.source import Source
-from pscdsl.frontend.values import EnumMember, Poisoned, RecordValue, Undecided, is_poisoned
-from pscdsl.narrowing import is_tuple
+from pscdsl._src.checker.check import deep_stack
+from pscdsl._src.frontend.definitions import Excluded
+from pscdsl._src.frontend.interpreter.frames import Session
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.preconditions import Widened
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.frontend.values.values import (
+    EnumMember,
+    Poisoned,
+    RecordValue,
+    Undecided,
+    is_poisoned,
+)
+from pscdsl._src.ir.builder import Program
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, evaluate, variable
+from pscdsl.typing.python_containers import is_tuple
 from tests.fuzz.static_programs import StaticProgram, generate, mutant
 
 SIZES = ((1, 1), (2, 3), (3, 2), (5, 7))

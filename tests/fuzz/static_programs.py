@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pscdsl.narrowing import is_sequence
+from pscdsl.typing.python_containers import is_sequence
 
 CONSTANTS: dict[str, Sequence[str]] = {
     "int": ("0", "1", "2", "3", "5", "7", "10", "-1", "-2"),

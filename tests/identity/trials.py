@@ -17,9 +17,9 @@ from typing import Any, TypedDict
 import numpy as np
 
 import pscdsl as psc
-from pscdsl.evaluate import evaluate
-from pscdsl.frontend.loaded import trace_of
-from pscdsl.traces import Opaque, follow, from_text, recorded, to_text
+from pscdsl._src.frontend.modules.live import trace_of
+from pscdsl._src.frontend.modules.traces import Opaque, follow, from_text, recorded, to_text
+from pscdsl._src.ir.evaluate import evaluate
 from tests.identity.pairs import HELPER, MODULE, WHICH, Pair, Program, pair
 
 TIME = 1_700_000_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives.linalg import Cholesky, Eig, Eigh, Qr, Svd
+from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.linear_algebra.operands import hermitian_part, matrix, square
 from pscdsl.numpy.linear_algebra.results import EighResult, EigResult, QRResult, SVDResult
-from pscdsl.primitives.linalg import Cholesky, Eig, Eigh, Qr, Svd
-from pscdsl.primitives.linalg import matrices as m
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure

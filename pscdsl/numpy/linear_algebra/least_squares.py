@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl.builder import Value, broadcast_to
+from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.linalg import LeastSquares, PseudoInverse, Svd
+from pscdsl._src.primitives.linalg import matrices as m
+from pscdsl._src.primitives.linalg.determinants import EPSILON
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import literal
 from pscdsl.numpy.linear_algebra.operands import (
@@ -21,11 +26,6 @@ from pscdsl.numpy.linear_algebra.operands import (
 from pscdsl.numpy.openness import as_operand, in_dtype
 from pscdsl.numpy.reductions import extremum, require_elements, total
 from pscdsl.numpy.shorthand import cast, largest, reshaped, truth
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.linalg import LeastSquares, PseudoInverse, Svd
-from pscdsl.primitives.linalg import matrices as m
-from pscdsl.primitives.linalg.determinants import EPSILON
-from pscdsl.primitives.reductions import Reduce
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure

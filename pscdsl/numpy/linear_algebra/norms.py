@@ -9,9 +9,11 @@ import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
-from pscdsl.narrowing import is_scalar
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.linalg import Svd
+from pscdsl._src.primitives.reductions import Reduce, Reduction
 from pscdsl.numpy import arithmetic
 from pscdsl.numpy.axes import Axes, normalize_axes
 from pscdsl.numpy.calling import of_numbers
@@ -25,11 +27,9 @@ from pscdsl.numpy.linear_algebra.operands import (
 from pscdsl.numpy.linear_algebra.systems import inverse
 from pscdsl.numpy.reductions import extremum, finished, reduced_shape, require_elements, total
 from pscdsl.numpy.shorthand import cast, filled, is_nan, reshaped, transposed, where, wide
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.linalg import Svd
-from pscdsl.primitives.reductions import Reduce, Reduction
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.python_containers import is_scalar
 
 Order: TypeAlias = "float | str | None"
 

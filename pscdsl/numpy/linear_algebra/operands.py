@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pscdsl.builder import Value, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.builder import Value, broadcast_shapes, broadcast_to
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.linalg import matrices as m
+from pscdsl._src.primitives.linalg.base import ACCEPTED
 from pscdsl.numpy.elementwise import to_inexact
-from pscdsl.primitives import elementwise as e
-from pscdsl.primitives.linalg import matrices as m
-from pscdsl.primitives.linalg.base import ACCEPTED
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.shapes import disagreement

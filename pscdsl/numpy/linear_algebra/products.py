@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Value
-from pscdsl.descriptions import describe
-from pscdsl.meanings import Meaning, function
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import Meaning, function
+from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl.numpy import diagonals, linear
 from pscdsl.numpy.calling import as_array, of_numbers
 from pscdsl.numpy.choosing import items
@@ -15,7 +16,6 @@ from pscdsl.numpy.contraction import typical
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.linear_algebra.operands import require_axes, require_precision, require_square
 from pscdsl.numpy.linear_algebra.systems import inverse
-from pscdsl.primitives.linalg import matrices as m
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure

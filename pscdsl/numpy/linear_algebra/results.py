@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pscdsl.builder import Value
+from pscdsl._src.ir.builder import Value
 
 
 class NamedResults(tuple[Value, ...]):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl.builder import Value, broadcast_to
-from pscdsl.descriptions import describe
+from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.language.descriptions import describe
+from pscdsl._src.primitives.linalg import Determinant, LogDeterminant, Lu, LuSolve, TriangularSolve
+from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl.numpy.axes import normalize_axes
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.linear_algebra.operands import (
@@ -18,14 +20,6 @@ from pscdsl.numpy.linear_algebra.operands import (
 )
 from pscdsl.numpy.linear_algebra.results import SlogdetResult
 from pscdsl.numpy.shorthand import reshaped, transposed
-from pscdsl.primitives.linalg import (
-    Determinant,
-    LogDeterminant,
-    Lu,
-    LuSolve,
-    TriangularSolve,
-)
-from pscdsl.primitives.linalg import matrices as m
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import disagreement

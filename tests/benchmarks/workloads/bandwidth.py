@@ -12,7 +12,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl.xla.memory import VARIABLE
+from pscdsl._src.xla.runtime.memory import VARIABLE
 from tests.benchmarks.workload import Workload, normal
 
 

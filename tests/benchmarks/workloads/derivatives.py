@@ -10,7 +10,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import f32, i32
-from pscdsl.kernel import Kernel
+from pscdsl._src.kernels.kernel import Kernel
 from pscdsl.stdlib import hmm
 from pscdsl.stdlib.hmm import HMM
 from tests.benchmarks.workload import Derived, Workload, normal

@@ -9,7 +9,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import Key, f32, i32
-from pscdsl.kernel import Kernel
+from pscdsl._src.kernels.kernel import Kernel
 from tests.benchmarks.workload import Workload, normal
 
 

@@ -1,0 +1,1 @@
+"""What is known of typed programs: costs, ranges of numbers, uses of keys, warnings."""

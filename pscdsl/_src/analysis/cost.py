@@ -1,0 +1,138 @@
+"""What a program costs, as polynomials in its sizes: operations, and bytes of memory.
+
+Operations are floating-point operations as textbooks count them: 2*m*n*k for a product of matrices,
+one for each element of a sum.  A `while_loop` counts with all the steps that it may take, if it
+has `max_steps`.  Memory is counted as if every equation wrote its result: XLA fuses many and needs
+less, so it is at most this much, beside what its own library calls take.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+from pscdsl._src.analysis.traffic import bytes_of, function_traffic, total_bytes
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var, walk
+from pscdsl._src.primitives.control import Call, While
+from pscdsl._src.primitives.control.call import function_cost
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size, maximum, substitute
+from pscdsl.typing.facts import Fact
+from pscdsl.typing.spans import Span
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one call of a program."""
+
+    flops: Size
+    """Floating-point operations; of loops without a bound those of one step."""
+    bytes: Size
+    """That are read and written, if every operation reads its operands and writes its results."""
+    arguments: Size
+    """Bytes."""
+    results: Size
+    """Bytes."""
+    peak: Size
+    """The most bytes that are in memory at once, arguments and results among them."""
+    loops: tuple[Span, ...]
+    """The loops whose number of steps is not known, nor how many there are at most."""
+
+    def at(self, sizes: Mapping[str, Size]) -> Cost:
+        """The same with numbers in place of sizes."""
+        numbers = {
+            each.name: substitute(getattr(self, each.name), sizes)
+            for each in fields(self)
+            if each.name != "loops"
+        }
+        return Cost(**numbers, loops=self.loops)
+
+
+def cost(function: Function) -> Cost:
+    """What one call of a program costs; a Failure if a primitive has no cost."""
+    facts, body = function.facts, function.body
+    return Cost(
+        facts.simplify(function_cost(function)),
+        facts.simplify(function_traffic(function)),
+        facts.simplify(total_bytes(body.in_types)),
+        facts.simplify(total_bytes(body.out_types)),
+        facts.simplify(_largest(facts, moments(facts, body))),
+        _loops(function),
+    )
+
+
+def moments(facts: Assumptions, block: Block) -> Iterator[Size]:
+    """How much is alive while each equation is computed: what is needed later, and its results."""
+    last: dict[Atom, int] = {}
+    for place, equation in enumerate(block.equations):
+        last.update(dict.fromkeys(equation.inputs, place))
+    end = len(block.equations)
+    last.update(dict.fromkeys((*block.results, *block.params), end))
+    dying: dict[int, list[ArrayType]] = {}
+    for atom, place in last.items():
+        if isinstance(atom, Var):
+            dying.setdefault(place, []).append(atom.type)
+    alive = total_bytes(block.in_types)
+    yield alive
+    for place, equation in enumerate(block.equations):
+        made = [var.type for var in equation.outputs]
+        alive = alive + total_bytes(made)
+        yield alive + _inside(facts, equation)
+        unused = [var.type for var in equation.outputs if var not in last]
+        alive = alive - total_bytes((*unused, *dying.get(place, ())))
+
+
+def _inside(facts: Assumptions, equation: Equation) -> Size:
+    """What an equation needs beside its operands and results."""
+    primitive = equation.primitive
+    if isinstance(primitive, Call):
+        function = primitive.function
+        inner = substitute(_peak(function), dict(primitive.sizes))
+        return inner - total_bytes([atom.type for atom in (*equation.inputs, *equation.outputs)])
+    return _largest(facts, [_beside(facts, equation, each) for each in primitive.blocks()])
+
+
+def _beside(facts: Assumptions, equation: Equation, block: Block) -> Size:
+    """What a block needs beside what it is given: a loop's slices and what is computed in it."""
+    there = Counter(atom.type for atom in equation.inputs)
+    given: Size = 0
+    for each in block.in_types:
+        if there[each]:
+            there[each] -= 1
+            given = given + bytes_of(each)
+    return _largest(facts, moments(facts, block)) - given
+
+
+@lru_cache(maxsize=1024)
+def _peak(function: Function) -> Size:
+    return _largest(function.facts, moments(function.facts, function.body))
+
+
+def _largest(facts: Assumptions, sizes: Iterable[Size]) -> Size:
+    """The largest of sizes; those are left out that another one never falls short of."""
+    kept: list[Size] = []
+    for size in dict.fromkeys(sizes):
+        if any(facts.proves(Fact("<=", size, each)) for each in kept):
+            continue
+        kept = [each for each in kept if not facts.proves(Fact("<=", each, size))]
+        kept.append(size)
+    total: Size = 0
+    for each in kept:
+        total = each if total == 0 else maximum(total, each)
+    return total
+
+
+@lru_cache(maxsize=1024)
+def _loops(function: Function) -> tuple[Span, ...]:
+    """Each once, however often the functions that have them are called."""
+    found: dict[Span, None] = {}
+    for equation in walk(function.body):
+        primitive = equation.primitive
+        if isinstance(primitive, While) and primitive.bound is None:
+            found[equation.span] = None
+        if isinstance(primitive, Call):
+            found.update(dict.fromkeys(_loops(primitive.function)))
+    return tuple(found)

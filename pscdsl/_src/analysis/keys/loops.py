@@ -1,0 +1,343 @@
+"""Loops: their bodies are walked twice, as one turn and as another, some steps before or after.
+
+What is carried is abstract in both turns: a key of its own at each position.  What the body gives
+for a position says to which others the key there moves.  All keys that may come to a position are
+then known, after however many turns; what the other turn does with the position, it does with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from pscdsl._src.analysis.keys.numbers import MOST_STEPS, Number, Unknown, unknown_number
+from pscdsl._src.analysis.keys.places import Fork, Place, Root, When
+from pscdsl._src.analysis.keys.uses import Use, share, trail
+from pscdsl._src.ir.program import Atom, Block, Literal, Var
+from pscdsl._src.primitives.elementwise import Elementwise
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import KEY
+
+if TYPE_CHECKING:
+    from pscdsl._src.analysis.keys.walk import Walk
+
+Places = Sequence[Place | None]
+
+
+@dataclass(frozen=True)
+class Often:
+    """How often a loop's body may be run: not at all, more than once."""
+
+    never: bool
+    several: bool
+    length: Size | None = None
+    counted: bool = False
+    """Whether the length is only the most: the rest of what is stacked is zero."""
+
+    @classmethod
+    def of(cls, length: Size, facts: Assumptions, counted: bool = False) -> Often:
+        """For a known number of steps."""
+        never = counted or not facts.proves(Fact("<=", 1, length))
+        return cls(never, not facts.proves(Fact("<=", length, 1)), length, counted)
+
+
+@dataclass(frozen=True)
+class _Arrived:
+    """A place whose keys may come to a position; `part` if it may be any part of it."""
+
+    place: Place
+    origin: object = None
+    """Where it came in: one key may do so at two positions."""
+    part: bool = False
+
+
+class Loop:
+    """One loop on one run through the program around it."""
+
+    def __init__(
+        self,
+        walk: Walk,
+        carry: Sequence[Var],
+        given: Places,
+        often: Often,
+        stacked: Sequence[Atom] = (),
+    ) -> None:
+        self.walk = walk
+        self.carry = carry
+        self.given = given
+        """What is carried into the first turn."""
+        self.often = often
+        self.fork = Fork()
+        self.results: list[Places] = []
+        """What the body gave in each turn."""
+        most = often.length - 1 if isinstance(often.length, int) else MOST_STEPS
+        self._steps = Number(0, {Unknown(steps=max(1, min(most, MOST_STEPS))): 1})
+        self._counters: dict[Var, Number] = {}
+        self._rows: dict[Var, object] = {}
+        self._positions: list[list[Root | None]] = []
+        """In each turn, the keys that are carried; None for what is no key."""
+        self._tested: list[tuple[Use, ...]] = []
+        """What the condition of a loop did with them."""
+        self._stacks = any(map(_is_key, stacked))
+        """Whether keys of all turns stay at hand, which may be the same as those of the last."""
+        self._copies = any(share(*pair, walk.ledger.facts) for pair in _pairs(given))
+        """Whether one key may be at two positions."""
+
+    def turns(self) -> Iterator[int]:
+        """The turns to walk."""
+        walk, outer = self.walk, self.walk.when
+        for turn in range(2 if self.often.several else 1):
+            walk.when = (*outer, (self.fork, 1))
+            yield turn
+            if not turn:
+                facts, next_ = walk.ledger.facts, self.results[0][: len(self.carry)]
+                self._copies |= any(share(*pair, facts) for pair in _pairs(next_))
+        if self.often.several:
+            self._go_round()
+        walk.when = outer
+
+    # Before a turn.
+
+    def enter_keys(self, params: Sequence[Var]) -> None:
+        """Bind the keys that are carried, under the names that a block has for them."""
+        if not self.often.several:
+            for var, place in zip(params, self.given, strict=True):
+                if place is not None and var.type.dtype is KEY:
+                    self.walk.bind(var, place)
+            return
+        roots: list[Root | None] = []
+        for var in params:
+            if var.type.dtype is KEY:
+                repeated = self._copies and bool(var.type.shape)
+                # After the loop no key is at two positions, where there are no copies.
+                agent = self.fork if not (self._copies or self._stacks) else None
+                root = Root(var.type.shape, self.walk.name(var), (), repeated, agent)
+                self.walk.bind(var, Place.whole(root))
+                roots.append(root)
+            else:
+                roots.append(None)
+        self._positions.append(roots)
+
+    def enter_carry(self, given: Sequence[Atom], body: Block, turn: int) -> None:
+        """Bind what is carried: keys, and integers that the loop counts with."""
+        self.enter_keys(self.carry)
+        for index, var in enumerate(self.carry):
+            if var.type.dtype.is_integer:
+                step = _step(body, var, body.results[index])
+                first = _integer(given[index])
+                self.walk.numbers.known[var] = self._counted(var, step, turn, first)
+
+    def enter_row(self, var: Var, array: Atom, turn: int) -> None:
+        """Bind a slice of an array: another one in each turn."""
+        place = self.walk.place(array)
+        if place is not None:
+            agent = self._rows.setdefault(var, object())
+            self.walk.new(var, sources=[(place, ())], agent=agent)
+            self.walk.places[var].root.is_row = True
+        if var.type.dtype.is_integer:
+            known = self.walk.numbers.row(array, self._counted(var, 1, turn, 0))
+            self.walk.numbers.known[var] = known
+
+    def _counted(self, var: Var, step: int, turn: int, first: int | None) -> Number:
+        """A counter in a turn; a number of which nothing is known if it has no step."""
+        if not step:
+            return unknown_number()
+        found = self._counters.get(var)
+        if found is None:
+            length = self.often.length
+            if step == 1 and first is not None and length is not None:
+                found = unknown_number(first, first + length)
+            else:
+                found = unknown_number()
+            self._counters[var] = found
+        known = found.plus(self._steps, step) if turn else found
+        return known.modulo(var.type.dtype.bits)
+
+    def gave(self, body: Block, places: Places) -> None:
+        """Note what the body gave."""
+        pairs = zip(body.results, places, strict=True)
+        self.results.append([each if atom.type.dtype is KEY else None for atom, each in pairs])
+
+    def tested(self) -> None:
+        """Note what was done so far in this turn: once more, it is done when the loop ends."""
+        self._tested = [() if each is None else tuple(each.uses) for each in self._now()]
+
+    def _now(self) -> list[Root | None]:
+        return self._positions[-1] if self._positions else []
+
+    # After the turns.
+
+    def _go_round(self) -> None:
+        """Say of all keys that come to a position what is done with them there."""
+        (one, other), (ours, theirs) = self._positions, self.results
+        arrived = self._arrive(ours, theirs, other, self.given)
+        # Keys from outside come in every turn: before one, and before the other.
+        outer = [each if each is not None and self.outside(each) else None for each in theirs]
+        again = self._arrive(outer[: len(self.carry)], ours, one, None)
+        for index, place in enumerate(self.given):
+            if place is not None:
+                self._do(one[index], [_Arrived(place)], "first")
+            self._do(other[index], arrived[index], "other")
+            self._do(one[index], again[index], "one")
+        for index, root in enumerate(other):
+            if root is not None:
+                begun = [] if self.given[index] is None else [self.given[index]]
+                found = [each.place for each in arrived[index]]
+                root.sources = tuple(
+                    (place, ((self.fork, 1),)) for place in (*begun, *found) if place is not None
+                )
+
+    def _arrive(
+        self, came: Places, gives: Places, positions: Sequence[Root | None], begun: Places | None
+    ) -> list[list[_Arrived]]:
+        """The keys that may come to each position, given what comes there at once.
+
+        `gives` is what a turn gives if it has `positions`; `begun` moves before it comes anywhere.
+        """
+        moves = self._moves(gives, positions)
+        found: list[list[_Arrived]] = [[] for _ in positions]
+        now: list[tuple[int, _Arrived]] = []
+        for index, place in _keys(came, len(positions)):
+            now.append((index, _Arrived(place, index)))
+        for index, place in _keys(begun or (), len(positions)):
+            given = _Arrived(place, ("given", index))
+            now += [(to, _moved(given, part)) for to, part in moves[index]]
+        turns = self.often.length if isinstance(self.often.length, int) else None
+        while now and (turns is None or turns > 1):
+            turns = None if turns is None else turns - 1
+            new = [(index, each) for index, each in now if each not in found[index]]
+            now = []
+            for index, each in dict.fromkeys(new):
+                found[index].append(each)
+                now += [(to, _moved(each, part)) for to, part in moves[index]]
+        return found
+
+    def _moves(
+        self, gives: Places, positions: Sequence[Root | None]
+    ) -> list[list[tuple[int, Place | None]]]:
+        """Where the key at each position goes in a turn: which part of it, if it is told."""
+        moves: list[list[tuple[int, Place | None]]] = [[] for _ in positions]
+        of = {root: index for index, root in enumerate(positions) if root is not None}
+        for to, place in _keys(gives, len(positions)):
+            for use in trail(place):
+                at = of.get(use.place.root)
+                if at is not None:
+                    moves[at].append((to, place if use.place == place else None))
+        return moves
+
+    def _do(self, position: Root | None, arrived: Sequence[_Arrived], turn: str) -> None:
+        """Do with keys what a turn does with a position."""
+        if position is None:
+            return
+        for each in arrived:
+            # A key is at one position in a turn, if there are no copies.
+            alone = turn == "first" or self._copies
+            account = (self.fork, turn, *((position, each.origin) if alone else ()))
+            for use in position.uses:
+                self.walk.ledger.record(_done(use, each, account))
+
+    def outside(self, place: Place) -> bool:
+        """Whether keys are the same ones in each turn."""
+        root = place.root
+        if root.age < self.fork.age:
+            return True
+        if any(root.agent is row for row in self._rows.values()):
+            return False
+        if any(root is each for roots in self._positions for each in roots):
+            return False
+        return any(self.outside(source) for source, _ in root.sources)
+
+    def leave(self, outputs: Sequence[Var]) -> None:
+        """Bind the loop's outputs: the last carry, then what was stacked."""
+        count = len(self.carry)
+        self.stack(outputs[count:], self.results[-1][count:])
+        for index, var in enumerate(outputs[:count]):
+            place, start = self.results[-1][index], self.given[index]
+            if place is None:
+                continue
+            sources: list[tuple[Place, When]] = [(place, ((self.fork, 1),))]
+            if self.often.never and start is not None:
+                sources.append((start, ((self.fork, 0),)))
+            repeated = self._copies and self.often.several and bool(var.type.shape)
+            self.walk.join(var, sources, repeated)
+            if index < len(self._tested):
+                end = _Arrived(self.walk.places[var])
+                for use in self._tested[index]:
+                    self.walk.ledger.record(_done(use, end, (self.fork, "end")))
+
+    def stack(self, outputs: Sequence[Var], places: Places, begun: Places = ()) -> None:
+        """Bind arrays of what each turn gave; the first element may be from where it begins."""
+        ran: When = ((self.fork, 1),)
+        for index, (var, place) in enumerate(zip(outputs, places, strict=True)):
+            if place is None:
+                continue
+            again = self.often.counted or self.outside(place) or self._comes_again(place)
+            first = [(each, ran) for each in begun[index : index + 1] if each is not None]
+            self.walk.new(var, sources=[(place, ran), *first], repeated=again)
+
+    def _comes_again(self, place: Place) -> bool:
+        """Whether a key is met again in another turn where this one is from."""
+        now = self._now()
+        if not now:
+            return False
+        moves = self._moves(self.results[-1], now)
+        met = {now.index(use.place.root) for use in trail(place) if use.place.root in now}
+        if met and self._copies:
+            return True
+        todo, seen = list(met), set[int]()
+        while todo:
+            for to, _ in moves[todo.pop()]:
+                if to in met:
+                    return True
+                if to not in seen:
+                    seen.add(to)
+                    todo.append(to)
+        return False
+
+
+def _is_key(atom: Atom) -> bool:
+    return atom.type.dtype is KEY
+
+
+def _pairs(places: Places) -> Iterator[tuple[Place, Place]]:
+    yield from combinations([each for each in places if each is not None], 2)
+
+
+def _keys(places: Places, count: int) -> list[tuple[int, Place]]:
+    return [(index, each) for index, each in enumerate(places[:count]) if each is not None]
+
+
+def _moved(arrived: _Arrived, part: Place | None) -> _Arrived:
+    """What comes on if a part of it does, or if it is not told which."""
+    if part is None or arrived.part:
+        return replace(arrived, part=True)
+    return replace(arrived, place=part.within(arrived.place, {}))
+
+
+def _done(use: Use, arrived: _Arrived, account: object) -> Use:
+    """What was done with a position, done with keys that came there."""
+    agents = use.agents | {account}
+    if arrived.part:
+        return replace(use, place=arrived.place, at=None, agents=agents)
+    return replace(use, place=use.place.within(arrived.place, {}), agents=agents)
+
+
+def _step(body: Block, var: Var, result: Atom) -> int:
+    """By how much a carried integer grows in each step; 0 if that is not known."""
+    for equation in body.equations:
+        if result in equation.outputs:
+            primitive = equation.primitive
+            if isinstance(primitive, Elementwise) and primitive.name == "add":
+                rest = [atom for atom in equation.inputs if atom is not var]
+                return (_integer(rest[0]) or 0) if len(rest) == 1 else 0
+    return 0
+
+
+def _integer(atom: Atom) -> int | None:
+    """The integer that an atom is known to be."""
+    if isinstance(atom, Literal) and isinstance(atom.value, int):
+        return atom.value
+    return None

@@ -1,0 +1,494 @@
+"""A block from its first equation to its last: what each variable is, what each equation uses.
+
+Nested blocks are walked in place, with their parameters bound to what they are given.  A loop's
+body is walked twice: a key that is from outside, or is carried on after it was consumed, is then
+met again.  Branches are walked side by side.  In place of a derivative or a batch, what it
+was made of is walked: it may draw the same numbers again, or such that no row uses.  The rules for
+a derivative that users give are walked as another branch than the function: they are run in its
+place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations as combined
+from typing import Final
+
+from pscdsl._src.analysis.keys import combinations
+from pscdsl._src.analysis.keys.calls import Seen, Summary
+from pscdsl._src.analysis.keys.loops import Loop, Often
+from pscdsl._src.analysis.keys.numbers import Number, Numbers, unknown_number
+from pscdsl._src.analysis.keys.places import Fork, Place, Root, Seeds, When
+from pscdsl._src.analysis.keys.uses import Ledger, Use, share
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, walk
+from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule, Ruled
+from pscdsl._src.primitives.control.implicit import Implicit
+from pscdsl._src.primitives.control.remat import Checkpoint
+from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select
+from pscdsl._src.primitives.indexing import Gather, Scatter
+from pscdsl._src.primitives.random import FoldIn, SeedKey
+from pscdsl._src.primitives.shaping import (
+    Broadcast,
+    Concatenate,
+    Reshape,
+    Reverse,
+    Shaping,
+    Slice,
+    Transpose,
+)
+from pscdsl.typing.codes.keys import KeyReused
+from pscdsl.typing.dtypes import KEY, DType
+from pscdsl.typing.spans import Span
+
+_MOVE: Final = (Shaping, Select, Gather, DynamicSlice, DynamicUpdate, Scatter)
+"""What only says where keys go."""
+_PARTS: Final = (Slice, Transpose, Reshape, Reverse, Broadcast, Gather, DynamicSlice)
+"""What takes parts of its first operand."""
+
+Names = Mapping[Var, str]
+
+
+def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused, ...]:
+    """Every second use of a key in a function; `end` is the place of what it returns."""
+    if not concerns_keys(function.body):
+        return ()
+    ledger = Ledger(function.facts)
+    here = Walk(ledger, names, function)
+    results = zip(function.body.results, here.function(), strict=True)
+    keys = [place for atom, place in results if place is not None and atom.type.dtype is KEY]
+    ledger.returned(keys, end)
+    return tuple(ledger.findings.values())
+
+
+@lru_cache(maxsize=1024)
+def summary(function: Function) -> Summary:
+    """What a function does with its keys."""
+    here = Walk(Ledger(function.facts), {}, function)
+    results = here.function()
+    params = tuple(here.places.get(var) for var in function.body.params)
+    numbers = tuple(here.numbers.of(var) for var in function.body.params)
+    return Summary(params, numbers, results, here.seeds)
+
+
+@lru_cache(maxsize=4096)
+def concerns_keys(block: Block) -> bool:
+    """Whether a block has to do with keys."""
+    return any(
+        any(var.type.dtype is KEY for var in each.params)
+        or any(
+            any(var.type.dtype is KEY for var in equation.outputs)
+            or (isinstance(call := equation.primitive, Call) and concerns_keys(call.function.body))
+            for equation in walk(each)
+        )
+        for each in _with_rules(block)
+    )
+
+
+@lru_cache(maxsize=4096)
+def makes_keys(block: Block) -> bool:
+    """Whether keys are made of seeds in a block."""
+    return any(
+        isinstance(primitive := equation.primitive, SeedKey)
+        or (isinstance(primitive, Call) and makes_keys(primitive.function.body))
+        for each in _with_rules(block)
+        for equation in walk(each)
+    )
+
+
+def _with_rules(block: Block) -> Iterator[Block]:
+    """A block, and those of all rules for derivatives in it."""
+    pending, seen = [block], set[Rule]()
+    while pending:
+        each = pending.pop()
+        yield each
+        for equation in walk(each):
+            for rule in _rules(equation.primitive):
+                if rule.given not in seen:
+                    seen.add(rule.given)
+                    pending.append(rule.block)
+
+
+def _rules(primitive: Primitive) -> list[Rule]:
+    """The rules of users for the derivative of a function; the library's draw no numbers."""
+    if isinstance(primitive, CustomJvp):
+        return [] if primitive.rule.linear else [primitive.rule]
+    return [primitive.forward, primitive.backward] if isinstance(primitive, CustomVjp) else []
+
+
+class Walk:
+    """One run through a function."""
+
+    def __init__(self, ledger: Ledger, names: Names, function: Function) -> None:
+        self.ledger = ledger
+        self.names = names
+        self._function = function
+        self.places: dict[Var, Place] = {}
+        """Where keys are from, and integers that may become seeds."""
+        self.numbers = Numbers(ledger.facts)
+        self.seeds = Seeds()
+        self.when: When = ()
+        self._ruling: dict[Rule, set[tuple[Place | None, ...]]] = {}
+        """The rules that are being walked, and with which keys they have called their function."""
+
+    def function(self) -> tuple[Place | None, ...]:
+        """The whole function: the places of its results, None for what is no key, nor a seed."""
+        makes = makes_keys(self._function.body)
+        for var in self._function.body.params:
+            if var.type.dtype is KEY:
+                self.new(var, var.hint)
+            elif var.type.dtype.is_integer and makes:
+                seeds = [(Place.whole(self.seeds), ())]
+                self.new(var, var.hint, seeds, agent=self.seeds.arguments)
+                if not var.type.shape:
+                    self.places[var].root.element = self.numbers.of(var)
+        return self.block(self._function.body)
+
+    def block(self, block: Block) -> tuple[Place | None, ...]:
+        """A block whose parameters are bound."""
+        passed = 0
+        for index, equation in enumerate(block.equations):
+            if passed:
+                passed -= 1
+                continue
+            origin = self._function.origins.get(equation)
+            if origin is None:
+                self.equation(equation)
+                continue
+            passed = origin.count - 1
+            for each in block.equations[index : index + origin.count]:
+                self.forget(each.outputs)
+            if origin.block is not None:
+                self._inline(origin.block, origin.inputs, origin.outputs)
+        return tuple(self.place(atom) for atom in block.results)
+
+    def forget(self, variables: Sequence[Var]) -> None:
+        """What is computed again, in another turn of a loop, may be something else."""
+        self.numbers.forget(variables)
+        for var in variables:
+            self.places.pop(var, None)
+
+    def unknown(self, var: Var) -> None:
+        """Say that nothing is known of a variable."""
+        self.forget((var,))
+        if var.type.dtype.is_integer:
+            self.numbers.known[var] = unknown_number()
+
+    def place(self, atom: Atom) -> Place | None:
+        """Where a key is from; None for what is no key, nor a seed."""
+        return None if isinstance(atom, Literal) else self.places.get(atom)
+
+    def name(self, var: Var) -> str:
+        """What the code calls a variable."""
+        return self.names.get(var) or var.hint
+
+    def bind(self, var: Var, place: Place) -> None:
+        """Say what a variable is."""
+        self.places[var] = place.called(self.name(var))
+
+    def new(
+        self,
+        var: Var,
+        name: str = "",
+        sources: Sequence[tuple[Place, When]] = (),
+        repeated: bool = False,
+        agent: object = None,
+    ) -> None:
+        """A variable that is an array of keys of its own."""
+        root = Root(var.type.shape, name or self.name(var), tuple(sources), repeated, agent)
+        self.places[var] = Place.whole(root)
+
+    def equation(self, equation: Equation) -> None:
+        """One equation."""
+        primitive = equation.primitive
+        self.forget(equation.outputs)
+        if isinstance(primitive, Scan):
+            self._scan(primitive, equation)
+        elif isinstance(primitive, While):
+            self._while(primitive, equation)
+        elif isinstance(primitive, AssociativeScan):
+            combinations.prefixes(self, primitive, equation)
+        elif isinstance(primitive, MapReduce):
+            combinations.total(self, primitive, equation)
+        elif isinstance(primitive, Switch):
+            self._switch(primitive, equation)
+        elif isinstance(primitive, Call):
+            self._call(primitive, equation)
+        elif isinstance(primitive, Checkpoint):
+            self._inline(primitive.body, equation.inputs, equation.outputs)
+        elif isinstance(primitive, Ruled):
+            self._ruled(primitive, equation)
+        elif isinstance(primitive, Implicit):
+            self._inline(primitive.solver, primitive.run(equation.inputs), equation.outputs)
+        else:
+            self.numbers.follow(equation)
+            self._plain(equation)
+
+    # Equations without blocks.
+
+    def _plain(self, equation: Equation) -> None:
+        primitive = equation.primitive
+        if isinstance(primitive, Elementwise):
+            return
+        keys = [self.place(each) for each in equation.inputs if each.type.dtype is KEY]
+        given = [place for place in keys if place is not None]
+        if not given and all(var.type.dtype is not KEY for var in equation.outputs):
+            self._integers(equation)
+            return
+        if isinstance(primitive, _MOVE):
+            self._moved(equation, given)
+            return
+        if isinstance(primitive, SeedKey):
+            (seed,), (var,) = equation.inputs, equation.outputs
+            known, place = self.place(seed), self.seeded(seed)
+            name = self.name(var) or (f"psc.random.key({known})" if known else place.name)
+            self.bind(var, replace(place, name=name))
+            return
+        for place in given:
+            if isinstance(primitive, FoldIn):
+                data = self.numbers.of(equation.inputs[1])
+                self.use(place, "folded", equation.span, data)
+            else:
+                self.use(place, "consumed", equation.span)
+        for var in equation.outputs:
+            if var.type.dtype is KEY:
+                self.new(var)
+
+    def _integers(self, equation: Equation) -> None:
+        """Integers from a place where seeds are may be seeds, too."""
+        primitive, first = equation.primitive, None
+        if equation.inputs:
+            first = self.place(equation.inputs[0])
+        if first is None:
+            return
+        if isinstance(primitive, Convert):
+            (output,) = equation.outputs
+            if _holds(output.type.dtype, equation.inputs[0].type.dtype):
+                self.bind(output, first)
+        elif isinstance(primitive, _PARTS):
+            self._moved(equation, [first])
+
+    def seeded(self, seed: Atom) -> Place:
+        """The keys that are made of seeds: elements of all keys that there are."""
+        place = self.place(seed)
+        if place is not None:
+            return place
+        number, shape = self.numbers.of(seed), seed.type.shape
+        several = bool(shape) and not (len(shape) == 1 and self.numbers.all_differ(number))
+        name = f"psc.random.key({number.shown()})"
+        root = Root(shape, name, ((Place.whole(self.seeds), ()),), several)
+        if not shape:
+            root.element = number
+        return Place.whole(root)
+
+    def use(self, place: Place, what: str, span: Span, data: Number | None = None) -> None:
+        """Note a use."""
+        self.ledger.record(Use(place, what, span, data, when=self.when))
+
+    def _moved(self, equation: Equation, given: Sequence[Place]) -> None:
+        primitive, (output,) = equation.primitive, equation.outputs
+        part: Place | None = None
+        if isinstance(primitive, Slice):
+            part = given[0].sliced(primitive.start, primitive.limit, primitive.stride)
+        elif isinstance(primitive, Transpose):
+            part = given[0].transposed(primitive.permutation)
+        elif isinstance(primitive, Reshape):
+            part = given[0].reshaped(equation.inputs[0].type.shape, primitive.shape)
+        elif isinstance(primitive, Broadcast) and _keeps_size(primitive):
+            part = given[0].reshaped(equation.inputs[0].type.shape, primitive.shape)
+        if part is not None:
+            self.bind(output, part)
+            return
+        sources = [(place, ()) for place in given]
+        name = f"{given[0]}[…]" if isinstance(primitive, Gather | DynamicSlice) else ""
+        self.new(output, name, sources, self._repeats(equation, given))
+        if isinstance(primitive, DynamicSlice):
+            self.places[output].root.element = self._element(primitive, equation.inputs)
+
+    def _element(self, primitive: DynamicSlice, inputs: Sequence[Atom]) -> Number | None:
+        """Which place along the first axis a part is, if it is one that is not clamped."""
+        shape, number = inputs[0].type.shape, self.numbers.of(inputs[1])
+        one = primitive.sizes[0] == 1 and primitive.sizes[1:] == shape[1:]
+        return number if one and number.within(shape[0], self.ledger.facts) else None
+
+    def _repeats(self, equation: Equation, given: Sequence[Place]) -> bool:
+        """Whether one key may stand at several places of what an equation moves keys to."""
+        primitive, output = equation.primitive, equation.outputs[0]
+        if isinstance(primitive, Slice | Transpose | Reshape | Reverse | DynamicSlice):
+            return False
+        if isinstance(primitive, Select):
+            predicate, *either = equation.inputs
+            spread = any(each.type.shape != output.type.shape for each in either)
+            mixed = len(set(given)) > 1 and bool(predicate.type.shape)
+            return spread or (mixed and self._shared(given))
+        if isinstance(primitive, Concatenate):
+            return self._shared(given)
+        if isinstance(primitive, DynamicUpdate):
+            return self._shared(given)
+        if isinstance(primitive, Scatter):
+            x, _, updates = equation.inputs
+            return x.type.rank != updates.type.rank or self._shared(given)
+        if isinstance(primitive, Gather):
+            return any(size != 1 for size in equation.inputs[1].type.shape[:-1])
+        return True
+
+    def _shared(self, given: Sequence[Place]) -> bool:
+        """Whether one key may be in two of some places."""
+        return any(share(*pair, self.ledger.facts) for pair in combined(given, 2))
+
+    # Branches, loops, calls.
+
+    def _switch(self, primitive: Switch, equation: Equation) -> None:
+        fork, outer = Fork(), self.when
+        found: list[tuple[tuple[Place | None, ...], When]] = []
+        for number, branch in enumerate(primitive.branches):
+            self.when = (*outer, (fork, number))
+            self.enter(branch.params, equation.inputs[1:])
+            found.append((self.block(branch), ((fork, number),)))
+        self.when = outer
+        for index, var in enumerate(equation.outputs):
+            column = [(results[index], when) for results, when in found]
+            self.join(var, [(place, when) for place, when in column if place is not None])
+
+    def enter(self, params: Sequence[Var], given: Sequence[Atom]) -> None:
+        """Bind parameters to what they are given."""
+        for var, atom in zip(params, given, strict=True):
+            place, number = self.place(atom), self.numbers.of(atom)
+            self.unknown(var)
+            if place is not None:
+                self.bind(var, place)
+            if var.type.dtype.is_integer:
+                self.numbers.known[var] = number
+
+    def join(self, var: Var, sources: Sequence[tuple[Place, When]], repeated: bool = False) -> None:
+        """A variable that is one of several places."""
+        if var.type.dtype is not KEY:
+            return
+        places = {place for place, _ in sources}
+        if len(places) == 1 and not repeated:
+            self.bind(var, next(iter(places)))
+        else:
+            self.new(var, sources=sources, repeated=repeated)
+
+    def _scan(self, primitive: Scan, equation: Equation) -> None:
+        captured, carry, arrays = primitive.roles(equation.inputs)
+        held, state, rows = primitive.roles(primitive.body.params)
+        often = Often.of(primitive.length, self.ledger.facts, primitive.counted)
+        stacked = equation.outputs[len(carry) :]
+        loop = Loop(self, state, self._carried(carry), often, stacked)
+        for turn in loop.turns():
+            self.enter(held, captured)
+            loop.enter_carry(carry, primitive.body, turn)
+            for var, atom in zip(rows, arrays, strict=True):
+                loop.enter_row(var, atom, turn)
+            loop.gave(primitive.body, self.block(primitive.body))
+        loop.leave(equation.outputs)
+
+    def _while(self, primitive: While, equation: Equation) -> None:
+        by_cond, by_body, carry = primitive.roles(equation.inputs)
+        held, state = _parts(primitive.body.params, primitive.body_captured)
+        asked, tested = _parts(primitive.cond.params, primitive.cond_captured)
+        loop = Loop(self, state, self._carried(carry), Often(never=True, several=True))
+        for turn in loop.turns():
+            loop.enter_carry(carry, primitive.body, turn)
+            self.enter(asked, by_cond)
+            self.enter(tested, state)
+            self.block(primitive.cond)
+            loop.tested()
+            self.enter(held, by_body)
+            loop.gave(primitive.body, self.block(primitive.body))
+        loop.leave(equation.outputs)
+
+    def _carried(self, carry: Sequence[Atom]) -> list[Place | None]:
+        """The keys that a loop is given to carry."""
+        return [self.place(each) if each.type.dtype is KEY else None for each in carry]
+
+    def _inline(self, block: Block, given: Sequence[Atom], outputs: Sequence[Atom]) -> None:
+        """A block that is run once, where it stands."""
+        self.enter(block.params, given)
+        places = self.block(block)
+        for atom, result, place in zip(outputs, block.results, places, strict=True):
+            if isinstance(atom, Literal) or atom in self.places:
+                continue
+            if place is not None and atom.type == result.type:
+                self.bind(atom, place)
+            elif place is not None:
+                self.new(atom, sources=[(place, ())])
+            elif atom.type.dtype.is_integer:
+                self.numbers.known[atom] = self.numbers.of(result)
+
+    def _ruled(self, primitive: Ruled, equation: Equation) -> None:
+        """A function, or its rules in its place: the last of two any number of times."""
+        captured, arguments = primitive.own(equation.inputs)
+        given = (*captured, *arguments)
+        rules = _rules(primitive)
+        called = self._ruling.get(rules[0].given) if rules else None
+        if called is not None:
+            # A rule that calls its function draws the numbers of the function, once or often.
+            keys = tuple([self.place(each) for each in given if each.type.dtype is KEY])
+            if keys in called:
+                for var in equation.outputs:
+                    if var.type.dtype is KEY:
+                        self.new(var)
+                return
+            called.add(keys)
+        if called is not None or not any(concerns_keys(rule.block) for rule in rules):
+            self._inline(primitive.body, given, equation.outputs)
+            return
+        fork, outer = Fork(), self.when
+        self.when = (*outer, (fork, 0))
+        self._inline(primitive.body, given, equation.outputs)
+        self.when = (*outer, (fork, 1))
+        self._ruling.update({rule.given: set() for rule in rules})
+        known = [*primitive.of_block(1, equation.inputs), *arguments]
+        self._rule(rules[0].block, known)
+        if len(rules) == 2:
+            saved = rules[0].block.results[len(primitive.body.results) :]
+            known = [*primitive.of_block(2, equation.inputs), *saved]
+            for _ in range(2):
+                self._rule(rules[1].block, known)
+        for rule in rules:
+            del self._ruling[rule.given]
+        self.when = outer
+
+    def _rule(self, block: Block, known: Sequence[Atom]) -> None:
+        """The block of a rule, given all but tangents."""
+        self.enter(block.params[: len(known)], known)
+        self.forget(block.params[len(known) :])
+        self.block(block)
+
+    def _call(self, primitive: Call, equation: Equation) -> None:
+        if not concerns_keys(primitive.function.body):
+            return
+        found = summary(primitive.function)
+        given = [
+            None if param is None else self.seeded(atom)
+            for param, atom in zip(found.params, equation.inputs, strict=True)
+        ]
+        numbers = [self.numbers.of(atom) for atom in equation.inputs]
+        seen = Seen(found, primitive, given, numbers, self.seeds, equation.span)
+        for use in seen.uses(self.when):
+            self.ledger.record(use)
+        for var, place in zip(equation.outputs, seen.results(), strict=True):
+            if place is not None:
+                self.bind(var, place)
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether all integers of one type are the same ones in another."""
+    if not wide.is_integer:
+        return False
+    (least, most), (low, high) = wide.range, narrow.range
+    return least <= low and high <= most
+
+
+def _parts(items: Sequence[Var], count: int) -> tuple[Sequence[Var], Sequence[Var]]:
+    return items[:count], items[count:]
+
+
+def _keeps_size(primitive: Broadcast) -> bool:
+    return all(size == 1 for axis, size in enumerate(primitive.shape) if axis not in primitive.dims)

@@ -1,0 +1,1 @@
+"""The ranges of integers, for every size."""

@@ -1,0 +1,370 @@
+"""The text form of the typed program, for people to read.
+
+Every value has one name in a function: the user's where there is one, else a letter.  A nested
+block names what it captures as it is named outside.  Functions that are called follow once each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import singledispatch
+from itertools import count
+from string import ascii_lowercase
+from typing import cast
+
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
+from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.primitives.elementwise import Elementwise
+from pscdsl.typing.arrays import show_type
+from pscdsl.typing.dtypes import DEFAULT, Kind
+from pscdsl.typing.trees import paths
+
+WIDTH = 100
+
+
+def show(function: Function) -> str:
+    """A function and all that it calls."""
+    names = FunctionNames()
+    shown: list[str] = []
+    names.of(function)
+    for each in names.found:  # which grows while it is walked
+        shown.append("\n".join(_Text(each, names).lines()))
+    return "\n\n".join(shown) + "\n"
+
+
+def show_equation(equation: Equation) -> str:
+    """One equation on one line, without the blocks in it."""
+    names = _Names(())
+    outputs = ", ".join(f"{names.define(var)}: {var.type}" for var in equation.outputs)
+    operands = " ".join(_atom(atom, names.define) for atom in equation.inputs)
+    text = heading(equation.primitive, FunctionNames())
+    return " ".join(filter(None, (outputs, "=", text, operands)))
+
+
+class FunctionNames:
+    """A name for every function that has been met; namesakes are numbered."""
+
+    def __init__(self) -> None:
+        self.found: list[Function] = []
+        self._names: dict[Function, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def of(self, function: Function) -> str:
+        """The name of a function, noting that it is called."""
+        name = self._names.get(function)
+        if name is None:
+            self.found.append(function)
+            self._counts[function.name] += 1
+            nth = self._counts[function.name]
+            name = function.name if nth == 1 else f"{function.name}.{nth}"
+            self._names[function] = name
+        return name
+
+
+class _Names:
+    """The names of one function's values."""
+
+    def __init__(self, sizes: Sequence[str]) -> None:
+        self._names: dict[Atom, str] = {}
+        self._taken: set[str] = set()
+        self._avoided = frozenset(sizes)  # a letter that is a size too would be misread
+        self._letters = map(_letters, count())
+        self._numbered: dict[str, Iterator[str]] = {}
+
+    def define(self, var: Atom, wanted: str = "") -> str:
+        """The name of a variable, chosen now if it has none."""
+        found = self._names.get(var)
+        if found is None:
+            wanted = wanted or (var.hint if isinstance(var, Var) else "")
+            found = self._names[var] = self._fresh(wanted)
+            self._taken.add(found)
+        return found
+
+    def alias(self, var: Var, name: str) -> None:
+        """Give a variable the name of what it stands for."""
+        self._names[var] = name
+
+    def _fresh(self, wanted: str) -> str:
+        candidates: Iterator[str]
+        if not wanted:
+            candidates = (name for name in self._letters if name not in self._avoided)
+        elif wanted not in self._taken:
+            return wanted
+        else:
+            candidates = self._numbered.setdefault(wanted, (f"{wanted}{i}" for i in count(2)))
+        return next(name for name in candidates if name not in self._taken)
+
+
+def _letters(index: int) -> str:
+    """Name number `index` of a, b, …, z, aa, ab, and so on."""
+    rest, last = divmod(index, 26)
+    return (_letters(rest - 1) if rest else "") + ascii_lowercase[last]
+
+
+def _atom(atom: Atom, name: Callable[[Atom], str]) -> str:
+    if not isinstance(atom, Literal):
+        return name(atom)
+    dtype = atom.type.dtype
+    text = str(atom.value)
+    return text if dtype.kind is Kind.KEY or dtype is DEFAULT[dtype.kind] else f"{text}:{dtype}"
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A block inside an equation: what it is called, and the operands its first params are."""
+
+    label: str
+    block: Block
+    captured: Sequence[Atom] = ()
+
+
+@singledispatch
+def heading(primitive: Primitive, names: FunctionNames) -> str:
+    """What the primitive is: its name and its fields, those apart that are as by default."""
+    if not is_dataclass(primitive):
+        return primitive.label
+    shown: list[str] = []
+    for each in fields(primitive):
+        value = getattr(primitive, each.name)
+        if (
+            not each.repr
+            or _holds_blocks(value)
+            or (each.default is not MISSING and value == each.default)
+        ):
+            continue
+        shown.append(each.name if value is True else f"{each.name}={_value(value, names)}")
+    return f"{primitive.label}[{', '.join(shown)}]" if shown else primitive.label
+
+
+@heading.register
+def _(primitive: Elementwise, names: FunctionNames) -> str:
+    return primitive.name
+
+
+@heading.register
+def _(primitive: Constant, names: FunctionNames) -> str:
+    return repr(primitive)
+
+
+@heading.register
+def _(primitive: Call, names: FunctionNames) -> str:
+    sizes = ", ".join(f"{name}={size}" for name, size in primitive.sizes)
+    return f"call {names.of(primitive.function)}" + (f"[{sizes}]" if sizes else "")
+
+
+@heading.register
+def _(primitive: Scan, names: FunctionNames) -> str:
+    flags = (
+        ("reverse", primitive.reverse),
+        ("counted", primitive.counted),
+        ("unordered sums", primitive.unordered_sums),
+    )
+    shown = "".join(f", {flag}" for flag, is_set in flags if is_set)
+    return f"scan[length={primitive.length}{shown}]"
+
+
+@heading.register(AssociativeScan)
+@heading.register(MapReduce)
+def _(primitive: AssociativeScan | MapReduce, names: FunctionNames) -> str:
+    return f"{primitive.label}[length={primitive.length}]"
+
+
+@heading.register
+def _(primitive: While, names: FunctionNames) -> str:
+    return "while" if primitive.bound is None else f"while[bound={primitive.bound}]"
+
+
+@singledispatch
+def groups(primitive: Primitive, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
+    """The operands that stand after the heading, by what they are for."""
+    return [("", inputs)]
+
+
+@groups.register
+def _(primitive: Scan, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
+    _, carry, arrays = primitive.roles(inputs)
+    return [("carry", carry), ("over", arrays)]
+
+
+@groups.register
+def _(primitive: AssociativeScan, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
+    return [("over", primitive.roles(inputs)[1])]
+
+
+@groups.register
+def _(primitive: MapReduce, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
+    _, _, initial, arrays = primitive.roles(inputs)
+    return [("init", initial), ("over", arrays)]
+
+
+@groups.register
+def _(primitive: While, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
+    return [("carry", primitive.roles(inputs)[2])]
+
+
+@groups.register
+def _(primitive: Switch, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
+    return [("", inputs[:1])]
+
+
+@singledispatch
+def nested(primitive: Primitive, inputs: Sequence[Atom]) -> list[Nested]:
+    """The blocks that stand below an equation."""
+    found: list[Nested] = []
+    if is_dataclass(primitive):
+        for each in fields(primitive):
+            value = getattr(primitive, each.name)
+            items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+            found.extend(Nested(each.name, item) for item in items if isinstance(item, Block))
+    return found
+
+
+@nested.register
+def _(primitive: Scan, inputs: Sequence[Atom]) -> list[Nested]:
+    return [Nested("step", primitive.body, primitive.roles(inputs)[0])]
+
+
+@nested.register
+def _(primitive: AssociativeScan, inputs: Sequence[Atom]) -> list[Nested]:
+    return [Nested("combine", primitive.combine, primitive.roles(inputs)[0])]
+
+
+@nested.register
+def _(primitive: MapReduce, inputs: Sequence[Atom]) -> list[Nested]:
+    by_body, by_combine, _, _ = primitive.roles(inputs)
+    return [
+        Nested("map", primitive.body, by_body),
+        Nested("combine", primitive.combine, by_combine),
+    ]
+
+
+@nested.register
+def _(primitive: While, inputs: Sequence[Atom]) -> list[Nested]:
+    by_cond, by_body, _ = primitive.roles(inputs)
+    return [Nested("cond", primitive.cond, by_cond), Nested("step", primitive.body, by_body)]
+
+
+@nested.register
+def _(primitive: Switch, inputs: Sequence[Atom]) -> list[Nested]:
+    return [
+        Nested(f"case {index}", branch, inputs[1:])
+        for index, branch in enumerate(primitive.branches)
+    ]
+
+
+def _holds_blocks(value: object) -> bool:
+    if isinstance(value, tuple):
+        items = cast("tuple[object, ...]", value)
+        return bool(items) and isinstance(items[0], Block)
+    return isinstance(value, Block)
+
+
+def _value(value: object, names: FunctionNames) -> str:
+    if isinstance(value, Function):
+        return names.of(value)
+    if isinstance(value, tuple):
+        items = [_value(item, names) for item in cast("tuple[object, ...]", value)]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    return str(value)
+
+
+class _Text:
+    """One function as lines."""
+
+    def __init__(self, function: Function, functions: FunctionNames) -> None:
+        self.function = function
+        self.functions = functions
+        self.names = _Names(function.dims)
+        self.used = _used(function.body)
+
+    def lines(self) -> Iterator[str]:
+        """The signature, then the body."""
+        function = self.function
+        leaves = [path for name, tree in function.parameters for path, _ in paths(tree, name)]
+        if len(leaves) != len(function.body.params):
+            leaves = [""] * len(function.body.params)
+        params = [
+            f"{self.names.define(var, path)}: {var.type}"
+            for var, path in zip(function.body.params, leaves, strict=True)
+        ]
+        dims = f"[{' '.join(function.dims)}]" if function.dims else ""
+        name = f"{self.functions.of(function)}{dims}"
+        result = str(function.result) if function.result else _types(function.body.results)
+        line = f"{name}({', '.join(params)}) -> {result}"
+        if len(line) <= WIDTH:
+            yield line
+        else:
+            yield f"{name}("
+            yield from (f"    {param}," for param in params)
+            yield f") -> {result}"
+        for fact in function.facts.facts:
+            yield f"  assert {fact}"
+        yield from self.block(function.body, "  ")
+
+    def block(self, block: Block, indent: str) -> Iterator[str]:
+        """The equations of a block and its results."""
+        for equation in block.equations:
+            yield from self.equation(equation, indent)
+        results = ", ".join(self.atom(atom) for atom in block.results)
+        yield f"{indent}-> {results}".rstrip()
+
+    def atom(self, atom: Atom) -> str:
+        """How an operand is written."""
+        return _atom(atom, self.names.define)
+
+    def equation(self, equation: Equation, indent: str) -> Iterator[str]:
+        """An equation, then the blocks in it."""
+        primitive, inputs = equation.primitive, equation.inputs
+        operands: list[str] = []
+        for label, atoms in groups(primitive, inputs):
+            if label and atoms:
+                operands.append(f"{label}({', '.join(map(self.atom, atoms))})")
+            elif atoms:
+                operands.append(" ".join(map(self.atom, atoms)))
+        outputs = ", ".join(self.output(var) for var in equation.outputs)
+        text = heading(primitive, self.functions)
+        yield indent + " ".join(filter(None, (outputs, "=", text, *operands)))
+        for each in nested(primitive, inputs):
+            yield from self.nested(each, indent + "  ")
+
+    def output(self, var: Var) -> str:
+        """A new variable with its type; one that nobody uses has no name."""
+        return f"{self.names.define(var) if var in self.used else '_'}: {var.type}"
+
+    def nested(self, inner: Nested, indent: str) -> Iterator[str]:
+        """A block with its parameters: its own by type, those captured by their names outside."""
+        captured: list[str] = []
+        for var, atom in zip(inner.block.params, inner.captured, strict=False):
+            outside = self.atom(atom)
+            if isinstance(atom, Literal):
+                captured.append(f"{self.names.define(var)} = {outside}")
+            else:
+                self.names.alias(var, outside)
+                captured.append(outside)
+        own = [
+            f"{self.names.define(var)}: {var.type}"
+            for var in inner.block.params[len(inner.captured) :]
+        ]
+        line = inner.label + (f"({', '.join(own)})" if own else "")
+        if captured:
+            line += f" with {', '.join(dict.fromkeys(captured))}"
+        yield f"{indent}{line}:"
+        yield from self.block(inner.block, indent + "  ")
+
+
+def _used(block: Block) -> set[Atom]:
+    used = set(block.results)
+    for equation in block.equations:
+        used.update(equation.inputs)
+        for inner in equation.primitive.blocks():
+            used |= _used(inner)
+    return used
+
+
+def _types(results: Sequence[Atom]) -> str:
+    types = [show_type(atom.type.dtype, atom.type.shape) for atom in results]
+    return types[0] if len(types) == 1 else f"({', '.join(types)})"

@@ -1,0 +1,266 @@
+"""Types, specifications and choices as JSON: sizes are texts such as `n+1`, dtypes their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from pscdsl._src.artefacts.values import decoded, encoded
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import Dim, parse
+from pscdsl.typing.dtypes import DType, dtype
+from pscdsl.typing.notation import DimSpec, parse_shape
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    Choice,
+    DTypeClass,
+    MapSpec,
+    NoneSpec,
+    OptionalSpec,
+    Parameter,
+    RecordSpec,
+    RepeatedSpec,
+    Signature,
+    Spec,
+    StaticSpec,
+    TreeSpec,
+    TupleSpec,
+)
+from pscdsl.typing.trees import (
+    NONE,
+    MapType,
+    NoneType,
+    RecordName,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+)
+
+Json = Any
+
+
+def signature_form(signature: Signature) -> Json:
+    """A signature as JSON."""
+    return {
+        "name": signature.name,
+        "parameters": [
+            {
+                "name": each.name,
+                "type": spec_form(each.spec),
+                "keyword_only": each.keyword_only,
+                "has_default": each.has_default,
+            }
+            for each in signature.parameters
+        ],
+        "result": None if signature.result is None else spec_form(signature.result),
+    }
+
+
+def signature_of(form: Json) -> Signature:
+    """The signature that `signature_form` wrote."""
+    parameters = [
+        Parameter(
+            _text(each["name"]),
+            spec_of(each["type"]),
+            bool(each["keyword_only"]),
+            bool(each["has_default"]),
+        )
+        for each in form["parameters"]
+    ]
+    result = None if form["result"] is None else spec_of(form["result"])
+    return Signature(_text(form["name"]), tuple(parameters), result)
+
+
+def spec_form(spec: Spec) -> Json:
+    """A specification as JSON."""
+    if isinstance(spec, ArraySpec):
+        return {
+            "kind": "array",
+            "dtype": _dtype_form(spec.dtype),
+            "shape": [str(dim) for dim in spec.dims],
+        }
+    if isinstance(spec, TupleSpec):
+        return {"kind": "tuple", "items": [spec_form(each) for each in spec.items]}
+    if isinstance(spec, RepeatedSpec):
+        return {"kind": "repeated", "item": spec_form(spec.item), "vector": spec.vector}
+    if isinstance(spec, RecordSpec):
+        return {
+            "kind": "record",
+            **_record_form(spec.record),
+            "fields": [[name, spec_form(each)] for name, each in spec.fields],
+            "arguments": spec.arguments,
+            "types": [spec_form(each) for each in spec.types],
+            "spelled": spec.spelled,
+        }
+    if isinstance(spec, MapSpec):
+        return {"kind": "map", "item": spec_form(spec.item)}
+    if isinstance(spec, StaticSpec):
+        return {"kind": "static", "of": spec.kind}
+    if isinstance(spec, OptionalSpec):
+        return {"kind": "optional", "item": spec_form(spec.item)}
+    if isinstance(spec, TreeSpec):
+        return {
+            "kind": "tree",
+            "name": spec.name,
+            "dtype": None if spec.dtype is None else _dtype_form(spec.dtype),
+            "batch": [str(dim) for dim in spec.batch],
+            "shown": spec.shown,
+            "bounded": spec.bounded,
+        }
+    return {"kind": "none"}
+
+
+def spec_of(form: Json) -> Spec:
+    """The specification that `spec_form` wrote."""
+    return _SPECS[form["kind"]](form)
+
+
+def _dtype_form(given: DType | DTypeClass) -> Json:
+    if isinstance(given, DType):
+        return given.name
+    return {"class": given.name, "members": [each.name for each in given.members]}
+
+
+def _dtype_of(form: Json) -> DType | DTypeClass:
+    if isinstance(form, str):
+        return dtype(form)
+    return DTypeClass(_text(form["class"]), tuple([dtype(each) for each in form["members"]]))
+
+
+def _tree_spec(form: Json) -> Spec:
+    batch = [parse(each) for each in form["batch"]]
+    return TreeSpec(
+        _text(form["name"]),
+        None if form["dtype"] is None else _dtype_of(form["dtype"]),
+        tuple([each for each in batch if isinstance(each, Dim)]),
+        _text(form["shown"]),
+        bool(form["bounded"]),
+    )
+
+
+def _dim(text: str) -> DimSpec:
+    (found,) = parse_shape(text)
+    return found
+
+
+_SPECS: dict[str, Callable[[Json], Spec]] = {
+    "array": lambda form: ArraySpec(
+        _dtype_of(form["dtype"]), tuple([_dim(each) for each in form["shape"]])
+    ),
+    "tree": _tree_spec,
+    "tuple": lambda form: TupleSpec(tuple([spec_of(each) for each in form["items"]])),
+    "repeated": lambda form: RepeatedSpec(spec_of(form["item"]), bool(form["vector"])),
+    "record": lambda form: RecordSpec(
+        _record_of(form),
+        tuple([(_text(name), spec_of(each)) for name, each in form["fields"]]),
+        _text(form["arguments"]),
+        tuple([spec_of(each) for each in form["types"]]),
+        bool(form["spelled"]),
+    ),
+    "map": lambda form: MapSpec(spec_of(form["item"])),
+    "static": lambda form: StaticSpec(_text(form["of"]), None),
+    "optional": lambda form: OptionalSpec(spec_of(form["item"])),
+    "none": lambda form: NoneSpec(),
+}
+
+
+def type_form(tree: Type) -> Json:
+    """A type as JSON; `NotWritable` if a static value in it is none that can be written."""
+    if isinstance(tree, ArrayType):
+        return array_form(tree)
+    if isinstance(tree, TupleType | VectorType):
+        kind = "tuple" if isinstance(tree, TupleType) else "vector"
+        return {"kind": kind, "items": [type_form(each) for each in tree.items]}
+    if isinstance(tree, RecordType):
+        fields_ = [[name, type_form(each)] for name, each in tree.fields]
+        return {"kind": "record", **_record_form(tree.record), "fields": fields_}
+    if isinstance(tree, MapType):
+        return {"kind": "map", "items": [[key, type_form(each)] for key, each in tree.items]}
+    if isinstance(tree, NoneType):
+        return {"kind": "none"}
+    return {"kind": "static", "value": encoded(tree.value)}
+
+
+def type_of(form: Json) -> Type:
+    """The type that `type_form` wrote."""
+    return _TYPES[form["kind"]](form)
+
+
+def array_form(given: ArrayType) -> Json:
+    """The type of an array as JSON."""
+    return {"kind": "array", "dtype": given.dtype.name, "shape": [str(s) for s in given.shape]}
+
+
+def array_of(form: Json) -> ArrayType:
+    """The type that `array_form` wrote."""
+    return ArrayType(dtype(form["dtype"]), tuple([parse(each) for each in form["shape"]]))
+
+
+_TYPES: dict[str, Callable[[Json], Type]] = {
+    "array": array_of,
+    "tuple": lambda form: TupleType(tuple([type_of(each) for each in form["items"]])),
+    "vector": lambda form: VectorType(tuple([type_of(each) for each in form["items"]])),
+    "record": lambda form: RecordType(
+        _record_of(form), tuple([(_text(name), type_of(each)) for name, each in form["fields"]])
+    ),
+    "map": lambda form: MapType(
+        tuple([(_text(key), type_of(each)) for key, each in form["items"]])
+    ),
+    "none": lambda form: NONE,
+    "static": lambda form: StaticType(decoded(form["value"])),
+}
+
+
+def choice_form(choice: Choice) -> Json:
+    """A choice as JSON; `NotWritable` if a static value is none that can be written."""
+    return {
+        "dtypes": [[name, each.name] for name, each in choice.dtypes],
+        "ranks": [list(each) for each in choice.ranks],
+        "lengths": [list(each) for each in choice.lengths],
+        "keys": [[path, list(keys)] for path, keys in choice.keys],
+        "statics": [[path, encoded(each.value)] for path, each in choice.statics],
+        "given": [list(each) for each in choice.given],
+        "trees": [[name, type_form(each)] for name, each in choice.trees],
+    }
+
+
+def choice_of(form: Json) -> Choice:
+    """The choice that `choice_form` wrote."""
+    read: dict[str, Callable[[Json], Any]] = {
+        "dtypes": dtype,
+        "ranks": number,
+        "lengths": number,
+        "keys": lambda keys: tuple([_text(each) for each in keys]),
+        "statics": lambda value: StaticType(decoded(value)),
+        "given": bool,
+        "trees": type_of,
+    }
+    parts = {
+        each.name: tuple([(_text(path), read[each.name](x)) for path, x in form[each.name]])
+        for each in fields(Choice)
+    }
+    return Choice(**parts)
+
+
+def _record_form(record: RecordName) -> dict[str, str]:
+    return {"name": record.name, "module": record.module}
+
+
+def _record_of(form: Json) -> RecordName:
+    return RecordName(_text(form["name"]), _text(form["module"]))
+
+
+def _text(form: Json) -> str:
+    if not isinstance(form, str):
+        raise TypeError(f"{form!r} is no text")
+    return form
+
+
+def number(form: Json) -> int:
+    """An integer that is not negative, and no larger than a size can be."""
+    if type(form) is not int or not 0 <= form < 1 << 62:
+        raise TypeError(f"{form!r} is no size")
+    return form

@@ -1,0 +1,158 @@
+"""Entries in a folder, bounded in bytes, shared by any number of processes.
+
+An entry is one file: a seal, then the content.  The seal depends on the entry's name too, so that
+what is damaged, cut off or put in another's place is no entry.  A file is read whole or not at all,
+because it is written beside its place and then moved there.  Where nothing can be read or written
+the store is empty; nothing here raises.
+
+What is kept is run.  The seal is no secret, so that a folder in which others can write is not used,
+of the entries only regular files count which nobody else could have written, and nothing is removed
+but what has the name of an entry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Iterator
+from functools import cache, cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from pscdsl._src.support.paths import Folder, resolved
+
+SUFFIX: Final = ".pscx"
+_OWN: Final = re.compile(rf"(?P<entry>[0-9a-f]{{64}}){re.escape(SUFFIX)}|[0-9a-f]{{16}}\.part")
+"""The names of what is written here."""
+_UNFINISHED = 3600.0
+"""Seconds after which a file that was never finished is removed."""
+_BLOCK: Final = 4096
+"""What a file takes of a disk is a multiple of this."""
+_ROOM: Final = 0.9
+"""How much of the limit is kept when entries have to go, so that they need not go each time."""
+_SEAL: Final = 32
+_LARGEST: Final = 1 << 30
+"""Bytes of the largest entry that is written or read."""
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+class Store:
+    """The entries in a folder, by names of 64 hexadecimal digits.
+
+    Those that were not used for longest go first.
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder = folder
+        self.limit = limit
+
+    @cached_property
+    def _place(self) -> str:
+        return resolved(str(self.folder))
+
+    def _opened(self, *, make: bool = False) -> Folder:
+        """The folder, which has to be closed; an OSError or a ValueError if it cannot be used."""
+        found = Folder(self._place, make=make)
+        if not found.is_private():
+            found.close()
+            _warn(self._place)
+            raise PermissionError(None, "others can write in it")
+        return found
+
+    def get(self, name: str) -> bytes | None:
+        """The content of an entry; a damaged one is removed."""
+        try:
+            with self._opened() as folder:
+                file = _file(name)
+                data = folder.read(file, _LARGEST, private=True)
+                content = data[_SEAL:]
+                if data[:_SEAL] != _seal(name, content):
+                    log.info("%s is damaged, and removed", self.folder / file)
+                    folder.remove(file)
+                    return None
+                folder.touch(file)  # used now
+                return content
+        except (OSError, ValueError):
+            return None
+
+    def put(self, name: str, content: bytes) -> bool:
+        """Keep an entry, unless it is too large or there is no place; whether it is kept."""
+        if _SEAL + len(content) > _LARGEST or _on_disk(_SEAL + len(content)) > self.limit:
+            return False
+        try:
+            with self._opened(make=True) as folder:
+                folder.replace(_file(name), _seal(name, content) + content)
+                with contextlib.suppress(OSError):
+                    self._trim(folder)
+        except (OSError, ValueError) as problem:
+            log.debug("nothing can be kept in %s: %s", self.folder, problem)
+            return False
+        return True
+
+    def remove(self, name: str) -> None:
+        """Forget an entry."""
+        with contextlib.suppress(OSError, ValueError), self._opened() as folder:
+            folder.remove(_file(name))
+
+    def names(self) -> list[str]:
+        """The entries that are there."""
+        with contextlib.suppress(OSError, ValueError), self._opened() as folder:
+            found = map(_OWN.fullmatch, folder.names())
+            return sorted(each["entry"] for each in found if each is not None and each["entry"])
+        return []
+
+    def _trim(self, folder: Folder) -> None:
+        """Remove what is too much, and what another process has never finished."""
+        entries = list(_entries(folder))
+        total = sum(size for _, size, _ in entries)
+        if total <= self.limit:
+            return
+        for _, size, file in sorted(entries):
+            if total <= self.limit * _ROOM:
+                break
+            folder.remove(file)
+            total -= size
+
+
+def _entries(folder: Folder) -> Iterator[tuple[float, int, str]]:
+    """When each entry was used last, the bytes it takes, and the name of its file."""
+    now = time.time()
+    for file in list(folder.names()):
+        own = _OWN.fullmatch(file)
+        state = folder.state(file) if own else None
+        if own is None or state is None:  # a stranger's, or removed by another process
+            continue
+        if own["entry"]:
+            yield state.st_mtime, _on_disk(state.st_size), file
+        elif now - state.st_mtime > _UNFINISHED:
+            folder.remove(file)
+
+
+def _file(name: str) -> str:
+    """The file of an entry; a ValueError if nothing can have this name."""
+    file = f"{name}{SUFFIX}"
+    if _OWN.fullmatch(file) is None:
+        raise ValueError(f"not the name of an entry: {name!r}")
+    return file
+
+
+@cache
+def _warn(place: str) -> None:
+    """Say once of a folder why it is not used."""
+    log.warning(
+        "%s is not used for compiled programs: it is another user's, or others can write in it; "
+        "`chmod go-w` it, or name another one in $PSCDSL_CACHE",
+        place,
+    )
+
+
+def _seal(name: str, content: bytes) -> bytes:
+    return blake2b(content, digest_size=_SEAL, key=name.encode()[:64]).digest()
+
+
+def _on_disk(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK

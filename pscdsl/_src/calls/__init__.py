@@ -1,0 +1,1 @@
+"""What kernels and loaded kernels share: arguments, choices, errors."""

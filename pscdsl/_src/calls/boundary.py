@@ -1,0 +1,321 @@
+"""Python objects on their way into a kernel and out of it: trees of arrays of real classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import pyrsistent
+
+from pscdsl._src.calls.interchange import host_view
+from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked
+from pscdsl._src.ir.scalars import fit
+from pscdsl._src.language.records.instances import Record as Record
+from pscdsl._src.language.records.instances import absent, construct, known_statics, reader, ways
+from pscdsl.arrays import Array
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DEFAULT, KEY, U32, DType, Kind, accepts_weak
+from pscdsl.typing.python_containers import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    MapSpec,
+    OptionalSpec,
+    RecordSpec,
+    RepeatedSpec,
+    Signature,
+    Spec,
+    StaticSpec,
+    TreeSpec,
+    TupleSpec,
+    walk_paths,
+)
+from pscdsl.typing.trees import (
+    NONE,
+    MapType,
+    NoneType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+)
+
+_KINDS: dict[type[Any], Kind] = {
+    bool: Kind.BOOL,
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    complex: Kind.COMPLEX,
+}
+_NO_ENTRIES: pyrsistent.PMap[str, Any] = pyrsistent.pmap()
+_NO_ITEMS: pyrsistent.PVector[Any] = pyrsistent.pvector()
+Register: TypeAlias = Callable[..., None]
+
+
+Records: TypeAlias = Callable[[type[Any], Spec | None], Record | None]
+"""What is known of the class of an argument where a specification is declared."""
+
+
+class NotAnArgument(Exception):
+    """An object that no specification fits; carries what it is."""
+
+
+def argument(
+    spec: Spec | None,
+    value: object,
+    leaves: list[Any],
+    register: Register,
+    classes: dict[str, DType],
+    records: Records,
+) -> Type:
+    """The type of an argument, its arrays appended to `leaves`.
+
+    Python scalars take the dtype that the specification names, or the one that `classes` has for
+    its class; arrays add theirs there.  `register` is told of every container class that is met,
+    and `records` tells what is known of record classes.
+    """
+    if isinstance(spec, OptionalSpec):
+        spec = spec.item
+        if value is None:
+            return NONE
+    kind = _KINDS.get(type(value))
+    if kind is not None and not isinstance(spec, StaticSpec):
+        leaves.append(value)
+        dtype = _weak_dtype(spec, kind, classes)
+        _must_fit(value, dtype)
+        return ArrayType(dtype)
+    if isinstance(spec, StaticSpec):
+        return static(value)
+    if isinstance(value, np.ndarray | np.generic | Array):
+        leaves.append(value)
+        found = array_type(value)
+        if isinstance(spec, ArraySpec) and spec.dtype is KEY:
+            return keys_in(found)
+        if isinstance(spec, ArraySpec | TreeSpec) and isinstance(spec.dtype, DTypeClass):
+            classes.setdefault(spec.dtype.name, found.dtype)
+        return found
+    if value is None:
+        return NONE
+    return _container(spec, value, leaves, register, classes, records)
+
+
+def _must_fit(scalar: Any, dtype: DType) -> None:
+    try:
+        fit(scalar, dtype)
+    except Failure:
+        raise NotAnArgument(f"{scalar!r}, which does not fit into {dtype}") from None
+
+
+def static(value: object) -> StaticType:
+    """A static argument; NumPy's scalars count as Python's, also in tuples."""
+    if isinstance(value, Array):
+        raise NotAnArgument("an array, or traced by jax, which keeps what `static_argnames` names")
+    value = _of_python(value)
+    try:
+        hash(value)
+    except TypeError:
+        kind = type(value).__qualname__
+        raise NotAnArgument(f"of class {kind}, which cannot be compared and hashed") from None
+    return StaticType(value)
+
+
+def _of_python(value: Any) -> Any:
+    if is_scalar(value):
+        return value.item()
+    return tuple(map(_of_python, value)) if value.__class__ is tuple else value
+
+
+def array_type(value: Any) -> ArrayType:
+    """The type of a NumPy or device array."""
+    if is_masked(value):
+        raise NotAnArgument("a masked array; fill it, or pass the mask as an array of its own")
+    try:
+        return ArrayType(from_numpy(np.dtype(value.dtype)), tuple(value.shape))
+    except TypeError as error:
+        raise NotAnArgument(f"an array of dtype {value.dtype}") from error
+
+
+def keys_in(stored: ArrayType) -> ArrayType:
+    """The keys that an array of words holds along its last axis; itself if it holds none."""
+    if stored.dtype is U32 and stored.shape[-1:] == (2,):
+        return ArrayType(KEY, stored.shape[:-1])
+    return stored
+
+
+def _weak_dtype(spec: Spec | None, kind: Kind, classes: Mapping[str, DType]) -> DType:
+    if isinstance(spec, ArraySpec | TreeSpec) and spec.dtype is not None:
+        dtype = classes.get(spec.dtype.name, spec.dtype)
+        if isinstance(dtype, DType):
+            return dtype if accepts_weak(dtype, kind) else DEFAULT[kind]
+        assert isinstance(spec.dtype, DTypeClass)
+        if DEFAULT[kind] not in spec.dtype.members:
+            fitting = [each for each in spec.dtype.members if accepts_weak(each, kind)]
+            wanted = [each for each in fitting if each in DEFAULT.values()] or fitting
+            return wanted[0] if wanted else DEFAULT[kind]
+    return DEFAULT[kind]
+
+
+def _container(
+    spec: Spec | None,
+    value: object,
+    leaves: list[Any],
+    register: Register,
+    classes: dict[str, DType],
+    records: Records,
+) -> Type:
+    def inside(index: int | str, item: Any) -> Type:
+        return argument(_part(spec, index), item, leaves, register, classes, records)
+
+    real = type(value)
+    if is_pmap(value) and not is_precord(value):
+        register(real, _map_children, _map_from)
+        keys = sorted(value)
+        return MapType(tuple((str(key), inside(str(key), value[key])) for key in keys))
+    if is_pvector(value):
+        register(real, _vector_children, _vector_from)
+        return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
+    if real is tuple and is_tuple(value):
+        return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))
+    if real.__module__.startswith("jax.") and hasattr(value, "shape"):
+        raise NotAnArgument("a value that jax is tracing; call the kernel's `to_jax()` there")
+    if hasattr(value, "__dlpack__"):
+        return argument(spec, _host_view(value), leaves, register, classes, records)
+    try:
+        cls = records(real, spec)
+    except Failure as failure:
+        problem = failure.diagnostics[0].message()
+        raise NotAnArgument(f"an object of class {real.__qualname__}: {problem}") from None
+    if cls is not None:
+        names = cls.field_names()
+        if missing := absent(cls, value):
+            fields = ", ".join(f"`{name}`" for name in missing)
+            raise NotAnArgument(f"an object of class {real.__qualname__} without {fields}")
+        read = reader(cls)
+        static_names = known_statics(cls) if isinstance(spec, TreeSpec) else frozenset[str]()
+        if cls.kind != "namedtuple":
+            register(real, *ways(cls))
+
+        def field(name: str) -> Type:
+            item = read(value, name)
+            return static(item) if name in static_names else inside(name, item)
+
+        return RecordType(cls.name, tuple((n, field(n)) for n in names))
+    if isinstance(value, list):
+        raise NotAnArgument("a list; pass a tuple, or an array made by `np.array`")
+    if isinstance(value, dict):
+        raise NotAnArgument("a dict; pass a record or a pyrsistent PMap")
+    raise NotAnArgument(f"an object of class {real.__qualname__}")
+
+
+def _host_view(exporter: Any) -> Any:
+    try:
+        return host_view(exporter)
+    except (BufferError, RuntimeError, TypeError) as error:
+        kind = type(exporter).__qualname__
+        raise NotAnArgument(f"an array of class {kind} that cannot be read: {error}") from None
+
+
+def _map_children(value: Any) -> tuple[Any, Any]:
+    keys = tuple(sorted(value))
+    return tuple(value[key] for key in keys), keys
+
+
+def _map_from(keys: Any, items: Any) -> Any:
+    return pyrsistent.pmap(dict(zip(keys, items, strict=True)))
+
+
+def _vector_children(value: Any) -> tuple[Any, Any]:
+    return tuple(value), None
+
+
+def _vector_from(rest: Any, items: Any) -> Any:
+    del rest
+    return pyrsistent.pvector(items)
+
+
+def _part(spec: Spec | None, index: int | str) -> Spec | None:
+    """The specification of a part of a container; None where there is none."""
+    if isinstance(spec, TupleSpec) and isinstance(index, int) and index < len(spec.items):
+        return spec.items[index]
+    if isinstance(spec, RepeatedSpec | MapSpec):
+        return spec.item
+    if isinstance(spec, RecordSpec):
+        return dict(spec.fields).get(str(index))
+    return spec if isinstance(spec, TreeSpec) else None
+
+
+def result(tree: Type, arrays: Iterator[Any]) -> Any:
+    """The value with this type, its arrays taken in order."""
+    if isinstance(tree, ArrayType):
+        return next(arrays)
+    if isinstance(tree, NoneType):
+        return None
+    if isinstance(tree, StaticType):
+        return tree.value
+    if isinstance(tree, TupleType):
+        return tuple(result(each, arrays) for each in tree.items)
+    if isinstance(tree, RecordType):
+        cls = cast("Record", tree.record.definition)
+        return construct(cls, [result(each, arrays) for _, each in tree.fields])
+    if isinstance(tree, MapType):
+        return pyrsistent.pmap({key: result(each, arrays) for key, each in tree.items})
+    return pyrsistent.pvector([result(each, arrays) for each in tree.items])
+
+
+def register_result(tree: Type, register: Register, *, apart: bool = False) -> None:
+    """Tell `register` of every container class of a result; `apart` as in `register_record`."""
+    if isinstance(tree, TupleType | VectorType):
+        for each in tree.items:
+            register_result(each, register, apart=apart)
+        if isinstance(tree, VectorType):
+            register(type(_NO_ITEMS), _vector_children, _vector_from)
+    elif isinstance(tree, RecordType):
+        register_record(cast("Record | None", tree.record.definition), register, apart=apart)
+        for _, each in tree.fields:
+            register_result(each, register, apart=apart)
+    elif isinstance(tree, MapType):
+        register(type(_NO_ENTRIES), _map_children, _map_from)
+        for _, each in tree.items:
+            register_result(each, register, apart=apart)
+
+
+def register_record(cls: Record | None, register: Register, *, apart: bool = False) -> None:
+    """Tell `register` of the class of a record, if there is one that has to be told of.
+
+    With `apart`, static fields are no children, but belong to the structure.
+    """
+    if cls is not None and cls.constructor and cls.kind != "namedtuple":
+        register(cls.constructor, *ways(cls, known_statics(cls) if apart else ()))
+
+
+def register_signature(signature: Signature, register: Register, *, apart: bool = False) -> None:
+    """Tell `register` of every container class that a signature names; see `register_record`."""
+    register(type(_NO_ITEMS), _vector_children, _vector_from)
+    register(type(_NO_ENTRIES), _map_children, _map_from)
+    for name, spec in signature.specs():
+        for _, part in walk_paths(spec, name):
+            if isinstance(part, RecordSpec):
+                record = cast("Record | None", part.record.definition)
+                register_record(record, register, apart=apart)
+
+
+def register_value(
+    value: Any, register: Register, records: Records, *, apart: bool = False
+) -> None:
+    """Tell `register` of every container class in a value; `apart` as in `register_record`."""
+    real: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
+    if hasattr(value, "__dlpack__") or hasattr(value, "shape"):
+        return  # an array, whoever's it is
+    items: Any = ()
+    if is_tuple(value) or isinstance(value, list):
+        items = value  # pyright: ignore[reportUnknownVariableType]
+    elif isinstance(value, Mapping) and pyrsistent.PRecord not in real.__mro__:
+        items = value.values()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    elif (cls := records(real, None)) is not None:
+        register_record(cls, register, apart=apart)
+        read, left_out = reader(cls), {*absent(cls, value), *(known_statics(cls) if apart else ())}
+        items = [read(value, name) for name in cls.field_names() if name not in left_out]
+    for each in items:
+        register_value(each, register, records, apart=apart)

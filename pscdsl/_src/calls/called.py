@@ -1,0 +1,302 @@
+"""What is called from Python with arguments that fit a signature: kernels, and loaded ones."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
+
+from pscdsl._src.calls.errors import ArgumentError, CheckError
+from pscdsl._src.calls.forwarded import call_directly
+from pscdsl._src.support.processes import require_modules
+from pscdsl._src.support.tracebacks import shown
+
+if TYPE_CHECKING:
+    import inspect
+    from collections.abc import Callable, Collection
+
+    from pscdsl._src.calls import boundary
+    from pscdsl._src.xla.calls.binding import Parameter
+    from pscdsl._src.xla.calls.dispatch import Specialised
+    from pscdsl.typing.assumptions import Assumptions
+    from pscdsl.typing.dtypes import DType
+    from pscdsl.typing.signatures import Signature, Spec
+    from pscdsl.typing.trees import Type
+    from pscdsl.typing.unify import Match
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Specialise: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], Specialised]"
+
+
+class Passing(NamedTuple):
+    """How the arguments of a kernel are passed."""
+
+    name: str
+    parameters: tuple[str, ...]
+    """All of them; the first `positional` ones may be given by position."""
+    positional: int
+    static: tuple[str, ...]
+    inner_statics: bool
+    """Whether static values are declared inside of the others."""
+    tree_statics: bool
+    """Whether there may be some inside of arguments of any structure."""
+    donated: tuple[str, ...]
+    """Those whose memory results may take."""
+    constants: tuple[str, ...]
+    """Those with a number for their default, a constant of the programs of calls without them."""
+    plain: bool
+    """Whether each must be given, and may be by name."""
+
+
+class Called(Generic[P, R]):
+    """A function of arrays that finds its compiled program by the kind of its arguments."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        raise NotImplementedError
+
+    @property
+    def signature(self) -> Signature:
+        """The declared types."""
+        raise NotImplementedError
+
+    @property
+    def python_signature(self) -> inspect.Signature:
+        """The parameters as Python has them."""
+        raise NotImplementedError
+
+    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by parameter, as Python binds them."""
+        arguments = self._given(args, kwargs)
+        arguments.apply_defaults()
+        return arguments.arguments
+
+    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+        try:
+            return self.python_signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}: {error}") from None
+
+    def left_out(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+        """The parameters that a call leaves to a default which programs have as a constant."""
+        constants = self._passing().constants
+        given = self._given(args, kwargs).arguments if constants else {}
+        return tuple([name for name in constants if name not in given])
+
+    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
+        """What is known of the class of an argument, given where `spec` is declared."""
+        raise NotImplementedError
+
+    def _constants(self) -> Sequence[str]:
+        """The parameters that need not be given to a program: it may have their defaults."""
+        return ()
+
+    def _gives(self) -> Sequence[str]:
+        """The parameters whose memory results may take."""
+        raise NotImplementedError
+
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
+        """Find or make the program for arguments of a kind."""
+        raise NotImplementedError
+
+    def arguments(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: Collection[str] = ()
+    ) -> tuple[list[Any], dict[str, Type]]:
+        """The arrays of a call, in the order of the program's parameters, and their types.
+
+        The program does not take those that are `constants` of it.
+        """
+        from pscdsl._src.calls import boundary
+        from pscdsl._src.xla.calls.trees import register_class
+
+        leaves: list[Any] = []
+        types: dict[str, Type] = {}
+        classes: dict[str, DType] = {}
+        values = self.bound(args, kwargs)
+        for _ in range(2):  # scalars adapt to arrays, also to those that come later
+            known = dict(classes)
+            leaves.clear()
+            for parameter in self.signature.parameters:
+                try:
+                    types[parameter.name] = boundary.argument(
+                        parameter.spec,
+                        values[parameter.name],
+                        [] if parameter.name in constants else leaves,
+                        register_class,
+                        classes,
+                        self.record_class,
+                    )
+                except boundary.NotAnArgument as problem:
+                    raise ArgumentError(
+                        f"argument `{parameter.name}` of `{self.name}` is {problem}, "
+                        f"but {parameter.spec} is declared"
+                    ) from None
+            if classes == known:
+                break
+        return leaves, types
+
+    def matched(self, types: Mapping[str, Type]) -> tuple[Match, dict[str, int]]:
+        """How the signature fits these arguments; an ArgumentError names one that does not."""
+        from pscdsl.typing.assumptions import Assumptions
+        from pscdsl.typing.diagnostics import Failure
+        from pscdsl.typing.unify import match
+
+        try:
+            fit = match(self.signature, types, Assumptions())
+        except Failure as failure:
+            finding = failure.diagnostics[0]
+            parts = (f" ({finding.label()})" if finding.label() else "", finding.advice())
+            raise ArgumentError(
+                finding.message() + parts[0] + (f"; {parts[1]}" if parts[1] else "")
+            ) from None
+        sizes: dict[str, int] = {}
+        for name, size in fit.sizes.items():
+            assert isinstance(size, int)
+            sizes[name] = size
+        for name, _ in fit.choice.statics:
+            sizes.pop(name, None)
+        return fit, sizes
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run on the device; see `xla.waiting` for when this returns."""
+        try:
+            result: R = self.dispatcher.entry(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = shown(error)
+            raise
+        return result
+
+    def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """An ArgumentError if a call failed because an argument's memory was given away."""
+        from pscdsl._src.xla.calls.donation import explanation
+
+        found = explanation(error, self.name, self.bound(args, kwargs), self._gives())
+        if found is not None:
+            raise ArgumentError(found) from None
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """Finds the compiled program for a call's arguments."""
+        return self._made_dispatcher()
+
+    def _made_dispatcher(self) -> Any:
+        require_modules()
+        passing = self._passing()
+        made = self.dispatcher_for(self._specialise, passing.donated, passing.constants)
+        made.enter(functools.partial(self._entered, made))
+        return made
+
+    def _entered(self, dispatcher: Any, entry: Any) -> None:
+        """Have calls come to an entry, unless another dispatcher has taken over."""
+        if self.__dict__.get("dispatcher", dispatcher) is dispatcher:
+            call_directly(self, entry)
+
+    def dispatcher_for(
+        self, specialise: Specialise, donated: Collection[str], constants: Collection[str]
+    ) -> Any:
+        """What calls programs with arguments as this one's are passed.
+
+        Results may take the memory of the parameters that are `donated`.  Those that may be
+        `constants` are not given to programs where a call leaves them out.
+        """
+        from pscdsl._src.xla.calls.dispatch import Dispatcher
+        from pscdsl._src.xla.runtime.arrays import prepare
+
+        prepare()
+        passing = self._passing()
+        positional = passing.parameters[: passing.positional]
+        return Dispatcher(
+            specialise,
+            [index for index, name in enumerate(positional) if name in passing.static],
+            passing.static,
+            name=passing.name,
+            parameters=self._parameters(passing, constants),
+            inner_statics=self._inner_statics if passing.inner_statics else None,
+            tree_statics=self._inner_statics if passing.tree_statics else None,
+            explain=self.explain,
+            told=(CheckError, ArgumentError),
+            donated=donated,
+        )
+
+    def _parameters(self, passing: Passing, constants: Collection[str]) -> Sequence[Parameter]:
+        """How each argument is given."""
+        from pscdsl._src.xla.calls.binding import ABSENT, Parameter
+
+        if passing.plain:
+            return [
+                Parameter(name, positional=place < passing.positional)
+                for place, name in enumerate(passing.parameters)
+            ]
+        found: list[Parameter] = []
+        for each in self.python_signature.parameters.values():
+            default = ABSENT if each.default is each.empty else each.default
+            is_constant = each.name in constants
+            found.append(
+                Parameter(
+                    each.name,
+                    ABSENT if is_constant else default,
+                    positional=each.kind is not each.KEYWORD_ONLY,
+                    named=each.kind is not each.POSITIONAL_ONLY,
+                    constant=default if is_constant else ABSENT,
+                )
+            )
+        return found
+
+    def _passing(self) -> Passing:
+        """How arguments are passed, as the signature says."""
+        from pscdsl.typing.signatures import StaticSpec, TreeSpec
+
+        parameters = self.signature.parameters
+        return Passing(
+            self.name,
+            tuple([p.name for p in parameters]),
+            sum(not p.keyword_only for p in parameters),
+            tuple([p.name for p in parameters if isinstance(p.spec, StaticSpec)]),
+            self._has_inside(StaticSpec),
+            self._has_inside(TreeSpec),
+            tuple(self._gives()),
+            tuple(self._constants()),
+            all(
+                each.default is each.empty and each.kind is not each.POSITIONAL_ONLY
+                for each in self.python_signature.parameters.values()
+            ),
+        )
+
+    def _has_inside(self, kind: type[Spec]) -> bool:
+        """Whether something of a kind is declared among the arguments; static values within one."""
+        from pscdsl.typing.signatures import StaticSpec, walk_paths
+
+        return any(
+            isinstance(part, kind)
+            for parameter in self.signature.parameters
+            for path, part in walk_paths(parameter.spec, parameter.name)
+            if path != parameter.name or kind is not StaticSpec
+        )
+
+    def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The static values in the records among the arguments."""
+        from pscdsl.typing.trees import StaticType, nodes
+
+        return tuple(
+            part
+            for tree in self.arguments(args, kwargs)[1].values()
+            for part in nodes(tree)
+            if isinstance(part, StaticType)
+        )
+
+
+def admit(name: str, dims: Sequence[str], facts: Assumptions, sizes: Mapping[str, int]) -> None:
+    """Refuse sizes that break a precondition of the program called `name`."""
+    for fact in facts.facts:
+        if not fact.holds(sizes):
+            given = ", ".join(f"{size}={sizes[size]}" for size in sorted(fact.names()))
+            raise ArgumentError(f"{name} needs {fact}, which {given} does not meet")
+    for size in dims:
+        least = facts.lower_bound(size)
+        if sizes[size] < least:
+            raise ArgumentError(
+                f"{name}: size {size} is {sizes[size]}; it is at least "
+                f"{least} unless `assert {size} >= 0` admits 0"
+            )

@@ -1,0 +1,73 @@
+"""What keywords fix of a signature: `kernel.lower(dtype="f32", n=8)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.language.elements import ElementType
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import dtype
+from pscdsl.typing.signatures import Choice, Signature
+from pscdsl.typing.trees import StaticType
+
+
+def chosen(definition: Definition, signature: Signature, given: Mapping[str, Any]) -> Choice:
+    """The choice that keywords name; where they leave it open, the first that is admitted."""
+    open_parts = signature.open_parts()
+    unknown = given.keys() - open_parts.keys()
+    if unknown:
+        known = ", ".join(open_parts) or "nothing"
+        raise TypeError(f"{definition.name} leaves {known} open, not {sorted(unknown)[0]}")
+    choices = signature.choices() or [Choice()]
+    for choice in choices:
+        if not fits(choice, given):
+            continue
+        try:
+            definition.instance(choice)
+        except Excluded:
+            continue
+        except (Failure, Poisoned):
+            pass
+        return choice
+    first = choices[0]
+    made = _made(definition, signature, _parts(first) | dict(given))
+    return replace(made, trees=first.trees, keys=first.keys)
+
+
+def fits(choice: Choice, given: Mapping[str, Any]) -> bool:
+    """Whether a choice has what keywords fix."""
+    parts = _parts(choice)
+    return all(parts.get(key) in (value, _dtype_name(value)) for key, value in given.items())
+
+
+def _parts(choice: Choice) -> dict[str, Any]:
+    """What a choice fixes, by the keywords of it."""
+    parts: dict[str, Any] = {k: v.name for k, v in choice.dtypes}
+    parts |= dict(choice.ranks) | {f"len({k})": v for k, v in choice.lengths}
+    parts |= {k: v.value for k, v in choice.statics}
+    return parts | {f"{k} is None": not v for k, v in choice.given}
+
+
+def _dtype_name(value: Any) -> Any:
+    """The name of a dtype, in whichever form it is given; anything else as it is."""
+    return value.__name__ if isinstance(value, ElementType) else getattr(value, "name", value)
+
+
+def _made(definition: Definition, signature: Signature, given: Mapping[str, Any]) -> Choice:
+    kinds = signature.open_parts()
+    missing = kinds.keys() - given.keys()
+    if missing:
+        raise TypeError(f"{definition.name}: say what {', '.join(sorted(missing))} is")
+    items = [(key, kinds[key], value) for key, value in given.items()]
+    return Choice(
+        tuple((k, dtype(_dtype_name(v))) for k, kind, v in items if kind == "dtype"),
+        tuple((k, v) for k, kind, v in items if kind == "rank"),
+        tuple((k[len("len(") : -1], v) for k, kind, v in items if kind == "length"),
+        (),
+        tuple((k, StaticType(v)) for k, kind, v in items if kind == "static"),
+        tuple((k.removesuffix(" is None"), not v) for k, kind, v in items if kind == "absence"),
+    )

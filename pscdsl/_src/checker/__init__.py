@@ -1,0 +1,1 @@
+"""`pscdsl check`: findings, settings, reports, budgets, worker processes."""

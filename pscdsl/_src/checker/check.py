@@ -1,0 +1,420 @@
+"""Checking source files: every kernel of every file, without importing or running anything."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from pscdsl._src.checker.budgets.checking import over_budget, stray_comments, unproven
+from pscdsl._src.checker.findings.silencing import Examined, silence, together
+from pscdsl._src.checker.findings.suppressions import Suppression, suppressions
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.factories import NotKnown, made_kernel
+from pscdsl._src.frontend.folders import files_below
+from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.frontend.modules.kernels import (
+    Unchecked,
+    find_kernels,
+    misused_decorators,
+    unchecked_kernels,
+)
+from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import StaticModule
+from pscdsl._src.frontend.text.cells import split_cell
+from pscdsl._src.frontend.text.source import Source, shown_path
+from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.support.paths import resolved
+from pscdsl._src.transforms.written_out import require_compilable
+from pscdsl.typing.codes.limits import (
+    ChoicesSampled,
+    InternalError,
+    KernelNotChecked,
+    NestedTooDeeply,
+)
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.exclusions import exclusion
+from pscdsl.typing.signatures import Choice
+from pscdsl.typing.spans import Span
+
+Status = Literal["ok", "error", "unchecked"]
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What was found of one kernel."""
+
+    name: str
+    path: str
+    line: int
+    column: int
+    status: Status
+    signature: str
+    examples: tuple[str, ...] = ()
+    """For what it was checked by examples alone, in words."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check found."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    kernels: tuple[KernelReport, ...]
+    files: int
+    revealed: tuple[tuple[int, str], ...] = ()
+    suppressed: tuple[Diagnostic, ...] = ()
+    """What comments silence."""
+    comments: tuple[Suppression, ...] = ()
+    """The comments that silence findings; not applied yet to the findings of one module alone."""
+    examined: Examined = field(default_factory=Examined)
+    """What was looked at to its end."""
+
+    def checked(self) -> frozenset[str]:
+        """The real paths of the files that were checked; not of those that cannot be read."""
+        return frozenset(resolved(path) for path in self.examined.files)
+
+
+def check_source(text: str, path: str) -> CheckResult:
+    """Check one module given as text; imports are looked up beside `path` if it exists."""
+    with deep_stack():
+        project = Project()
+        try:
+            source = Source(path, text)
+        except Failure as failure:
+            return CheckResult(failure.diagnostics, (), 1)
+        module = project.add(source, path if os.path.isfile(path) else None)
+        try:
+            return summary([check_module(module)])
+        except Exception as error:
+            return _unfinished(path, error)
+
+
+def check_paths(
+    paths: Sequence[Path | str], excluded: Callable[[str], bool] | None = None
+) -> CheckResult:
+    """Check files, and the Python files and notebooks below folders, but for those excluded."""
+    files = files_below(paths, excluded)
+    with deep_stack():
+        return summary([check_file(files, path)[0] for path in files.given])
+
+
+def check_file(files: Files, path: str) -> tuple[CheckResult, Project]:
+    """Check one of the files; also the modules that were read for it.
+
+    What is found depends on nothing but these files: not on which of them were checked before.
+    """
+    project = Project(files=files)
+    try:
+        return check_module(project.at(path)), project
+    except Failure as failure:
+        return CheckResult(failure.diagnostics, (), 1), project
+    except Exception as error:
+        return _unfinished(shown_path(path), error), project
+
+
+def _unfinished(path: str, error: Exception) -> CheckResult:
+    """A finding where the check of a whole module fails."""
+    start = Span(path, 1, 1, 1, 1)
+    found: Diagnostic = InternalError(what=f"{type(error).__name__}: {error}", span=start)
+    if isinstance(error, RecursionError):
+        found = NestedTooDeeply(what="the module", span=start)
+    return CheckResult((found,), (), 1)
+
+
+@contextmanager
+def deep_stack() -> Generator[None]:
+    """Room for nested programs; collecting garbage less often makes many small trees cheap."""
+    limit, often = sys.getrecursionlimit(), gc.get_threshold()
+    sys.setrecursionlimit(max(limit, 12_000))
+    gc.set_threshold(200_000, 10, 10)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+        gc.set_threshold(*often)
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """A context without warnings of NumPy's: what it computes for the checker is no program yet."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@quiet()
+def check_module(module: StaticModule) -> CheckResult:
+    """Check every kernel of a module; no comment silences anything yet."""
+    examined: set[tuple[str, int]] = set()
+    diagnostics: list[Diagnostic] = []
+    kernels: list[KernelReport] = []
+    revealed: list[tuple[int, str]] = []
+    checked: set[ast.AST] = set()
+    places: list[Span] = []
+    for name, definition in find_kernels(module, diagnostics):
+        checked.add(definition.closure.node)
+        if (made_at := definition.written_at) is not None:
+            places.append(made_at)
+        found, status = check_definition(definition)
+        diagnostics.extend(each.replaced(kernel=name) for each in found)
+        revealed.extend(definition.revealed)
+        if status == "ok":
+            examined.update((each.path, each.line) for each in definition.entered)
+        place = definition.name_place
+        kernels.append(
+            KernelReport(
+                *(name, place.path, place.line, place.column, status, shown(definition)),
+                examples=_examples(definition),
+            )
+        )
+    diagnostics.extend(misused_decorators(module))
+    unchecked = [*unchecked_kernels(module, checked)]
+    checked.update(each.node for each in unchecked if each.node is not None)
+    for each in unchecked:
+        places.append(each.place)
+        made, found, status = _check_made(module, each, checked)
+        diagnostics.extend(finding.replaced(kernel=each.name) for finding in found)
+        place, signature = each.place, "(…)"
+        examples: tuple[str, ...] = ()
+        if made is not None:
+            place, signature, examples = made.name_place, shown(made), _examples(made)
+            revealed.extend(made.revealed)
+            if status == "ok":
+                examined.update((entered.path, entered.line) for entered in made.entered)
+        kernels.append(
+            KernelReport(
+                *(each.name, place.path, place.line, place.column, status, signature),
+                examples=examples,
+            )
+        )
+    diagnostics.extend(stray_comments(module.source, places))
+    if diagnostics:
+        from pscdsl._src.frontend.fixes import with_fixes
+
+        known = (module, *module.project.by_path.values())
+        diagnostics = with_fixes(diagnostics, {each.source.path: each.source for each in known}.get)
+    unfinished = {split_cell(each.path)[0] for each in kernels if each.status != "ok"}
+    return CheckResult(
+        tuple(diagnostics),
+        tuple(kernels),
+        1,
+        tuple(dict.fromkeys(revealed)),
+        comments=comments_near(module, diagnostics),
+        examined=Examined(
+            frozenset(examined), frozenset(unfinished), frozenset({module.source.path})
+        ),
+    )
+
+
+def _check_made(
+    module: StaticModule, kernel: Unchecked, kernels: set[ast.AST]
+) -> tuple[Definition | None, list[Diagnostic], Status]:
+    """A kernel that a function makes, checked for whatever that is given; else, why not."""
+    reason = kernel.reason
+    if kernel.node is not None and kernel.around is not None:
+        try:
+            function = module.own(kernel.around.name)
+            made = made_kernel(function, kernel.node, kernels)
+            found, status = check_definition(made)
+            ours = any(isinstance(each, InternalError) for each in found)
+            if status == "error" and not ours and (one := made.sampled()) is not None:
+                found, status = check_definition(one)
+                if status == "ok":
+                    names = " and ".join(f"`{name}`" for name in sorted(made.around.numbers))
+                    raise NotKnown(f"it depends on the value of {names}")
+                made = one
+            return made, found, status
+        except NotKnown as unknown:
+            reason = unknown.reason
+        except Failure:
+            pass
+    note = KernelNotChecked(
+        kernel_name=kernel.name, reason=reason, span=kernel.place, kernel=kernel.name
+    )
+    return None, [note], "unchecked"
+
+
+def comments_near(
+    module: StaticModule, diagnostics: Iterable[Diagnostic]
+) -> tuple[Suppression, ...]:
+    """The suppressions of a module, and of the others in which its kernels' findings are."""
+    sources = {module.source.path: module.source}
+    places = {frame.path for each in diagnostics for frame in each.span.frames()}
+    elsewhere = {split_cell(path)[0] for path in places} - sources.keys()
+    if elsewhere:
+        for other in module.project.by_path.values():
+            if other.source.path in elsewhere:
+                sources[other.source.path] = other.source
+    return tuple(
+        each
+        for source in sources.values()
+        for each in suppressions(source.text, source.tree, source.locate)
+    )
+
+
+def shown(definition: Definition) -> str:
+    """The signature as `check` prints it, with what was tried by examples."""
+    try:
+        signature = definition.shown()
+    except Failure:
+        return "(…)"
+    tried = definition.tried().enumerated()
+    return signature.types() + (f"  ({'; '.join(tried)})" if tried else "")
+
+
+def _examples(definition: Definition) -> tuple[str, ...]:
+    try:
+        return definition.tried().examples()
+    except Failure:
+        return ()
+
+
+def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
+    """The findings of a kernel over every choice that its signature is tried with."""
+    try:
+        choices = definition.signature.choices()
+        if choices is None:
+            reason = "what it leaves open besides sizes is known only at its calls"
+            span = definition.head
+            rewrite = "call it in a kernel, or name its values: `psc.Static[Literal[...]]`"
+            note = KernelNotChecked(
+                kernel_name=definition.name, reason=reason, rewrite=rewrite, span=span
+            )
+            return [note], "unchecked"
+        general = definition.signature.with_sizes()
+        if general is not None and (tried := general.choices()) is not None:
+            if len(tried) == general.combinations():
+                found, status = _check_choices(definition, tried)
+                if status == "ok" and not found:
+                    definition.proven = general
+                    return found, status
+        found, status = _check_choices(definition, choices)
+        if status == "error" and not found:
+            return [_internal(definition, "it has no program, and nothing was found")], status
+        if status == "ok":
+            beyond = [*unproven(definition)]
+            found, status = [*found, *beyond], "error" if beyond else status
+        total = definition.signature.combinations()
+        if total > len(choices):
+            place = definition.head
+            sampled = ChoicesSampled(
+                function=definition.name, tried=len(choices), total=total, span=place
+            )
+            found.append(sampled)
+        return found, status
+    except Failure as failure:
+        found = list(failure.diagnostics)
+        return found or [_internal(definition, "its signature cannot be read")], "error"
+    except Poisoned:
+        return [_internal(definition, "its signature cannot be read")], "error"
+    except NotKnown:
+        raise
+    except RecursionError:
+        head = definition.head
+        return [NestedTooDeeply(what=f"kernel `{definition.name}`", span=head)], "error"
+    except Exception as error:
+        return [_internal(definition, f"{type(error).__name__}: {error}")], "error"
+
+
+def _internal(definition: Definition, what: str) -> InternalError:
+    """A failure of ours at a kernel; the check of the others goes on."""
+    span = definition.head
+    return InternalError(what=f"kernel `{definition.name}`: {what}", span=span)
+
+
+def _check_choices(
+    definition: Definition, choices: Sequence[Choice]
+) -> tuple[list[Diagnostic], Status]:
+    found: dict[tuple[str, Span, str], Diagnostic] = {}
+    failing: dict[tuple[str, Span, str], list[Choice]] = {}
+    excluded: list[Diagnostic] = []
+    status: Status = "ok"
+    for choice in choices:
+        try:
+            require_compilable(definition.instance(choice))
+            kept = [d.replaced(choice=str(choice)) for d in over_budget(definition, choice)]
+            findings = (*definition.warnings(choice), *kept)
+            status = "error" if kept else status
+        except Failure as failure:
+            findings = tuple(d.replaced(choice=str(choice)) for d in failure.diagnostics)
+            status = "error"
+        except Excluded as out:
+            excluded.append(out.finding)
+            continue
+        for each in findings:
+            key = (each.code, each.span, each.message() if len(choices) == 1 else "")
+            found.setdefault(key, each)
+            failing.setdefault(key, []).append(choice)
+    if excluded and len(excluded) == len(choices):
+        return [excluded[0]], "error"
+    errors = [key for key in failing if found[key].severity is Severity.ERROR]
+    wrong = {id(choice) for key in errors for choice in failing[key]}
+    right = [choice for choice in choices if id(choice) not in wrong]
+    for key, where in failing.items():
+        precondition = exclusion(where, right)
+        if found[key].choice and precondition:
+            says = f"{found[key].choice}; `assert {precondition}` leaves it out"
+            found[key] = found[key].replaced(choice=says)
+    return list(found.values()), status
+
+
+def summary(results: Sequence[CheckResult]) -> CheckResult:
+    """One result of several: comments are applied, and what is found twice is told once."""
+    comments = tuple({each.span: each for result in results for each in result.comments}.values())
+    examined = together(result.examined for result in results)
+    silenced = silence((d for r in results for d in r.diagnostics), comments, examined)
+    return CheckResult(
+        _once(silenced.kept),
+        tuple(kernel for result in results for kernel in result.kernels),
+        sum(result.files for result in results),
+        tuple(entry for result in results for entry in result.revealed),
+        _once(silenced.suppressed),
+        comments,
+        examined,
+    )
+
+
+def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The findings by place; those that several calls lead to, once."""
+    unique: dict[tuple[str, Span, str], Diagnostic] = {}
+    for each in diagnostics:
+        unique.setdefault((each.code, replace(each.span, call_site=None), each.message()), each)
+    return tuple(
+        sorted(unique.values(), key=lambda d: (d.span.path, d.span.line, d.span.column, d.code))
+    )
+
+
+def load_definition(path: Path | str, name: str) -> Definition:
+    """A kernel read from a file's source; LookupError if the file has none of this name."""
+    files = files_below([path])
+    (real,) = files.given
+    module = Project(files=files).at(real)
+    problems: list[Diagnostic] = []
+    found = dict(find_kernels(module, problems))
+    if name in found:
+        return found[name]
+    errors = [d for d in problems if d.severity is Severity.ERROR]
+    if errors:
+        raise Failure(*errors)
+    checked: set[ast.AST] = {each.closure.node for each in found.values()}
+    for each in unchecked_kernels(module, checked):
+        if each.name == name:
+            raise LookupError(f"{shown_path(real)}: {without_program(name)}")
+    known = ", ".join(found) or "none"
+    raise LookupError(f"{shown_path(real)} has no kernel `{name}`; its kernels are: {known}")
+
+
+def without_program(name: str) -> str:
+    """Why a kernel that is there has no program that could be shown, and what to do."""
+    maker = name.rpartition(".")[0]
+    where = f"inside `{maker}`" if maker else "when its file runs"
+    return f"kernel `{name}` is made {where}, and nothing is run here: define it at module level"

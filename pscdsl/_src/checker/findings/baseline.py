@@ -1,0 +1,174 @@
+"""A file of findings that are known and accepted for now: only others are reported.
+
+A finding is recognised by its file, its code and its fingerprint, so that it is still known when
+lines move.  The file is JSON, ordered, with a line for each entry: it is made to be committed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from pscdsl._src.checker.findings.fingerprints import Fingerprints
+from pscdsl._src.checker.report.summary import ordered
+from pscdsl._src.frontend.text.cells import split_cell
+from pscdsl._src.frontend.text.sources import shown_path
+from pscdsl._src.support import paths
+from pscdsl._src.support.paths import resolved
+from pscdsl.typing.diagnostics import Diagnostic
+
+_FORMAT = "pscdsl-baseline"
+_VERSION = 1
+_LIMIT = 8 * 1024 * 1024
+"""Bytes: some thirty thousand findings.  What Python makes of them takes thirty times the room."""
+
+Key = tuple[str, str, str]
+
+
+class BaselineError(Exception):
+    """The file cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A finding that is accepted, and how often."""
+
+    path: str
+    """From the folder of the baseline file, with `/` between names."""
+    code: str
+    fingerprint: str
+    count: int
+    message: str
+    """For people; not compared."""
+
+    @property
+    def key(self) -> Key:
+        """What it is recognised by."""
+        return self.path, self.code, self.fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The accepted findings, and the folder that their paths are meant from."""
+
+    entries: tuple[Entry, ...] = ()
+    root: str = "."
+
+    def divide(
+        self, findings: Iterable[Diagnostic], fingerprints: Fingerprints
+    ) -> tuple[list[Diagnostic], list[Diagnostic], list[Entry]]:
+        """The findings that are new, those that are known, and the entries that are left over."""
+        left = Counter[Key]()
+        for entry in self.entries:
+            left[entry.key] += entry.count
+        new: list[Diagnostic] = []
+        known: list[Diagnostic] = []
+        for each in findings:
+            key = (place(each.span.path, self.root), each.code, fingerprints.of(each))
+            if left[key] > 0:
+                left[key] -= 1
+                known.append(each)
+            else:
+                new.append(each)
+        over: list[Entry] = []
+        for entry in self.entries:
+            rest = min(left[entry.key], entry.count)
+            if rest:
+                left[entry.key] -= rest
+                over.append(replace(entry, count=rest))
+        return new, known, over
+
+    def concerns(self, entry: Entry, checked: Collection[str]) -> bool:
+        """Whether a check of these files (real paths) says something of an entry."""
+        path = resolved(os.path.join(self.root, entry.path))
+        return path in checked or not os.path.exists(path)
+
+
+def place(path: str, root: str) -> str:
+    """A path as it stands in a baseline file."""
+    real = resolved(split_cell(path)[0])
+    try:
+        real = os.path.relpath(real, resolved(root))
+    except ValueError:  # another drive
+        pass
+    return real.replace(os.sep, "/")
+
+
+def read(path: str) -> Baseline:
+    """The baseline in a file at a resolved path; a BaselineError if it is none."""
+    import json
+
+    name = shown_path(path)
+    try:
+        document: object = json.loads(paths.read(path, _LIMIT))
+    except FileNotFoundError:
+        hint = f"`pscdsl check --write-baseline {name}` writes one"
+        raise BaselineError(f"there is no baseline {name}; {hint}") from None
+    except OSError as problem:
+        raise BaselineError(f"cannot read {name}: {problem.strerror}") from None
+    except (ValueError, RecursionError):
+        raise BaselineError(f"{name} is no baseline: it is not JSON, or is cut off") from None
+    if _field(document, "format") != _FORMAT:
+        raise BaselineError(f"{name} is no baseline of pscdsl")
+    if _field(document, "version") != _VERSION:
+        wanted = f"this is pscdsl for version {_VERSION}: write it again"
+        raise BaselineError(f"{name} has another version; {wanted}")
+    rows = _field(document, "entries")
+    if not isinstance(rows, list):
+        raise BaselineError(f"{name} is damaged: it has no list of entries")
+    numbered = enumerate(cast("list[object]", rows), 1)
+    root = os.path.dirname(path)
+    return Baseline(tuple(_entry(row, name, number) for number, row in numbered), root)
+
+
+def write(path: str, findings: Sequence[Diagnostic], fingerprints: Fingerprints) -> int:
+    """Write these findings as the baseline, all at once; returns how many there are.
+
+    A file is replaced, and a link too: what it leads to is not written to.
+    """
+    import json
+
+    folder = resolved(os.path.dirname(path) or os.curdir)
+    counts: Counter[Key] = Counter()
+    messages: dict[Key, str] = {}
+    for each in ordered(findings):
+        key = place(each.span.path, folder), each.code, fingerprints.of(each)
+        counts[key] += 1
+        messages.setdefault(key, " ".join(each.message().split()))
+    rows = [
+        {
+            "path": key[0],
+            "code": key[1],
+            "fingerprint": key[2],
+            "count": counts[key],
+            "message": messages[key],
+        }
+        for key in sorted(counts)
+    ]
+    lines = ",\n".join(f"    {json.dumps(row)}" for row in rows)
+    entries = f"[\n{lines}\n  ]" if rows else "[]"
+    text = f'{{\n  "format": "{_FORMAT}",\n  "version": {_VERSION},\n  "entries": {entries}\n}}\n'
+    try:
+        with paths.Folder(folder) as here:
+            here.replace(os.path.basename(path), text.encode(), 0o644, keep=True)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise BaselineError(f"cannot write {path}: {reason}") from None
+    return len(findings)
+
+
+def _entry(row: object, path: str, number: int) -> Entry:
+    texts = [_field(row, name) for name in ("path", "code", "fingerprint", "message")]
+    count = _field(row, "count")
+    good = all(isinstance(text, str) for text in texts)
+    if not good or not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise BaselineError(f"{path} is damaged: entry {number} cannot be read")
+    where, code, print_, message = map(str, texts)
+    return Entry(where, code, print_, count, message)
+
+
+def _field(value: object, name: str) -> object:
+    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None

@@ -1,0 +1,183 @@
+"""Comments that silence findings: `# psc: ignore[PSC702]`, `# psc: ignore-file[PSC8]`."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+
+from pscdsl._src.frontend.text.cells import split_cell
+from pscdsl.typing.spans import Span
+
+OWN = ("PSC920", "PSC921", "PSC922")
+"""What is found of the comments themselves: silenced only where it is named."""
+
+DIRECTIVE = re.compile(r"#\s*psc\s*:\s*(?P<verb>[A-Za-z][\w-]*)\s*(?P<rest>[^#]*)")
+_CODES = re.compile(r"\[(?P<codes>[^\]]*)\](?P<reason>.*)", re.DOTALL)
+_LAYOUT = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE}
+_END = 2**31
+_WIDTH = 20
+_MOST = 20
+"""More comments of ours within one comment are not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """One comment: which codes it silences, and on which lines."""
+
+    span: Span
+    codes: tuple[str, ...] = ()
+    """Codes or their beginnings; empty for all."""
+    first: int = 1
+    last: int = _END
+    function: tuple[str, int] | None = None
+    """Path and line of the innermost `def` around the comment."""
+    problem: str = ""
+    """Why it cannot be read; it silences nothing then."""
+
+    @property
+    def file(self) -> str:
+        """The file in which it stands."""
+        return split_cell(self.span.path)[0]
+
+    @property
+    def whole_file(self) -> bool:
+        """Whether it is meant for every line."""
+        return self.last == _END
+
+    def names(self, code: str) -> tuple[str, ...]:
+        """Those of its codes that mean this one; an empty text for a comment without codes."""
+        if self.problem:
+            return ()
+        if not self.codes:
+            return () if code in OWN else ("",)
+        return tuple(each for each in self.codes if len(each) > 3 and code.startswith(each))
+
+
+def suppressions(
+    text: str, tree: ast.Module, locate: Callable[[int], tuple[str, int]]
+) -> tuple[Suppression, ...]:
+    """The suppressions of a module, in order; `locate` says where a row of the text is found."""
+    if "psc" not in text:
+        return ()
+    comments, lines = comments_of(text)
+    layout = _Layout(tree, lines, locate)
+    found: list[Suppression] = []
+    for row, column, comment in comments:
+        for directive in islice(DIRECTIVE.finditer(comment), _MOST):
+            start = column + directive.start() + 1
+            path, line = locate(row)
+            span = Span(path, line, start, line, start + len(directive[0].rstrip()))
+            read = _read(directive["verb"], directive["rest"], span)
+            if read is not None:
+                found.append(_placed(read, directive["verb"], row, layout))
+    return tuple(found)
+
+
+def comments_of(text: str) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
+    """Row, column and text of each comment of ours; first and last row of each logical line."""
+    comments: list[tuple[int, int, str]] = []
+    lines: list[tuple[int, int]] = []
+    first: int | None = None
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT and "psc" in token.string:
+                comments.append((*token.start, token.string))
+            elif token.type == tokenize.NEWLINE and first is not None:
+                lines.append((first, token.start[0]))
+                first = None
+            elif token.type not in _LAYOUT and first is None:
+                first = token.start[0]
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the parser accepted it; what was read so far counts
+    return comments, lines
+
+
+class _Layout:
+    """What stands on which rows of a module."""
+
+    def __init__(
+        self,
+        tree: ast.Module,
+        lines: list[tuple[int, int]],
+        locate: Callable[[int], tuple[str, int]],
+    ) -> None:
+        self.locate = locate
+        self._lines = lines
+        self._firsts = [first for first, _ in lines]
+        self._functions: dict[int, int] = {}
+        for node in _functions(tree):  # outer functions come before those inside
+            for row in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                self._functions[row] = node.lineno
+        code = [statement for statement in tree.body if not _is_text(statement)][:1]
+        decorators = [each for s in code for each in getattr(s, "decorator_list", ())]
+        self.top = min((each.lineno for each in (*code, *decorators)), default=_END)
+        """The row of the first statement, the docstring left out."""
+
+    def line(self, row: int) -> tuple[int, int] | None:
+        """The first and the last row of the logical line on a row."""
+        before = bisect_right(self._firsts, row) - 1
+        return self._lines[before] if before >= 0 and row <= self._lines[before][1] else None
+
+    def function(self, row: int) -> tuple[str, int] | None:
+        """Where the `def` of the innermost function on a row is found."""
+        found = self._functions.get(row)
+        return None if found is None else self.locate(found)
+
+
+def _read(verb: str, rest: str, span: Span) -> Suppression | None:
+    """What a comment says, wherever it stands; nothing if it is no suppression at all."""
+    rest = rest.strip()
+    if verb == "budget":
+        return None
+    if verb not in ("ignore", "ignore-file"):
+        alike = get_close_matches(verb.lower(), ("ignore", "ignore-file", "noqa"), 1, 0.75)
+        if not alike and not rest.startswith("["):
+            return None
+        problem = f"`{verb[:_WIDTH]}` is neither `ignore` nor `ignore-file`"
+        return Suppression(span, problem=problem)
+    if not rest:
+        return Suppression(span)
+    bracket = _CODES.match(rest)
+    if bracket is None:
+        if rest.startswith("["):
+            return Suppression(span, problem="the bracket is not closed")
+        if rest.startswith(("--", "\N{EM DASH}")) and not re.search(r"PSC\d", rest):
+            return Suppression(span)
+        return Suppression(span, problem=f"codes stand in brackets after `{verb}`")
+    codes = tuple(code.strip().upper() for code in bracket["codes"].split(",") if code.strip())
+    if not codes:
+        return Suppression(span, problem="there is no code between the brackets")
+    if re.match(r"\s*[\[(,]|.*PSC\d", bracket["reason"]):
+        return Suppression(span, problem="all codes stand in one pair of brackets")
+    return Suppression(span, tuple(dict.fromkeys(codes)))
+
+
+def _placed(read: Suppression, verb: str, row: int, layout: _Layout) -> Suppression:
+    """A comment with the lines that it is meant for."""
+    line = layout.line(row)
+    if verb == "ignore-file":
+        if row < layout.top and line is None:
+            return read
+        problem = read.problem or "`ignore-file` stands above the first statement"
+        return Suppression(read.span, problem=problem)
+    rows = line if line is not None and row in line else (row, row)
+    first, last = (layout.locate(each)[1] for each in rows)
+    return Suppression(read.span, read.codes, first, last, layout.function(row), read.problem)
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is the docstring."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -1,0 +1,64 @@
+"""What is reported of a check: the selected findings that no baseline knows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pscdsl._src.checker.findings.at_calls import at_call
+from pscdsl._src.checker.findings.baseline import Baseline, Entry
+from pscdsl._src.checker.findings.fingerprints import Fingerprints
+from pscdsl._src.checker.findings.selection import Selection
+from pscdsl._src.checker.report.summary import Hidden, ordered
+from pscdsl.typing.codes.limits import KernelNotChecked
+from pscdsl.typing.diagnostics import Diagnostic, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """The findings of a check, sorted by what becomes of them."""
+
+    reported: tuple[Diagnostic, ...]
+    suppressed: tuple[Diagnostic, ...] = ()
+    """Silenced by comments."""
+    baselined: tuple[Diagnostic, ...] = ()
+    """Known from the baseline."""
+    stale: tuple[Entry, ...] = ()
+    """What the baseline knows, and what is found no more."""
+
+    def fails(self, *, strict: bool) -> bool:
+        """Whether the check fails: by an error; in strict mode by a warning or a missing proof."""
+        failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
+        return any(
+            type(finding).severity in failing or (strict and isinstance(finding, KernelNotChecked))
+            for finding in self.reported
+        )
+
+    def hidden(self) -> Hidden:
+        """How many findings are not reported."""
+        stale = sum(entry.count for entry in self.stale)
+        return Hidden(len(self.suppressed), len(self.baselined), stale)
+
+
+def triage(
+    found: Iterable[Diagnostic],
+    suppressed: Iterable[Diagnostic],
+    selection: Selection,
+    baseline: Baseline,
+    checked: Collection[str],
+    fingerprints: Fingerprints,
+) -> Triage:
+    """Sort what was found in the files that were checked (real paths)."""
+    found, suppressed = map(at_call, found), map(at_call, suppressed)
+    selected = [each for d in found if (each := selection.narrowed(d)) is not None]
+    silenced = tuple(d for d in suppressed if selection.includes(d.code, d.span.path))
+    if not baseline.entries:
+        return Triage(tuple(selected), silenced)
+    new, known, over = baseline.divide(ordered(selected), fingerprints)
+    stale = [
+        entry
+        for entry in over
+        if baseline.concerns(entry, checked)
+        and selection.includes(entry.code, f"{baseline.root}/{entry.path}")
+    ]
+    return Triage(tuple(new), silenced, tuple(known), tuple(stale))

@@ -1,0 +1,303 @@
+"""Making fixes: as many as fit together, checked again, until none is left that helps.
+
+Nothing is written here: texts go in, texts come out.  A fix is made only if the check of the
+changed text bears it out:
+
+* the text still parses, what was found is gone, and no error stands in what was written, unless
+  it can be fixed in its turn;
+* with an unsafe fix, no other error has appeared anywhere, unless it was hidden and can be fixed in
+  its turn: a precondition is missing at the callers of what has it now, another name is unknown.
+
+A safe fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
+behind what was mended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
+from pscdsl._src.frontend.fixes.editing import Replacement, Text, moved, replaced, written
+from pscdsl._src.frontend.fixes.encoding import Encoded
+from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.frontend.modules.finding import module_name
+from pscdsl._src.frontend.text.sources import shown_path, split_lines
+from pscdsl._src.support.paths import resolved
+from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.fixes import Fix
+
+MAX_ATTEMPTS = 200
+"""How often files are checked again before the rest is left for another run."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fix of a finding, ready to be made."""
+
+    finding: Diagnostic
+    fix: Fix
+    path: str
+    """The resolved path of the file."""
+    replacements: tuple[Replacement, ...]
+
+    def key(self, text: Text) -> tuple[str, ...]:
+        """What a refused fix is remembered by, wherever it has moved to."""
+        line, _ = text.place(self.replacements[-1].start)
+        row = split_lines(text.text)[line - 1]
+        return (self.path, self.finding.code, self.finding.message(), self.fix.message, row)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What came out."""
+
+    contents: Mapping[str, bytes]
+    """The files that changed, by real path."""
+    made: tuple[Candidate, ...]
+    result: CheckResult
+    """What is found afterwards."""
+    complete: bool
+    """Whether nothing was left because of the bound on attempts."""
+
+
+@dataclass
+class _State:
+    """The files as they are so far, and what is found in each."""
+
+    files: Files
+    texts: dict[str, Text]
+    results: dict[str, CheckResult]
+    made: tuple[Candidate, ...] = ()
+    broken: frozenset[str] = frozenset()
+    """Files that would not be programs any more."""
+
+    @cached_property
+    def result(self) -> CheckResult:
+        """What is found in all files."""
+        return summary(list(self.results.values()))
+
+
+Wanted = Callable[[Sequence[Diagnostic], Mapping[str, str]], Sequence[Diagnostic]]
+"""Which findings are to be fixed; it is given the texts that have changed, by path as shown."""
+
+
+def fix_all(
+    files: Files, may_change: Iterable[str], wanted: Wanted, *, unsafe: bool = False
+) -> Fixed:
+    """Make the fixes of the findings that are wanted, in the files that may change."""
+    return _Run(files, may_change, wanted, unsafe).fixed()
+
+
+class _Run:
+    def __init__(
+        self, files: Files, may_change: Iterable[str], wanted: Wanted, unsafe: bool
+    ) -> None:
+        self.wanted = wanted
+        self.unsafe = unsafe
+        self.attempts = 0
+        self.refused: set[tuple[str, ...]] = set()
+        self.encoded = dict(_readable(files, may_change))
+        self.before = {path: Text(each.text) for path, each in self.encoded.items()}
+        self.state = _State(files, self.before, check_each(files, files.given))
+
+    def fixed(self) -> Fixed:
+        """Round by round, until a round that begins with nothing refused makes no fix."""
+        fruitful = False
+        while self.attempts < MAX_ATTEMPTS:
+            candidates = self._candidates()
+            if candidates:
+                fruitful |= self._attempt(candidates)
+            elif fruitful and self.refused:
+                self.refused.clear()  # what did not help before may help now
+                fruitful = False
+            else:
+                break
+        state = self.state
+        contents = {path: state.files.data(path) for path in self._changed()}
+        return Fixed(contents, state.made, state.result, self.attempts < MAX_ATTEMPTS)
+
+    def _changed(self) -> list[str]:
+        return [path for path, each in self.before.items() if each is not self.state.texts[path]]
+
+    def _candidates(self) -> list[Candidate]:
+        """For each finding its first fix that was not refused, if it does not meet another."""
+        found: list[Candidate] = []
+        changed = {shown_path(p): self.state.texts[p].text for p in self._changed()}
+        for finding in self.wanted(self.state.result.diagnostics, changed):
+            each = next(self._possible(finding), None)
+            if each is None:
+                continue
+            found = [other for other in found if not _implies(each, other)]
+            if not any(_meet(each, other) for other in found):
+                found.append(each)
+        return found
+
+    def _possible(self, finding: Diagnostic) -> Iterator[Candidate]:
+        for fix in finding.fixes:
+            path = resolved(fix.path)
+            text = self.state.texts.get(path)
+            if text is None or not self._allowed(fix):
+                continue
+            each = Candidate(finding, fix, path, text.replacements(fix.edits))
+            if each.key(text) not in self.refused:
+                yield each
+
+    def _allowed(self, fix: Fix) -> bool:
+        return self.unsafe or fix.applicability == "safe"
+
+    def _attempt(self, candidates: Sequence[Candidate]) -> bool:
+        """Make fixes together, without those that do not help; whether any was made."""
+        self.attempts += 1
+        after = self._with(candidates)
+        bad = [each for each in candidates if each.path in after.broken]
+        if not after.broken:
+            bad = [each for each in candidates if not self._helps(each, candidates, after)]
+        if not bad and self._makes_no_errors(candidates, after):
+            self.state = after
+            return True
+        if not bad and len(candidates) > 1:  # which of them it is will be seen
+            return self._attempt(candidates[: len(candidates) // 2])
+        self.refused.update(each.key(self.state.texts[each.path]) for each in bad or candidates)
+        rest = [each for each in candidates if each not in bad]
+        if bad and rest and self.attempts < MAX_ATTEMPTS:
+            return self._attempt(rest)
+        return False
+
+    def _with(self, candidates: Sequence[Candidate]) -> _State:
+        """The files with fixes made, and what is found in them then."""
+        texts, results = dict(self.state.texts), dict(self.state.results)
+        contents: dict[str, bytes] = {}
+        broken: set[str] = set()
+        for path, replacements in _by_path(candidates).items():
+            texts[path] = Text(replaced(texts[path].text, replacements))
+            try:
+                contents[path] = self.encoded[path].bytes(texts[path].text)
+            except UnicodeEncodeError:
+                broken.add(path)
+        files = self.state.files.changed(contents)
+        for path in contents:
+            try:
+                files.source(path)
+            except Failure:
+                broken.add(path)
+        if not broken:
+            results.update(check_each(files, _dependents(set(contents), files)))
+        made = (*self.state.made, *candidates)
+        return _State(files, texts, results, made, frozenset(broken))
+
+    def _helps(self, each: Candidate, all_: Sequence[Candidate], after: _State) -> bool:
+        """Whether what was found is gone, and no error stands in what was written."""
+        done = _by_path(all_)[each.path]
+        text = after.texts[each.path]
+        own = [written(done)[done.index(r)] for r in each.replacements]
+        span = each.finding.span
+        still = None
+        if resolved(span.path) == each.path:
+            before = self.state.texts[each.path]
+            still = text.place(moved(before.offset(span.line, span.column), done))
+        elif span.path:
+            still = (span.line, span.column)
+        for other in after.result.diagnostics:
+            place = (other.span.line, other.span.column)
+            same = other.code == each.finding.code and other.message() == each.finding.message()
+            if same and other.span.path == span.path and place == still:
+                return False
+            mended_next = any(self._allowed(fix) for fix in other.fixes)
+            if other.severity is not Severity.ERROR or mended_next:
+                continue
+            if other.span.path == each.fix.path:
+                offset = text.offset(*place)
+                if any(start <= offset < max(end, start + 1) for start, end in own):
+                    return False
+        return True
+
+    def _makes_no_errors(self, candidates: Sequence[Candidate], after: _State) -> bool:
+        """Whether, with an unsafe fix, no other error has appeared."""
+        unsafe = [each for each in candidates if each.fix.applicability == "unsafe"]
+        if not unsafe:
+            return True
+        lenient = all(_asks(each.finding) for each in unsafe)
+        before = _errors(self.state.result.diagnostics, lenient)
+        gone = _errors({id(each.finding): each.finding for each in candidates}.values(), lenient)
+        return _errors(after.result.diagnostics, lenient) <= before - gone
+
+
+def check_each(files: Files, paths: Iterable[str]) -> dict[str, CheckResult]:
+    """What is found in files, by real path."""
+    with deep_stack():
+        return {path: check_file(files, path)[0] for path in paths}
+
+
+def _errors(findings: Iterable[Diagnostic], lenient: bool) -> int:
+    """How many errors there are; if lenient, without those that may come to light."""
+    errors = [each for each in findings if each.severity is Severity.ERROR]
+    return sum(not (lenient and _asks(each)) for each in errors)
+
+
+_HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, UnknownFunction, UnknownValue)
+"""Findings behind which others may stand that have fixes of their own."""
+
+
+def _asks(finding: Diagnostic) -> bool:
+    """Whether a finding may come to light when another is mended, and can be mended in its turn.
+
+    So it is with preconditions, which callers may lack, too, and with what has no value until then.
+    """
+    return bool(finding.fixes) and (
+        isinstance(finding, _HIDE_OTHERS) or finding.assertion() is not None
+    )
+
+
+def _meet(one: Candidate, other: Candidate) -> bool:
+    return one.path == other.path and any(
+        a.meets(b) for a in one.replacements for b in other.replacements
+    )
+
+
+_LEAST = re.compile(r"assert (.+) >= (\d+)")
+
+
+def _implies(one: Candidate, other: Candidate) -> bool:
+    """Whether a fix asserts a larger bound of the same size at the same place."""
+    bounds = [_LEAST.fullmatch(each.finding.assertion() or "") for each in (one, other)]
+    first, second = bounds
+    if first is None or second is None or one.path != other.path or first[1] != second[1]:
+        return False
+    same_place = one.replacements[0].start == other.replacements[0].start
+    return same_place and int(first[2]) > int(second[2])
+
+
+def _by_path(candidates: Iterable[Candidate]) -> dict[str, list[Replacement]]:
+    """All replacements of each file in the order of their places, each once."""
+    found: dict[str, set[Replacement]] = {}
+    for each in candidates:
+        found.setdefault(each.path, set()).update(each.replacements)
+    return {path: sorted(each) for path, each in found.items()}
+
+
+def _readable(files: Files, paths: Iterable[str]) -> Iterator[tuple[str, Encoded]]:
+    """The files that can be written back as they are; the check says what is wrong with others."""
+    for path in paths:
+        try:
+            found = Encoded.of(files.data(path)) if path.endswith(".py") else None
+        except Failure:
+            continue
+        if found is not None:
+            yield path, found
+
+
+def _dependents(changed: set[str], files: Files) -> set[str]:
+    """Files, and all given whose text names the module of one of them, and so on."""
+    found, waiting = set(changed), list(changed)
+    while waiting:
+        name = module_name(waiting.pop())[0].rpartition(".")[2]
+        others = set(files.mentioning(name)) & set(files.given) - found
+        found |= others
+        waiting.extend(others)
+    return found

@@ -1,0 +1,235 @@
+"""Findings as SARIF 2.1.0, the OASIS standard for results of static analysis.
+
+Columns count UTF-16 code units from 1, which is what readers of SARIF expect; the end column is the
+one after the last.  Paths are relative to the current folder, `%SRCROOT%`, where they can be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from pscdsl._src.checker.report.summary import CheckedKernel
+from pscdsl._src.frontend.text.cells import split_cell
+from pscdsl._src.frontend.text.sources import Sources, printable_json, shown_path
+from pscdsl.typing.codes.language import NotPython
+from pscdsl.typing.codes.limits import InternalError
+from pscdsl.typing.diagnostics import Diagnostic, Severity
+from pscdsl.typing.spans import NOWHERE, Span
+
+Object: TypeAlias = dict[str, Any]
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_ROOT = "%SRCROOT%"
+_FINGERPRINT = "pscdslFinding/v1"
+_FAMILIES = {
+    "1": "language",
+    "2": "purity",
+    "3": "shapes",
+    "4": "dtypes",
+    "5": "control",
+    "6": "keys",
+    "7": "numerics",
+    "8": "performance",
+    "9": "limits",
+}
+_NOT_LOOKED_AT = (NotPython.code, InternalError.code)
+_PROBLEM = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "recommendation"}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finding, what it is recognised by, and why it is not reported, if it is not."""
+
+    finding: Diagnostic
+    fingerprint: str = ""
+    suppressed: str = ""
+    """The kind of suppression: `inSource` for a comment, `external` for a baseline."""
+    state: str = ""
+    """Where there is a baseline: `new` or `unchanged`."""
+
+
+def render(
+    results: Sequence[Result],
+    sources: Sources | None = None,
+    *,
+    version: str = "",
+    exit_code: int = 0,
+    kernels: Sequence[CheckedKernel] = (),
+) -> str:
+    """The log, with one run."""
+    log = document(results, sources, version=version, exit_code=exit_code, kernels=kernels)
+    return printable_json(json.dumps(log)) + "\n"
+
+
+def document(
+    results: Sequence[Result],
+    sources: Sources | None = None,
+    *,
+    version: str = "",
+    exit_code: int = 0,
+    kernels: Sequence[CheckedKernel] = (),
+) -> Object:
+    """The log as an object."""
+    by_code = {each.finding.code: type(each.finding) for each in results}
+    codes = sorted(by_code)
+    places = _Places(sources or Sources())
+    driver: Object = {"name": "pscdsl", "rules": [rule(by_code[code]) for code in codes]}
+    if version:
+        driver["version"] = version
+    failed = any(each.finding.code == InternalError.code for each in results)
+    invocation: Object = {
+        "executionSuccessful": not failed,
+        "exitCode": exit_code,
+        "workingDirectory": {"uri": _folder()},
+        "toolExecutionNotifications": [
+            places.notification(each.finding)
+            for each in results
+            if each.finding.code in _NOT_LOOKED_AT
+        ],
+        "properties": {
+            "kernelsTriedByExamples": {
+                f"{shown_path(each.path)}:{each.name}": [*each.examples]
+                for each in kernels
+                if each.examples
+            }
+        },
+    }
+    run: Object = {
+        "tool": {"driver": driver},
+        "columnKind": "utf16CodeUnits",
+        "originalUriBaseIds": {_ROOT: {"uri": _folder()}},
+        "invocations": [invocation],
+        "results": [places.result(each, codes.index(each.finding.code)) for each in results],
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def rule(kind: type[Diagnostic]) -> Object:
+    """What a class of diagnostics says of itself."""
+    title = kind.title() or kind.slug()
+    made: Object = {
+        "id": kind.code,
+        "name": kind.__name__,
+        "shortDescription": {"text": title},
+        "defaultConfiguration": {"level": kind.severity.value},
+        "properties": {
+            "tags": [_FAMILIES.get(kind.code[3], "limits")],
+            "problem.severity": _PROBLEM[kind.severity],
+        },
+    }
+    explanation = kind.explanation()
+    if explanation:  # there is none under `python -OO`
+        _, _, rest = explanation.partition("\n")
+        meaning = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
+        made["fullDescription"] = {"text": meaning or title}
+        made["help"] = {"text": explanation, "markdown": f"# {kind.code}: {explanation}"}
+    return made
+
+
+class _Places:
+    """Places in files as SARIF writes them."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+
+    def result(self, result: Result, rule: int) -> Object:
+        """A finding with all of its places."""
+        finding = result.finding
+        found: Object = {
+            "ruleId": finding.code,
+            "ruleIndex": rule,
+            "level": finding.severity.value,
+            "message": {"text": _within_cell(finding.span) + _message(finding)},
+            "locations": self._primary(finding),
+        }
+        related = list(self._related(finding))
+        if related:
+            found["relatedLocations"] = related
+        if result.fingerprint:
+            found["partialFingerprints"] = {_FINGERPRINT: result.fingerprint}
+        if result.suppressed:
+            found["suppressions"] = [{"kind": result.suppressed}]
+        if result.state:
+            found["baselineState"] = result.state
+        if finding.choice:
+            found["properties"] = {"choice": finding.choice}
+        return found
+
+    def notification(self, finding: Diagnostic) -> Object:
+        """What kept the tool from looking at a file or a kernel."""
+        return {
+            "descriptor": {"id": finding.code},
+            "level": "error",
+            "message": {"text": " ".join(finding.message().split())},
+            "locations": self._primary(finding),
+        }
+
+    def _primary(self, finding: Diagnostic) -> list[Object]:
+        if finding.span is NOWHERE:
+            return []
+        location = self._location(finding.span)
+        if finding.kernel:
+            location["logicalLocations"] = [{"name": finding.kernel, "kind": "function"}]
+        return [location]
+
+    def _related(self, finding: Diagnostic) -> Iterator[Object]:
+        """The other places of a finding, then the calls that led to it."""
+        notes = [(label.span, label.text) for label in finding.labels]
+        notes += [(call, "in this call") for call in finding.span.frames()[1:]]
+        for number, (span, text) in enumerate(notes, 1):
+            said = _within_cell(span) + (" ".join(text.split()) or "see here")
+            yield {"id": number, **self._location(span), "message": {"text": said}}
+
+    def _location(self, span: Span) -> Object:
+        region: Object = {"startLine": max(span.line, 1), "startColumn": self._units(span, False)}
+        if span.end_line > span.line:
+            region["endLine"] = span.end_line
+        if span.end_line > span.line or span.end_column >= span.column:
+            region["endColumn"] = self._units(span, True)
+        file, cell = split_cell(span.path)
+        place: Object = {"artifactLocation": artifact(file)}
+        if cell is None:  # lines of a cell are not lines of the file
+            place["region"] = region
+        return {"physicalLocation": place}
+
+    def _units(self, span: Span, end: bool) -> int:
+        """A column in UTF-16 code units."""
+        line, column = (span.end_line, span.end_column) if end else (span.line, span.column)
+        text = self._sources.line(span.path, line) or ""
+        wide = sum(ord(character) > 0xFFFF for character in text[: max(column, 1) - 1])
+        return max(column, 1) + wide
+
+
+def artifact(path: str) -> Object:
+    """The location of a file."""
+    shown = shown_path(path)
+    if os.path.isabs(shown):
+        return {"uri": Path(shown).as_uri()}
+    uri = quote(shown.replace(os.sep, "/").encode("utf-8", "surrogateescape"), safe="/")
+    return {"uri": uri, "uriBaseId": _ROOT}
+
+
+def _folder() -> str:
+    return Path(os.path.realpath(os.curdir)).as_uri().rstrip("/") + "/"
+
+
+def _within_cell(span: Span) -> str:
+    """Where a place is in a notebook, of which SARIF knows no cells."""
+    cell = split_cell(span.path)[1]
+    return "" if cell is None else f"cell {cell}, line {span.line}: "
+
+
+def _message(finding: Diagnostic) -> str:
+    """What is wrong, and what to write instead."""
+    lines = [" ".join(finding.message().split())]
+    lines += [f"here: {finding.label()}"] if finding.label() else []
+    advice = finding.advice()
+    lines += [f"help: {advice.strip()}"] if advice else []
+    return "\n".join(lines)

@@ -1,0 +1,150 @@
+"""What every format needs: the order of findings, how many there are, what was checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pscdsl._src.frontend.text.sources import shown_path
+from pscdsl.typing.codes.limits_vouched import Vouched
+from pscdsl.typing.diagnostics import Diagnostic, Severity
+
+
+class CheckedKernel(Protocol):
+    """One kernel of a check, as the front end reports it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The file that defines it."""
+        ...
+
+    @property
+    def line(self) -> int:
+        """The line of its `def`."""
+        ...
+
+    @property
+    def column(self) -> int:
+        """The column of its `def`."""
+        ...
+
+    @property
+    def status(self) -> str:
+        """One of `ok`, `error`, `unchecked`."""
+        ...
+
+    @property
+    def signature(self) -> str:
+        """Its type as text."""
+        ...
+
+    @property
+    def examples(self) -> Sequence[str]:
+        """For what it was checked by examples alone, in words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """How many findings are not reported, and why."""
+
+    suppressed: int = 0
+    """Silenced by comments."""
+    baselined: int = 0
+    """Known from the baseline."""
+    stale: int = 0
+    """Entries of the baseline that are found no more."""
+
+
+def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings by place, those of one place by code."""
+    return sorted(
+        diagnostics,
+        key=lambda d: (shown_path(d.span.path), d.span.line, d.span.column, d.code, d.message()),
+    )
+
+
+def count(diagnostics: Iterable[Diagnostic]) -> dict[Severity, int]:
+    """How many findings there are of each severity."""
+    found = Counter(type(diagnostic).severity for diagnostic in diagnostics)
+    return {severity: found[severity] for severity in Severity}
+
+
+def sentence(
+    diagnostics: Sequence[Diagnostic],
+    kernels: Sequence[CheckedKernel],
+    files: int,
+    hidden: Hidden | None = None,
+) -> str:
+    """How a check ends for people: what was found, and what was tried by examples alone."""
+    counts = count(diagnostics)
+    findings = ", ".join(_many(n, s.value) for s, n in counts.items() if n) or "no errors"
+    unchecked = sum(kernel.status == "unchecked" for kernel in kernels)
+    checked = f"{_many(len(kernels) - unchecked, 'kernel')} checked in {_many(files, 'file')}"
+    aside = _aside(hidden or Hidden(), len(vouched(diagnostics)))
+    missing = f", {unchecked} not checked" if unchecked else ""
+    return "\n".join([f"{checked}{missing}: {findings}{aside}", *_tried(kernels)])
+
+
+_MOST_EXAMPLES = 6
+"""So many kinds of examples are named one by one."""
+
+
+def _tried(kernels: Sequence[CheckedKernel]) -> list[str]:
+    """What kernels were tried with that could be given more; no line if there is nothing."""
+    tried: dict[str, list[str]] = {}
+    for kernel in kernels:
+        for each in kernel.examples:
+            tried.setdefault(each, []).append(kernel.name)
+    parts = [
+        f"{text} ({f'`{names[0]}`' if len(names) == 1 else f'{len(names)} kernels'})"
+        for text, names in tried.items()
+    ]
+    if len(parts) > _MOST_EXAMPLES:
+        parts[_MOST_EXAMPLES:] = [f"{len(parts) - _MOST_EXAMPLES} more (`--show-types`)"]
+    return [f"tried by examples: {'; '.join(parts)}"] if parts else []
+
+
+def vouched(diagnostics: Iterable[Diagnostic]) -> list[str]:
+    """The functions that kernels call and that are taken to be pure at their author's word."""
+    messages = {each.message() for each in diagnostics if each.code == Vouched.code}
+    return sorted(message.split("`")[1] for message in messages)
+
+
+def _aside(hidden: Hidden, trusted: int) -> str:
+    """What else is to be known of the findings, in parentheses."""
+    parts: list[str] = []
+    if trusted:
+        parts.append(f"{_many(trusted, 'function')} vouched for")
+    if hidden.suppressed:
+        parts.append(f"{hidden.suppressed} suppressed")
+    if hidden.baselined:
+        parts.append(f"{hidden.baselined} in the baseline")
+    if hidden.stale:
+        are = "is" if hidden.stale == 1 else "are"
+        parts.append(f"{hidden.stale} of the baseline {are} found no more")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def fixable(diagnostics: Sequence[Diagnostic]) -> str:
+    """How many findings can be fixed and by which options; empty if none can."""
+    kinds = [{fix.applicability for fix in each.fixes} for each in diagnostics if each.fixes]
+    safe = sum("safe" in each for each in kinds)
+    unsafe = len(kinds) - safe
+    if not kinds:
+        return ""
+    if not safe:
+        return f"{unsafe} fixable with `--fix --unsafe-fixes`"
+    more = f", {unsafe} more with `--fix --unsafe-fixes`" if unsafe else ""
+    return f"{safe} fixable with `--fix`{more}"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

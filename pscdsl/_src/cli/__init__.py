@@ -1,0 +1,139 @@
+"""The command line: one file a command, each loaded only when it is the one called.
+
+A command module has `configure(parser)`, which declares its arguments, and `run(arguments)`, which
+returns the exit code: 0 for success, 1 for findings, 2 when it could not run.  Its one-line
+description stands here, so that `pscdsl --help` loads none of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pscdsl._src.support.paths import Refused
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+COMMANDS = {
+    "check": "prove kernels pure and well-shaped, without running them",
+    "discover": "find the functions of plain NumPy code that are PSC already",
+    "explain": "say what a diagnostic code means, with an example and its fix",
+    "ir": "print the typed program of a kernel",
+    "hlo": "print the StableHLO of a kernel, or what XLA makes of it",
+    "cost": "say what a kernel costs: operations and memory, in its sizes",
+    "compile": "compile kernels ahead and keep them for the programs that call them",
+    "export": "write a kernel into a file that psc.load and jax call without its source",
+    "run": "call a kernel on files, literals or random data",
+}
+
+_EPILOG = "commands:\n" + "\n".join(f"  {name:<9} {text}" for name, text in COMMANDS.items())
+
+
+class Unusable(Exception):
+    """The command cannot run as it was called; the message says why."""
+
+
+def say(text: object, *, error: bool = False) -> None:
+    """Print lines that may hold what a stranger has written; to standard error if `error`."""
+    from pscdsl._src.frontend.text.sources import printable
+
+    print(printable(str(text)), file=sys.stderr if error else sys.stdout)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser of arguments; some may be names of files that a stranger has chosen."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        from pscdsl._src.frontend.text.sources import printable
+
+        super()._print_message(printable(message), file)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # never fail on what the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        _here()
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+    except (Unusable, Refused) as problem:
+        say(f"pscdsl: {problem}", error=True)
+        return 2
+    except BrokenPipeError:  # the reader, a pager for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception:
+        import traceback
+
+        say(traceback.format_exc().rstrip(), error=True)
+        print("pscdsl: internal error, please report it with the above", file=sys.stderr)
+        return 2
+    return code
+
+
+def _here() -> None:
+    try:
+        os.getcwd()
+    except OSError as problem:
+        raise Unusable(f"the current folder cannot be found: {problem.strerror}") from None
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] not in COMMANDS:
+        return _top(arguments)
+    name, *rest = arguments
+    module = importlib.import_module(f"pscdsl._src.cli.{name}")
+    parser = _Parser(
+        prog=f"pscdsl {name}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.configure(parser)
+    try:
+        parsed = parser.parse_args(rest)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return int(module.run(parsed))
+
+
+def _top(arguments: list[str]) -> int:
+    parser = _Parser(
+        prog="pscdsl",
+        description="A typed, purely functional array language embedded in Python.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    parser.add_argument("command", nargs="?", metavar="COMMAND", choices=tuple(COMMANDS))
+    try:
+        parsed = parser.parse_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    if parsed.version:
+        print(f"pscdsl {version()}")
+        return 0
+    parser.print_help()
+    return 0 if parsed.command else 2
+
+
+def version() -> str:
+    """The version that is installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("pscdsl")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"

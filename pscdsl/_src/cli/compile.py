@@ -1,0 +1,145 @@
+"""Compile kernels ahead and keep them, so that a program that calls them need not.
+
+    pscdsl compile model.py --dims n=1,d=64 --dims n=32
+
+Sizes that are given several times are combined with all others.  Kernels with a size that is not
+given are left out, and so are those with primitives that users' Python translates, which is not
+run (`psc.compile_all` compiles them where it is).  What a signature leaves open besides is the
+first that it admits, unless --dims names it.  A kernel with numbers for defaults is compiled twice:
+with these as constants, and for all other calls.
+
+A program finds what is kept if it runs with the same versions on the same kind of machine, and
+with PSCDSL_CACHE as here.  Exit code 1: a kernel has errors; 2: could not run, or nothing kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pscdsl._src.cli import Unusable, say
+from pscdsl._src.cli.derivatives import add_derivatives, chosen
+from pscdsl._src.cli.target import add_dims, add_target, dims
+from pscdsl._src.support.paths import admitted
+
+if TYPE_CHECKING:
+    from pscdsl._src.kernels.kernel import Kernel
+    from pscdsl._src.kernels.lowered import Lowered
+
+
+@dataclass
+class _Done:
+    """What became of the kernels, to be counted."""
+
+    compiled: int = 0
+    found: int = 0
+    left_out: int = 0
+    errors: int = 0
+
+    def __str__(self) -> str:
+        told = [f"{self.compiled} compiled", f"{self.found} there already"]
+        told += [f"{self.left_out} left out"] if self.left_out else []
+        told += [f"{self.errors} with errors"] if self.errors else []
+        return ", ".join(told)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_target(parser)
+    add_dims(parser)
+    parser.add_argument(
+        "--output",
+        metavar="FOLDER",
+        help="keep them there, in place of $PSCDSL_CACHE or the user's folder for caches",
+    )
+    add_derivatives(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile, and say of each kernel what became of it."""
+    import pscdsl
+    from pscdsl._src.caching import places
+    from pscdsl.typing.codes.limits import NoRule
+
+    if arguments.output:
+        os.environ[places.FOLDER] = admitted(arguments.output, [os.getcwd()])
+    if places.folder() is None:
+        raise Unusable("nothing is kept: PSCDSL_CACHE is off (--output FOLDER names a place)")
+    sizes = alternatives(arguments.dims)
+    done = _Done()
+    for kernel in chosen(arguments):
+        try:
+            for each in variants(kernel, sizes):
+                _compile(kernel, each, done)
+        except pscdsl.CheckError as findings:
+            foreign = [each.primitive for each in findings.diagnostics if isinstance(each, NoRule)]
+            if len(foreign) == len(findings.diagnostics):
+                names = ", ".join(f"`{each}`" for each in foreign)
+                say(f"{kernel.name}: left out: the translation of {names} is not run here")
+                done.left_out += 1
+            else:
+                say(findings, error=True)
+                done.errors += 1
+        except (Unusable, pscdsl.ArgumentError) as reason:
+            say(f"{kernel.name}: left out: {reason}")
+            done.left_out += 1
+    say(f"{done} in {places.folder()}")
+    if done.errors:
+        return 1
+    return 0 if done.compiled or done.found else 2
+
+
+def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> None:
+    """The program that takes all numbers, and if some have defaults, the one without these."""
+    from pscdsl._src.kernels.executables import obtained
+    from pscdsl.typing.arrays import ArrayType
+
+    general = kernel.lower(**sizes)
+    wanted = [general]
+    trees, names = dict(general.program.parameters), tuple(kernel.number_defaults)
+    if names and all(isinstance(trees[name], ArrayType) for name in names):  # none is None
+        wanted.append(kernel.lowered(general.choice, general.sizes, names))
+    for lowered in wanted:
+        answer = obtained(lowered.variant, ahead=lowered is general)
+        if answer.unkept:
+            raise Unusable(answer.unkept)
+        told = f"{kernel.name}{_told(lowered)}"
+        if answer.source == "disk":
+            done.found += 1
+            say(f"{told}: there already")
+        else:
+            done.compiled += 1
+            say(f"{told}: compiled in {answer.seconds:.2f} s")
+
+
+def _told(lowered: Lowered) -> str:
+    parts = [f"{name}={size}" for name, size in lowered.sizes.items()]
+    parts += [str(lowered.choice)] if str(lowered.choice) else []
+    given = f" at {', '.join(parts)}" if parts else ""
+    return given + (", with its defaults" if lowered.constants else "")
+
+
+def alternatives(options: Iterable[str]) -> dict[str, list[int]]:
+    """All numbers that are given for each size."""
+    found: dict[str, list[int]] = {}
+    for item in (item for option in options for item in option.split(",")):
+        for name, size in dims([item]).items():
+            known = found.setdefault(name, [])
+            known += [] if size in known else [size]
+    return found
+
+
+def variants(kernel: Kernel[..., Any], sizes: dict[str, list[int]]) -> Iterator[dict[str, int]]:
+    """The combinations of sizes that a kernel has."""
+    program = kernel.ir()
+    open_parts = kernel.signature.open_parts()
+    missing = [name for name in program.dims if name not in sizes]
+    if missing:
+        raise Unusable(f"sizes are missing: {', '.join(missing)}")
+    own = {n: s for n, s in sizes.items() if n in program.dims or n in open_parts}
+    for numbers in itertools.product(*own.values()):
+        yield dict(zip(own, numbers, strict=True))

@@ -1,0 +1,223 @@
+"""The verdict on one function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal
+
+from pscdsl._src.discover.alternatives import FUNCTION, NO_DEFAULT, Alternative, alternatives
+from pscdsl._src.discover.blame import Blame
+from pscdsl._src.discover.candidates import Candidate
+from pscdsl._src.discover.hints import Hint, annotation_hint, docstring_hints
+from pscdsl._src.discover.naming import named
+from pscdsl._src.discover.obstacles import Branches, Firmness, firmness, place, standing
+from pscdsl._src.discover.parameters import declared, unfit
+from pscdsl._src.discover.ranks import other_ranks
+from pscdsl._src.discover.rendering import Written, written
+from pscdsl._src.discover.results import declared_result
+from pscdsl._src.discover.search import Search, search
+from pscdsl._src.discover.statics import Refused, first_dtypes, fixed, opened, refused_values
+from pscdsl._src.discover.trials import Trial, Trials
+from pscdsl._src.discover.usage import FunctionStatement, Usage, usages
+from pscdsl._src.discover.widen import has_group, widened
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.modules.scope import StaticModule
+from pscdsl.typing.codes.limits_discovery import SearchEnded
+from pscdsl.typing.diagnostics import Diagnostic, Severity
+from pscdsl.typing.signatures import NoneSpec, OptionalSpec
+
+Status = Literal["psc", "helper", "obstacle", "unknown"]
+MAX_ALSO = 4
+"""Other signatures, and values that do not fit, that are told once one was found."""
+MAX_OPTIONAL = 3
+"""Parameters that are `None` by default for which another type is looked for."""
+MAX_TRIALS_OPTIONAL = 16
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found out about one function."""
+
+    name: str
+    path: str
+    line: int
+    column: int
+    status: Status
+    written: Written | None = None
+    also: tuple[str, ...] = ()
+    """Other signatures that fit: other ranks of an array."""
+    refused: tuple[Refused, ...] = ()
+    """Values of static parameters that do not fit."""
+    findings: tuple[Diagnostic, ...] = ()
+    """What stands in the way, the first obstacle first; warnings about a function that is PSC."""
+    trials: int = 0
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the text of a function says, and the trials of it."""
+
+    module: StaticModule
+    function: FunctionStatement
+    trials: Trials
+    usages: Mapping[str, Usage]
+    hints: Mapping[str, Hint]
+    options: Mapping[str, Sequence[Alternative]]
+    blame: Blame
+    branches: Branches
+
+
+def examine(module: StaticModule, function: FunctionStatement, closure: Closure) -> Verdict:
+    """Find the signature of a function, or what stands in the way of any."""
+    source = module.source
+    span = source.span(function)
+    word = "async def " if isinstance(function, ast.AsyncFunctionDef) else "def "
+    verdict = Verdict(function.name, span.path, span.line, span.column + len(word), "unknown")
+    used = usages(function)
+    refused = unfit(module, function, closure, used)
+    if refused:
+        ordered = tuple(sorted(refused, key=place))
+        return replace(verdict, status="obstacle", findings=ordered)
+    hints = _hints(function)
+    options = {
+        name: _options(module, function, closure, name, usage, hints[name], position)
+        for position, (name, usage) in enumerate(used.items())
+    }
+    blame = Blame(source, function, tuple(used))
+    trials = Trials(closure)
+    seen = _Seen(module, function, trials, used, hints, options, blame, Branches(source, function))
+    found = search(trials, options, blame, seen.branches)
+    final = None if found.accepted is None else _with_absent(seen, found.accepted)
+    if found.accepted is None or found.trial is None or final is None:
+        status, findings = _obstacle(found, seen)
+        return replace(verdict, status=status, findings=findings, trials=trials.count)
+    text = _written(seen, final)
+    also = dict.fromkeys(
+        _written(seen, each).signature for each in _also(seen, found.accepted, final)
+    )
+    warnings = (d for d in found.trial.findings if type(d).severity is Severity.WARNING)
+    return replace(
+        verdict,
+        status="helper" if _takes_function(final) else "psc",
+        written=text,
+        refused=tuple(islice(refused_values(trials, found.accepted, final), MAX_ALSO)),
+        also=tuple(each for each in also if each != text.signature)[:MAX_ALSO],
+        findings=tuple(warnings),
+        trials=trials.count,
+    )
+
+
+def _takes_function(candidate: Candidate) -> bool:
+    return any(spec == FUNCTION for _, spec in candidate.specs)
+
+
+def _written(seen: _Seen, candidate: Candidate) -> Written:
+    """The definition, with its result where that can be declared."""
+    final = named(candidate, seen.usages, seen.hints)
+    result = declared_result(seen.trials, final)
+    bound = {name for name in seen.module.bindings() if not _ours(seen.module, name)}
+    decorated = not _takes_function(final)
+    return written(seen.module.source, seen.function, final, result, bound, decorated)
+
+
+def _ours(module: StaticModule, name: str) -> bool:
+    """Whether a module binds a name of ours to what it means."""
+    statements = [statement for _, statement in module.bindings()[name]]
+    return all(
+        (isinstance(each, ast.ImportFrom) and each.module in ("pscdsl", "typing"))
+        or (isinstance(each, ast.Import) and name == "psc")
+        for each in statements
+    )
+
+
+def _with_absent(seen: _Seen, accepted: Candidate) -> Candidate | None:
+    """The accepted candidate widened; what is `None` by default as an optional argument."""
+    absent = [name for name, spec in accepted.specs if isinstance(spec, NoneSpec)]
+    for name in absent[:MAX_OPTIONAL]:
+        rest = [each for each in seen.options[name] if each.kind != "none"]
+        options = {**seen.options, name: rest}
+        for other, spec in accepted.specs:
+            if isinstance(spec, OptionalSpec):
+                options[other] = [Alternative("declared", spec, 0)]
+        if not rest:
+            continue
+        given = search(seen.trials, options, seen.blame, seen.branches, MAX_TRIALS_OPTIONAL)
+        if given.accepted is not None:
+            spec = dict(given.accepted.specs)[name]
+            both = given.accepted.with_spec(name, OptionalSpec(spec), 0, 0)
+            if seen.trials.accepts(first_dtypes(fixed(both))):
+                accepted = both
+    return widened(seen.trials, accepted)
+
+
+def _also(seen: _Seen, found: Candidate, final: Candidate) -> Iterator[Candidate]:
+    """Other signatures that fit: another rank of one array."""
+    if any(has_group(spec) for _, spec in final.specs):
+        return  # the group stands for the ranks
+    for each in other_ranks(seen.trials, found, seen.options, seen.blame, seen.branches):
+        narrow = opened(seen.trials, each)
+        if seen.trials.accepts(narrow):
+            yield narrow
+
+
+def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...]]:
+    """What stands in the way: what no signature can mend, or the best that was found."""
+    trials = seen.trials
+    if not found.failed:
+        span = seen.module.source.span(seen.function).head(3)
+        ended = SearchEnded(function=seen.function.name, trials=trials.count, span=span)
+        return "unknown", (ended,)
+    firm = standing([found.blocked] if found.blocked else [t.errors for _, t in found.failed])
+    if firm:
+        return _status(firm), tuple(firm)
+    best, _ = max(found.failed, key=lambda each: _progress(*each))
+    errors = trials.run(named(best, seen.usages, seen.hints)).errors
+    ordered = sorted(errors, key=lambda d: (-firmness(d), place(d)))
+    return _status(ordered), tuple(ordered)
+
+
+def _progress(candidate: Candidate, trial: Trial) -> tuple[int, int, int]:
+    """How far a trial went before its first error, and how close it was to the evidence."""
+    line = min((place(each)[0] for each in trial.errors), default=0)
+    return line, -candidate.cost, -len(set(candidate.sizes()))
+
+
+def _status(findings: Sequence[Diagnostic]) -> Status:
+    """What the first of some findings makes of a function."""
+    unseen = bool(findings) and firmness(findings[0]) is Firmness.UNSEEN
+    return "unknown" if unseen else "obstacle"
+
+
+def _hints(function: FunctionStatement) -> dict[str, Hint]:
+    """What annotations say, and docstrings where they say nothing."""
+    documented = docstring_hints(ast.get_docstring(function) or "")
+    spec = function.args
+    found: dict[str, Hint] = {}
+    for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+        annotated = annotation_hint(each.annotation)
+        told = documented.get(each.arg, Hint())
+        if annotated.kind in ("", "array") and told.kind in ("", "array"):
+            dtype = annotated.dtype or told.dtype
+            found[each.arg] = replace(told, kind=told.kind or annotated.kind, dtype=dtype)
+        else:
+            found[each.arg] = annotated if annotated.kind else told
+    return found
+
+
+def _options(
+    module: StaticModule,
+    function: FunctionStatement,
+    closure: Closure,
+    name: str,
+    usage: Usage,
+    hint: Hint,
+    position: int,
+) -> tuple[Alternative, ...]:
+    """What a parameter may be: what it is declared to be, if that is one of our types."""
+    ours = declared(module, function, name)
+    if ours is not None:
+        return (Alternative("declared", ours, 0),)
+    return alternatives(name, usage, hint, closure.defaults.get(name, NO_DEFAULT), position)

@@ -1,0 +1,164 @@
+"""A candidate as text: the decorated definition that can be put in place of the function's own."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from pscdsl._src.discover.candidates import Candidate
+from pscdsl._src.discover.results import BATCH
+from pscdsl._src.discover.statics import is_open
+from pscdsl._src.discover.usage import FunctionStatement
+from pscdsl._src.frontend.text.source import Source
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import BOOL
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    OptionalSpec,
+    RepeatedSpec,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+    walk_paths,
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A signature as it is written in the source."""
+
+    imports: tuple[str, ...]
+    """The statements that bind what the definition uses and the module does not have."""
+    header: str
+    """The decorator and the `def`."""
+    preconditions: tuple[str, ...]
+    """The `assert` statements to put before the body."""
+    signature: str
+    """Parameters and result in one line, as `check` shows them."""
+
+    @property
+    def definition(self) -> str:
+        """Decorator, `def` and preconditions."""
+        return "\n".join((self.header, *(f"    {each}" for each in self.preconditions)))
+
+
+def written(
+    source: Source,
+    function: FunctionStatement,
+    candidate: Candidate,
+    result: Spec | None,
+    bound: Set[str],
+    decorated: bool = True,
+) -> Written:
+    """A function's definition with the types of a candidate; `bound` are the module's names."""
+    spelling = _Spelling(bound | {name for name, _ in candidate.specs})
+    types = {name: spelling.of(spec, candidate, name) for name, spec in candidate.specs}
+    returns = "" if result is None else f" -> {spelling.of(result, candidate, '')}"
+    inner = ", ".join(_parameters(source, function, types))
+    lines = [f"@{spelling.package}.kernel"] if decorated else []
+    lines.append(f"def {function.name}({inner}){returns}:")
+    shown = ", ".join(f"{name}: {text}" for name, text in types.items())
+    return Written(
+        tuple(spelling.imports()) if decorated else (),
+        "\n".join(lines),
+        tuple(_preconditions(candidate)),
+        f"({shown}){returns}",
+    )
+
+
+class _Spelling:
+    """How types are written where some names are taken."""
+
+    def __init__(self, bound: Set[str]) -> None:
+        self.bound = bound
+        self.package = "pscdsl" if "psc" in bound else "psc"
+        self.used: dict[str, None] = {}
+        self.literal = False
+
+    def of(self, spec: Spec, candidate: Candidate, where: str) -> str:
+        """A type as an annotation."""
+        if isinstance(spec, ArraySpec):
+            dims = " ".join(map(str, spec.dims))
+            head = self.name("bool_" if spec.dtype is BOOL else spec.dtype.name)
+            return f'{head}["{dims}"]' if dims else head
+        if isinstance(spec, TupleSpec):
+            return f"tuple[{', '.join(self.of(each, candidate, '') for each in spec.items)}]"
+        if isinstance(spec, OptionalSpec):
+            return f"{self.of(spec.item, candidate, '')} | None"
+        if isinstance(spec, RepeatedSpec):
+            return f"tuple[{self.of(spec.item, candidate, '')}, ...]"
+        if isinstance(spec, StaticSpec) and spec.kind == "Callable":
+            return "Callable"
+        if isinstance(spec, StaticSpec):
+            if is_open(spec, candidate, where):
+                return f"{self.package}.Static[{spec.kind}]"
+            self.literal = True
+            samples = spec.samples or ()
+            ordered = sorted(samples, key=repr) if spec.kind == "int" else samples
+            values = ", ".join(map(_literal, ordered))
+            return f"{self.package}.Static[Literal[{values}]]"
+        return str(spec)
+
+    def name(self, name: str) -> str:
+        """A name of ours, alone where the module has no other use for it."""
+        if name in self.bound:
+            return f"{self.package}.{name}"
+        self.used[name] = None
+        return name
+
+    def imports(self) -> Iterator[str]:
+        """The statements that bind these names."""
+        if self.literal:
+            yield "from typing import Literal"
+        yield "import pscdsl" + (" as psc" if self.package == "psc" else "")
+        if self.used:
+            yield f"from pscdsl import {', '.join(sorted(self.used, key=str.lower))}"
+
+
+def _literal(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) and value.isprintable() else repr(value)
+
+
+def _parameters(
+    source: Source, function: FunctionStatement, types: Mapping[str, str]
+) -> Iterator[str]:
+    """The parameters with their types and defaults, and the marks between their kinds."""
+    spec = function.args
+    positional = [*spec.posonlyargs, *spec.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
+    for index, (each, default) in enumerate(
+        zip(positional, [*defaults, *spec.defaults], strict=True)
+    ):
+        yield _parameter(source, each, default, types)
+        if index + 1 == len(spec.posonlyargs):
+            yield "/"
+    if spec.kwonlyargs:
+        yield "*"
+    for each, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        yield _parameter(source, each, default, types)
+
+
+def _parameter(
+    source: Source, each: ast.arg, default: ast.expr | None, types: Mapping[str, str]
+) -> str:
+    value = "" if default is None else f" = {source.text_of(default)}"
+    return f"{each.arg}: {types[each.arg]}{value}"
+
+
+def _preconditions(candidate: Candidate) -> Iterator[str]:
+    """The facts as `assert` statements, sizes written as the code can."""
+    spelling: dict[str, str] = {}
+    for name, spec in candidate.specs:
+        for where, part in walk_paths(spec, name):
+            if isinstance(part, ArraySpec):
+                for axis, dim in enumerate(part.dims):
+                    if part.dims[0] == BATCH:
+                        axis -= len(part.dims)
+                    if isinstance(dim, Dim):
+                        spelling.setdefault(str(dim), f"{where}.shape[{axis}]")
+    for fact in candidate.facts:
+        yield "assert " + re.sub(
+            r"[A-Za-z_]\w*", lambda found: spelling.get(found[0], found[0]), str(fact)
+        )

@@ -1,0 +1,1 @@
+"""Primitives, rules and trusted functions of users."""

@@ -1,0 +1,1 @@
+"""What kernels see of their surroundings, and who else may change it."""

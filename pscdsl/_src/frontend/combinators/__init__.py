@@ -1,0 +1,1 @@
+"""Control flow by functions: `cond`, `scan`, `while_loop` and the like."""

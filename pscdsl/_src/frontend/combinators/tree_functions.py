@@ -1,0 +1,187 @@
+"""What `psc.tree` means in kernels: trees are static, so every function of them is unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pscdsl._src.frontend.trees.pytrees import leaf
+from pscdsl._src.frontend.trees.traced import Inside
+from pscdsl._src.frontend.trees.tracing import applicable, at
+from pscdsl._src.frontend.trees.walks import Flat, flattened, rebuilt, same_shapes, together
+from pscdsl._src.frontend.values.values import Poisoned, StaticFunction, describe, is_poisoned
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.meanings import MEANINGS
+from pscdsl._src.primitives import elementwise as e
+from pscdsl.numpy.linear_algebra.norms import root, squares
+from pscdsl.numpy.shorthand import cast, joined, part, raveled, reshaped, wide
+from pscdsl.typing.arrays import Shape, size_of
+from pscdsl.typing.codes.control_trees import NotATree
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import F32, DType
+from pscdsl.typing.trees import paths
+
+
+def _flat(here: Builder, name: str, tree: Any) -> Flat:
+    if is_poisoned(tree):
+        raise Poisoned
+    return flattened(Inside(here, name), tree)
+
+
+def map_(here: Builder, f: Any, tree: Any, *rest: Any) -> Any:
+    """A tree of what a function makes of the leaves of trees."""
+    name = "psc.tree.map"
+    function = applicable(f, name)
+    flat = [_flat(here, name, each) for each in (tree, *rest)]
+    rows = together(name, flat, absent=True)
+    mapped = [function.apply(here, row, {}) for row in rows]
+    return rebuilt(Inside(here, name), tree, iter(mapped))
+
+
+def leaves(here: Builder, tree: Any) -> tuple[Any, ...]:
+    """The arrays of a tree in order."""
+    return tuple(_flat(here, "psc.tree.leaves", tree).leaves)
+
+
+def reduce(here: Builder, f: Any, tree: Any, initial: Any) -> Any:
+    """`f(value, leaf)` for each leaf in order."""
+    name = "psc.tree.reduce"
+    function = applicable(f, name)
+    value = initial
+    for each in _flat(here, name, tree).leaves:
+        value = function.apply(here, (value, each), {})
+    return value
+
+
+def size(here: Builder, tree: Any) -> Size:
+    """How many elements all arrays have."""
+    found: Size = 0
+    for _, each in paths(_flat(here, "psc.tree.size", tree).type):
+        found = found + size_of(each.shape)
+    return found
+
+
+def zeros_like(here: Builder, tree: Any, dtype: Any = None) -> Any:
+    """Zeros in place of each array."""
+    name = "psc.tree.zeros_like"
+    zeros: Any = MEANINGS["numpy.zeros_like"]
+    made = [zeros.apply(here, (each, dtype), {}) for each in _flat(here, name, tree).leaves]
+    return rebuilt(Inside(here, name), tree, iter(made))
+
+
+def dot(here: Builder, a: Any, b: Any) -> Value | Weak:
+    """The sum of the products of all elements, those of `a` conjugated."""
+    name = "psc.tree.dot"
+    flat = [_flat(here, name, each) for each in (a, b)]
+    pairs = together(name, flat)
+    same_shapes(name, here.facts, flat[0].type, flat[1].type)
+    vdot: Any = MEANINGS["numpy.vdot"]
+    products = [
+        vdot.apply(here, tuple(_accumulating(here, name, each) for each in pair), {})
+        for pair in pairs
+    ]
+    return _summed(here, products)
+
+
+def norm(here: Builder, tree: Any) -> Value | Weak:
+    """The Euclidean norm of all elements together."""
+    name = "psc.tree.norm"
+    parts = [_accumulating(here, name, each) for each in _flat(here, name, tree).leaves]
+    strong = [each.default() if isinstance(each, Weak) else each for each in parts]
+    sums = [squares(each, tuple(range(each.ndim)), False) for each in strong]
+    total = _summed(here, sums)
+    return root(total, 0.5) if isinstance(total, Value) else total
+
+
+def _accumulating(here: Builder, name: str, value: Any) -> Value | Weak:
+    """A leaf in the dtype in which sums over it are taken."""
+    found = leaf(here, value)
+    assert found is not None
+    if isinstance(found, Weak):
+        return found
+    if not found.dtype.is_inexact:
+        accepts = "floating or complex"
+        raise Failure(DtypeNotAccepted(function=name, given=found.type, accepts=accepts))
+    return cast(found, wide(found.dtype))
+
+
+def _summed(here: Builder, terms: Sequence[Value | Weak]) -> Value | Weak:
+    """The sum of scalars in the widest of their dtypes."""
+    dtypes = [each.dtype for each in terms if isinstance(each, Value)]
+    widest = _widest(dtypes) if dtypes else None
+    total: Value | Weak = here.weak(0.0)
+    for index, each in enumerate(terms):
+        if isinstance(each, Value):
+            term: Value | Weak = each if widest is None else cast(each, widest)
+        else:
+            term = each if widest is None else each.at(widest)
+        total = e.add(total, term) if index else term
+    return total
+
+
+def _widest(dtypes: Sequence[DType]) -> DType:
+    """The narrowest dtype that holds all of these, which have at least 32 bits."""
+    real = max((each.real for each in dtypes), key=lambda dtype: dtype.bits)
+    return real.complex if any(each.is_complex for each in dtypes) else real
+
+
+def ravel(here: Builder, tree: Any) -> tuple[Value, StaticFunction]:
+    """All elements as one vector, and the function that makes a tree of such a vector."""
+    name = "psc.tree.ravel"
+    flat = _flat(here, name, tree)
+    found = [each for each in (leaf(here, x) for x in flat.leaves) if each is not None]
+    dtype = _one_dtype(found)
+    arrays = [at(each, dtype) for each in found]
+    shapes = [each.shape for each in arrays]
+    pieces = [raveled(each) for each in arrays]
+    vector = joined(pieces, 0) if pieces else here.full(0.0, (0,), dtype)
+
+    def unravel(here: Builder, vector: Any) -> Any:
+        given = leaf(here, vector)
+        if given is None:
+            raise Failure(NotATree(what=f"the vector of `{name}`", found=describe(vector)))
+        pieces = _pieces(given.default() if isinstance(given, Weak) else given, shapes)
+        return rebuilt(Inside(here, name), tree, pieces)
+
+    return vector, StaticFunction("unravel", unravel)
+
+
+def _one_dtype(found: Sequence[Value | Weak]) -> DType:
+    """The dtype that all arrays have; f32 where there is none."""
+    strong = [each for each in found if isinstance(each, Value)]
+    for each in strong[1:]:
+        if each.dtype is not strong[0].dtype:
+            raise Failure(DtypesDiffer(left=strong[0].type, right=each.type))
+    return strong[0].dtype if strong else F32
+
+
+def _pieces(vector: Value, shapes: Sequence[Shape]) -> Iterator[Value]:
+    """Arrays of these shapes from the elements of a vector, one after the other."""
+    total: Size = 0
+    for shape in shapes:
+        total = total + size_of(shape)
+    reshape: Any = MEANINGS["numpy.reshape"]
+    vector = reshape.apply(vector.builder, (vector, (total,)), {})
+    start: Size = 0
+    for shape in shapes:
+        stop = start + size_of(shape)
+        yield reshaped(part(vector, 0, start, stop), shape)
+        start = stop
+
+
+def register() -> None:
+    """Give the functions their names."""
+    functions: dict[str, Callable[..., Any]] = {
+        "map": map_,
+        "leaves": leaves,
+        "reduce": reduce,
+        "size": size,
+        "zeros_like": zeros_like,
+        "dot": dot,
+        "norm": norm,
+        "ravel": ravel,
+    }
+    for name, body in functions.items():
+        MEANINGS[f"pscdsl.tree.{name}"] = StaticFunction(f"psc.tree.{name}", body)

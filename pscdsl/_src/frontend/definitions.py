@@ -1,0 +1,551 @@
+"""Kernels as read from source: their signature, and a typed program for each choice."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from pscdsl._src.analysis.keys import reused_keys
+from pscdsl._src.frontend.interpreter.calls import with_origins
+from pscdsl._src.frontend.interpreter.expressions import evaluate
+from pscdsl._src.frontend.interpreter.frames import (
+    MAX_STEPS,
+    Frame,
+    Session,
+    require_program,
+    session_of,
+)
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.lost_results import lost_result
+from pscdsl._src.frontend.specs.annotations import named_trees, record_spec, spec_of
+from pscdsl._src.frontend.specs.defaults import default_problems
+from pscdsl._src.frontend.text.source import Source, with_defaults
+from pscdsl._src.frontend.text.uses import parameters
+from pscdsl._src.frontend.trees.arguments import as_asked, settle, static_type
+from pscdsl._src.frontend.trees.pytrees import flatten, unflatten
+from pscdsl._src.frontend.trees.results import result_problems
+from pscdsl._src.frontend.trees.tracing import of_values, strong
+from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.interpreters.replay import zeros
+from pscdsl._src.ir.builder import Builder, Program, Value, Weak
+from pscdsl._src.ir.program import Function, Var
+from pscdsl._src.language.donation import donated, in_vain, named
+from pscdsl._src.primitives.control import Call
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
+from pscdsl.typing.codes.language import BadAnnotation, MissingAnnotation
+from pscdsl.typing.codes.language_evaluation import RecursiveKernel, TooManySteps
+from pscdsl.typing.codes.performance import LargeUnroll
+from pscdsl.typing.codes.shapes_signatures import (
+    AssertionFails,
+    PreconditionNotMet,
+    SizeNotDetermined,
+)
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+from pscdsl.typing.dims import Dim, names, variable
+from pscdsl.typing.dtypes import accepts_weak
+from pscdsl.typing.python_containers import is_tuple
+from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, Spec, StaticSpec
+from pscdsl.typing.spans import Span
+from pscdsl.typing.trees import Type, leaves, paths, same_structure, substitute_tree
+from pscdsl.typing.unify import Match, match, undetermined
+
+
+class Excluded(Exception):
+    """A static precondition refuses this choice; carries the finding."""
+
+    def __init__(self, finding: Diagnostic) -> None:
+        super().__init__(finding)
+        self.finding = finding
+
+
+class Definition:
+    """A kernel: a function, its declared types, and what was elaborated of it so far.
+
+    A signature and facts about its sizes may be given in place of those that the source declares.
+    """
+
+    def __init__(
+        self, closure: Closure, signature: Signature | None = None, facts: Sequence[Fact] = ()
+    ) -> None:
+        self.closure = closure
+        self.name = closure.name
+        self.most_steps = MAX_STEPS
+        """How much work one elaboration may be."""
+        self.steps = 0
+        """How much work its elaborations were so far."""
+        self._given_facts = tuple(facts)
+        self._signature: Signature | Failure | None = signature
+        self._instances: dict[Choice, Function | Failure | Excluded] = {}
+        self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
+        self._linted: dict[Choice, tuple[Diagnostic, ...]] = {}
+        self.revealed: list[tuple[int, str]] = []
+        self.entered: set[Span] = set()
+        """The functions that were elaborated into it, itself included."""
+        self._active: set[Choice] = set()
+        self.donate: tuple[object, ...] = ()
+        """The parameters whose memory may be reused for results."""
+        self.budget: tuple[object, ...] = ()
+        """Bounds on what it costs, those in comments left out."""
+        self.method_of = ""
+        """The class that its first parameter is of, where that has no type of its own."""
+        self.proven: Signature | None = None
+        """The signature with the static integers for all of which it was checked as sizes."""
+        self.fast_math = False
+        """Whether it may be computed by the laws of real numbers."""
+
+    def with_options(
+        self, donate: object = None, budget: object = None, fast_math: bool | None = None
+    ) -> Self:
+        """The same kernel, whose results may take the memory of parameters, and its budget."""
+        made = copy(self)
+        made.donate = self.donate if donate is None else named(donate)
+        made.budget = self.budget if budget is None else named(budget)
+        made.fast_math = self.fast_math if fast_math is None else fast_math
+        made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
+        return made
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """What parameters are that are not given, as far as they have a default."""
+        return self.closure.defaults
+
+    @property
+    def source(self) -> Source:
+        """The text that it stands in."""
+        return self.closure.source
+
+    @property
+    def span(self) -> Span:
+        """The place of the whole of it."""
+        return self.closure.source.span(self.closure.node)
+
+    @property
+    def written_at(self) -> Span | None:
+        """Where the statement that makes it begins, but for its decorators, if that is known."""
+        return self.span
+
+    @property
+    def head(self) -> Span:
+        """The keyword that begins the function."""
+        word = "async def" if isinstance(self.closure.node, ast.AsyncFunctionDef) else "def"
+        return self.span.head(len(word))
+
+    @property
+    def name_place(self) -> Span:
+        """The place of its name."""
+        span = self.span
+        if isinstance(self.closure.node, ast.FunctionDef):
+            return replace(span, column=span.column + len("def "))
+        return span
+
+    def shown(self) -> Signature:
+        """The signature for people: also with a result that is not declared, where it is known."""
+        return self.signature
+
+    def tried(self) -> Signature:
+        """The signature with what its open parts were tried with."""
+        return self.proven or self.signature
+
+    def frame(self) -> Frame:
+        """A frame in which annotations and defaults are evaluated."""
+        return self.closure.annotation_frame()
+
+    @property
+    def signature(self) -> Signature:
+        """The declared signature; a Failure if it is not a proper one."""
+        if self._signature is None:
+            try:
+                self._signature = self._read_signature()
+            except Failure as failure:
+                self._signature = failure
+        if isinstance(self._signature, Failure):
+            raise self._signature
+        return self._signature
+
+    def _read_signature(self) -> Signature:
+        node, source = self.closure.node, self.closure.source
+        frame = self.frame()
+        spec = node.args
+        problems: list[Diagnostic] = []
+        parameters: list[Parameter] = []
+        for each in (spec.vararg, spec.kwarg):
+            if each is not None:
+                span = source.span(each)
+                problems.append(
+                    MissingAnnotation(function=self.name, name="*" + each.arg, span=span)
+                )
+        positional = [*spec.posonlyargs, *spec.args]
+        for each in (*positional, *spec.kwonlyargs):
+            if each.annotation is None:
+                own = self._own_class(frame) if each in positional[:1] else None
+                if own is not None:
+                    parameters.append(Parameter(each.arg, own, span=source.span(each)))
+                    continue
+                span = source.span(each)
+                problems.append(MissingAnnotation(function=self.name, name=each.arg, span=span))
+                continue
+            try:
+                parameters.append(
+                    Parameter(
+                        each.arg,
+                        named_trees(spec_of(frame, each.annotation), each.arg),
+                        each in spec.kwonlyargs,
+                        each.arg in self.closure.defaults,
+                        source.span(each.annotation),
+                    )
+                )
+            except Failure as failure:
+                problems.extend(failure.diagnostics)
+            except Poisoned:
+                pass
+        result = None
+        returns = None if isinstance(node, ast.Lambda) else node.returns
+        if returns is not None:
+            try:
+                result = spec_of(frame, returns)
+            except Failure as failure:
+                problems.extend(failure.diagnostics)
+            except Poisoned:
+                pass
+        for _, default in with_defaults(spec):
+            evaluate(frame, default)  # for its findings
+        problems.extend(frame.session.findings)
+        if problems:
+            raise Failure(*problems)
+        signature = Signature(self.name, tuple(parameters), result)
+        problems.extend(default_problems(self.closure, signature))
+        if problems:
+            raise Failure(*problems)
+        for name in signature.unbound():
+            reason = f"no parameter says which tree {name or 'it'} is"
+            assert returns is not None
+            finding = BadAnnotation(text=source.text_of(returns), reason=reason, rewrite="")
+            raise Failure(finding.at(source.span(returns)))
+        unknown = undetermined(signature)
+        if unknown:
+            raise self._size_not_determined(unknown, self.head)
+        return signature
+
+    def _own_class(self, frame: Frame) -> Spec | None:
+        """The type of a method's first parameter: its class, with the sizes that it names."""
+        if not self.method_of:
+            return None
+        try:
+            cls = frame.scope.lookup_annotation(self.method_of)
+        except KeyError:
+            return None
+        if not isinstance(cls, RecordClass) or cls.kind == "namespace" or cls.variables:
+            return None
+        return record_spec(cls, cls.dims)
+
+    def instance(self, choice: Choice) -> Function:
+        """The typed program for a choice; a Failure with all findings if there is none."""
+        found = self._instances.get(choice)
+        if found is None:
+            self._active.add(choice)
+            try:
+                found = self._elaborate(choice)
+            except Failure as failure:
+                found = failure
+            except Excluded as excluded:
+                found = excluded
+            finally:
+                self._active.discard(choice)
+            self._instances[choice] = found
+        if isinstance(found, Function):
+            return found
+        raise found
+
+    def warnings(self, choice: Choice) -> tuple[Diagnostic, ...]:
+        """What was found in an instance that is none the less a program."""
+        from pscdsl._src.analysis.warnings import findings
+
+        program, source = self._instances.get(choice), self.source
+        if not isinstance(program, Function):
+            return ()
+        if choice not in self._linted:
+            self._linted[choice] = tuple(
+                [
+                    each.replaced(spelling=spelled(program.parameters))
+                    for each in findings.warnings(
+                        program, source, declared=self.signature.result is not None
+                    )
+                ]
+            )
+        return self._warnings.get(choice, ()) + self._linted[choice]
+
+    def _elaborate(self, choice: Choice) -> Function:
+        from pscdsl._src.frontend.interpreter.preconditions import Widened
+
+        facts = self._assumed(choice)
+        while True:
+            try:
+                return self._elaborate_under(choice, facts)
+            except Widened as widened:  # a size may be 0: what was proven so far may not hold
+                facts = facts.assume(widened.fact)
+
+    def _assumed(self, choice: Choice) -> Assumptions:
+        """The facts that were given with the signature, for the static values of a choice."""
+        sizes = Instantiation(choice).static_sizes
+        facts = [fact.substitute(sizes) for fact in self._given_facts]
+        for fact, given in zip(facts, self._given_facts, strict=True):
+            if not fact.names() and not fact.holds({}):
+                raise Excluded(AssertionFails(condition=str(given)).at(self.head))
+        return Assumptions(tuple(facts))
+
+    def _elaborate_under(self, choice: Choice, facts: Assumptions) -> Function:
+        signature = self.signature
+        types = Instantiation(choice)
+        try:
+            donated(signature, self.donate)
+        except Failure as failure:
+            raise failure.at(self.head) from None
+        program = Program(facts)
+        session = Session(program, self.closure, self.most_steps)
+        entry = program.current
+        arguments: dict[str, Any] = {}
+        declared: list[tuple[str, Type]] = []
+        params: list[Value] = []
+        for parameter in signature.parameters:
+            tree = types.type_of(parameter.spec, parameter.name)
+            declared.append((parameter.name, tree))
+            own = [
+                Value(entry, Var(leaf, parameter.name + path, parameter.span))
+                for path, leaf in paths(tree)
+            ]
+            params.extend(own)
+            arguments[parameter.name] = unflatten(tree, iter(own))
+        none: frozenset[str] = frozenset()
+        known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
+        known = known.union(*(sizes_in(each.value) for each in types.statics.values()))
+        program.span = self.span
+        try:
+            with np.errstate(all="ignore"):  # static values are NumPy's: nobody is to be warned
+                result = self._run(session, arguments)
+        except Failure as failure:
+            raise failure.at(self.head) from None
+        except Poisoned:
+            raise Failure(*session.findings) from None
+        finally:
+            self.steps += session.steps
+            self.revealed.extend(program.revealed)
+            self.entered |= session.entered
+            session.findings[:] = _spelled(session.findings, declared)
+        if signature.result is not None:
+            try:
+                self._refuse_unknown(types.type_of(signature.result, "return"), known)
+            except Failure as failure:
+                raise Failure(*session.findings, *failure.diagnostics) from None
+        errors = [each for each in session.findings if each.severity.value == "error"]
+        if errors:
+            raise Failure(*without_large_loops(session.findings))
+        program.span = program.return_span or self._returns_span()
+        try:
+            found, tree = flatten(entry, result, f"the result of `{self.name}`")
+            spec = signature.result
+            wanted = None
+            if spec is not None:
+                like = as_asked(spec, found, tree, types.dtypes)
+                wanted = types.type_of(spec, "return", like)
+            results, tree = self._result(program, found, tree, wanted)
+        except Failure as failure:
+            last = [d.at(program.span) for d in _spelled(failure.diagnostics, declared)]
+            raise Failure(*session.findings, *last) from None
+        except Poisoned:
+            raise Failure(*session.findings) from None
+        if not results:
+            lost = lost_result(self.closure.source, self.name, self.closure.node)
+            if lost is not None:
+                raise Failure(*session.findings, lost)
+        body, _ = entry.finish(params, results)
+        dims = dict.fromkeys(name for name in signature.size_names() if name in known)
+        dims.update(dict.fromkeys(sorted(known)))
+        function = Function(
+            self.name,
+            tuple(dims),
+            program.facts,
+            body,
+            tuple(declared),
+            tree,
+            self.span,
+            program.origins,
+        )
+        reused = reused_keys(function, program.names, program.span)
+        if reused:
+            raise Failure(*session.findings, *reused)
+        vain = in_vain(function, signature, self.donate) if self.donate else ()
+        self._warnings[choice] = (*session.findings, *vain)
+        return function
+
+    def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
+        """The result of the body, given its arguments by name."""
+        return self.closure.enter(session, arguments)
+
+    def _refuse_unknown(self, wanted: Type, known: frozenset[str]) -> None:
+        unknown = {
+            name
+            for leaf in leaves(wanted)
+            for name in leaf.names()
+            if name not in known and not name.startswith("_")
+        }
+        if unknown:
+            node = self.closure.node
+            returns = None if isinstance(node, ast.Lambda) else node.returns
+            span = self.closure.source.span(returns or node)
+            raise self._size_not_determined(sorted(unknown), span)
+
+    def _size_not_determined(self, names: Sequence[str], span: Span) -> Failure:
+        own = parameters(self.closure.node)
+        like = next((name for name in names if name in own), "")
+        return Failure(
+            SizeNotDetermined(function=self.name, names=tuple(names), parameter=like, span=span)
+        )
+
+    def _result(
+        self, program: Program, found: list[Value | Weak], tree: Type, wanted: Type | None
+    ) -> tuple[list[Value], Type]:
+        """The results in their declared types, checked."""
+        if wanted is None:
+            values = strong(found)
+            return values, of_values(tree, values)
+        if not same_structure(tree, wanted):
+            values = strong(found)
+        else:
+            values = [
+                each if isinstance(each, Value) else taken(each, declared)
+                for each, declared in zip(found, leaves(wanted), strict=True)
+            ]
+        problems = result_problems(program.facts, self.name, of_values(tree, values), wanted)
+        if problems:
+            raise Failure(*(each.labelled(*self._return_label()) for each in problems))
+        # A result that was declared with other, provably equal sizes has the declared type.
+        return values, of_values(wanted, values)
+
+    def _returns_span(self) -> Span:
+        """Where the result is declared; the function's name or keyword if it is not."""
+        node, source = self.closure.node, self.closure.source
+        if isinstance(node, ast.Lambda):
+            return source.span(node)
+        if node.returns is not None:
+            return source.span(node.returns)
+        return self.head
+
+    def _return_label(self) -> tuple[Label, ...]:
+        node = self.closure.node
+        if isinstance(node, ast.Lambda) or node.returns is None:
+            return ()
+        return (Label(self.closure.source.span(node.returns), "declared here"),)
+
+    def matched(
+        self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Match, list[Value]]:
+        """How the signature fits the arguments of a call, and the arrays among them."""
+        signature = self.signature
+        bound = self.closure.bind(args, kwargs)
+        types: dict[str, Type] = {}
+        operands: list[Value] = []
+        chosen: dict[str, Any] = {}
+        for parameter in signature.parameters:
+            value = bound[parameter.name]
+            if isinstance(parameter.spec, StaticSpec):
+                types[parameter.name] = static_type(here, value)
+                continue
+            leaves_, tree = settle(here, parameter.spec, value, self.name, chosen)
+            operands.extend(leaves_)
+            types[parameter.name] = tree
+        return match(signature, types, here.facts), operands
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The meaning of a call in another kernel: a call that stays a call."""
+        require_program(here, f"the kernel `{self.name}`")
+        fit, operands = self.matched(here, args, kwargs)
+        if fit.choice in self._active:
+            raise Failure(RecursiveKernel(function=self.name))
+        try:
+            callee = self.instance(fit.choice)
+        except Failure as failure:
+            return self._declared_result(here, fit, failure)
+        except Excluded as excluded:
+            raise Failure(excluded.finding.relocated(here.program.span)) from None
+        sizes = {name: fit.sizes[name] for name in callee.dims}
+        self._require(here, callee, sizes, operands)
+        call = Call(callee, tuple(sizes.items()))
+        results = here.bind(call, operands)
+        assert callee.result is not None
+        return unflatten(callee.result, iter(results))
+
+    def _declared_result(self, here: Builder, fit: Match, failure: Failure) -> Any:
+        """What a wrong kernel says that it returns, so that its callers can be checked."""
+        session_of(here).report(failure)
+        signature = self.signature
+        if signature.result is None:
+            raise Poisoned
+        tree = substitute_tree(signature.result_type(fit.choice), fit.sizes)
+        return unflatten(tree, (zeros(here, leaf) for leaf in leaves(tree)))
+
+    def _require(
+        self, here: Builder, callee: Function, sizes: Mapping[str, Any], operands: Sequence[Value]
+    ) -> None:
+        """Prove what the callee asks for; what is only not known is reported, then assumed."""
+        facts = here.facts
+        needed = list(callee.facts.facts)
+        needed.extend(
+            Fact("<=", callee.facts.lower_bound(name), variable(name)) for name in callee.dims
+        )
+        unproven = [fact for fact in needed if not facts.proves(fact.substitute(sizes))]
+        if not unproven:
+            return
+        problems = [PreconditionNotMet.of(facts, self.name, fact, sizes) for fact in unproven]
+        assumed = facts.assume(*(fact.substitute(sizes) for fact in unproven))
+        if assumed.consistent() is Verdict.NO:
+            raise Failure(*problems)
+        findings = with_origins(Failure(*problems), operands)
+        session_of(here).report(findings.at(here.program.span))
+        here.program.facts = assumed
+
+
+def sizes_in(value: object) -> frozenset[str]:
+    """The names of the sizes that a static value consists of."""
+    if isinstance(value, Dim):
+        return names(value)
+    none: frozenset[str] = frozenset()
+    return none.union(*map(sizes_in, value)) if is_tuple(value) else none
+
+
+def without_large_loops(findings: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
+    """Beside the refusal of a program that is too large, warnings of its loops say nothing."""
+    if not any(isinstance(each, TooManySteps) for each in findings):
+        return findings
+    return [each for each in findings if not isinstance(each, LargeUnroll)]
+
+
+def spelled(parameters: Sequence[tuple[str, Type]]) -> tuple[tuple[str, str], ...]:
+    """How each size that is an axis of a parameter can be written in the code."""
+    found: dict[str, str] = {}
+    for parameter, tree in parameters:
+        for path, leaf in paths(tree):
+            for axis, size in enumerate(leaf.shape):
+                if isinstance(size, Dim):
+                    found.setdefault(str(size), f"{parameter}{path}.shape[{axis}]")
+    return tuple(found.items())
+
+
+def _spelled(
+    findings: Sequence[Diagnostic], parameters: Sequence[tuple[str, Type]]
+) -> list[Diagnostic]:
+    """Findings that know how to write the sizes."""
+    spelling = spelled(parameters) if findings else ()
+    return [each.replaced(spelling=spelling) for each in findings]
+
+
+def taken(value: Weak, declared: ArrayType) -> Value:
+    """A weak result in the dtype that is declared, if that can hold it."""
+    fits = accepts_weak(declared.dtype, value.kind)
+    return value.at(declared.dtype) if fits else value.default()

@@ -1,0 +1,123 @@
+"""Fixes: for each kind of finding what would mend it, built from the text around its place.
+
+To make a kind fixable, write a function from a `Place` to the fixes it may have, the likeliest
+first, and enter it in `BUILDERS`.  A finding whose help names an `assert` needs nothing: adding
+it is its fix.  Fixes are proposals: `pscdsl check --fix` makes one only if the check of the changed
+text bears it out (see `applying`), so a builder need not repeat what the checker knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pscdsl._src.frontend.fixes.asserts import precondition
+from pscdsl._src.frontend.fixes.booleans import branch_on_array
+from pscdsl._src.frontend.fixes.casts import (
+    accumulator_too_narrow,
+    argument_dtype,
+    dtypes_differ,
+    integers_make_an_array,
+    negative_power,
+    return_dtype,
+    scalar_does_not_fit,
+)
+from pscdsl._src.frontend.fixes.constants import mutable_capture
+from pscdsl._src.frontend.fixes.library import (
+    array_leaves_program,
+    bad_arguments,
+    data_dependent_shape,
+    inner_sizes_differ,
+    loop_over_array,
+    no_such_attribute,
+    not_callable,
+    outgrown_update,
+    shapes_do_not_broadcast,
+    side_effect,
+    unknown_elsewhere,
+    unknown_name,
+)
+from pscdsl._src.frontend.fixes.place import Place
+from pscdsl._src.frontend.fixes.tree import Tree
+from pscdsl._src.frontend.fixes.updates import aliased_update, mutation
+from pscdsl._src.frontend.text.source import Source
+from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray, NegativePowerOfInteger
+from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
+from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype, ReturnDtype
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable, UnknownName
+from pscdsl.typing.codes.language_arrays import (
+    ArrayLeavesProgram,
+    BranchOnArray,
+    LoopOverArray,
+)
+from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
+from pscdsl.typing.codes.numerics import AliasedUpdate
+from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
+from pscdsl.typing.codes.shapes import OutgrownUpdate, ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.fixes import Fix
+
+BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
+    AccumulatorTooNarrow: accumulator_too_narrow,
+    AliasedUpdate: aliased_update,
+    ArgumentDtype: argument_dtype,
+    ArrayLeavesProgram: array_leaves_program,
+    BadArguments: bad_arguments,
+    BranchOnArray: branch_on_array,
+    DataDependentShape: data_dependent_shape,
+    DtypesDiffer: dtypes_differ,
+    InnerSizesDiffer: inner_sizes_differ,
+    IntegersMakeAnArray: integers_make_an_array,
+    LoopOverArray: loop_over_array,
+    MutableCapture: mutable_capture,
+    Mutation: mutation,
+    NegativePowerOfInteger: negative_power,
+    NoSuchAttribute: no_such_attribute,
+    NotCallable: not_callable,
+    OutgrownUpdate: outgrown_update,
+    ReturnDtype: return_dtype,
+    ScalarDoesNotFit: scalar_does_not_fit,
+    ShapesDoNotBroadcast: shapes_do_not_broadcast,
+    SideEffect: side_effect,
+    UnknownFunction: unknown_elsewhere,
+    UnknownName: unknown_name,
+    UnknownValue: unknown_elsewhere,
+}
+
+
+def with_fixes(
+    findings: Sequence[Diagnostic], source_of: Callable[[str], Source | None]
+) -> list[Diagnostic]:
+    """The findings with what would mend them; `source_of` gives a file's source by its path."""
+    trees: dict[str, Tree | None] = {}
+
+    def tree_of(path: str) -> Tree | None:
+        if path not in trees:
+            source = source_of(path)
+            trees[path] = None if source is None else Tree(source)
+        return trees[path]
+
+    found: list[Diagnostic] = []
+    for each in findings:
+        try:
+            found.append(each.replaced(fixes=tuple(_fixes(each, tree_of))))
+        except Exception as error:  # what was found is reported, and so is our mistake
+            found.append(each)
+            what = f"no fix could be made for {each.code}: {type(error).__name__}: {error}"
+            found.append(InternalError(what=what, span=each.span))
+    return found
+
+
+def _fixes(finding: Diagnostic, tree_of: Callable[[str], Tree | None]) -> Iterator[Fix]:
+    build = BUILDERS.get(type(finding))
+    if build is not None:
+        tree = tree_of(finding.span.path)
+        if tree is not None:
+            yield from build(Place(finding, tree))
+    if finding.assertion() is not None:
+        tree = tree_of(finding.span.frames()[-1].path)
+        if tree is not None:
+            yield from precondition(finding, tree)

@@ -1,0 +1,301 @@
+"""Calls and names: Python's functions where NumPy's are meant, misspelt names, mere effects."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from pscdsl._src.frontend.fixes.place import Place
+from pscdsl._src.frontend.fixes.tree import FunctionStatement
+from pscdsl._src.frontend.masked import around
+from pscdsl._src.frontend.text.source import targets
+from pscdsl._src.frontend.values.purity import index_text
+from pscdsl.typing import dtypes
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable, UnknownName
+from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
+from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.purity import SideEffect
+from pscdsl.typing.codes.shapes import OutgrownUpdate, ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.fixes import Edit, Fix
+from pscdsl.typing.spans import Span
+
+CASTS = {"float": "f32", "int": "i32", "bool": "bool", "complex": "c64"}
+ON_ARRAYS = {
+    ("max", 1): "max",
+    ("max", 2): "maximum",
+    ("min", 1): "min",
+    ("min", 2): "minimum",
+    ("any", 1): "any",
+    ("all", 1): "all",
+}
+"""Python's functions, with how many arguments, and NumPy's of the same meaning for arrays."""
+USUAL = {"np": "import numpy as np", "math": "import math", "functools": "import functools"}
+"""What a name is usually imported by."""
+
+
+def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
+    """What keeps an array an array: a cast, NumPy's function, the array itself."""
+    function = place.finding.function
+    attribute = place.node(ast.Attribute)
+    if attribute is not None and function in (".item", ".tolist"):
+        call = place.parent(attribute, ast.Call)
+        if call is not None and not call.args and not call.keywords:
+            yield from place.replace(call, place.tree.operand(attribute.value))
+        return
+    call = place.node(ast.Call)
+    if call is None or call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
+        return
+    texts = [place.tree.argument(each) for each in call.args]
+    if function in CASTS and len(texts) == 1:
+        dtype = place.dtype(CASTS[function])
+        if dtype is not None:
+            text = f"{place.tree.receiver(call.args[0])}.astype({dtype[0]})"
+            yield from place.replace(call, text, needs=dtype[1])
+        return
+    meant = ON_ARRAYS.get((function, len(texts)))
+    if meant is None and function.startswith("math."):
+        found = re.search(r"`np\.(\w+)`", place.finding.rewrite)
+        meant = found[1] if found else None
+    numpy = place.numpy()
+    if meant is not None and numpy is not None:
+        text = f"{numpy[0]}.{meant}({', '.join(texts)})"
+        yield from place.replace(call, text, "safe", needs=numpy[1])
+
+
+def loop_over_array(place: Place[LoopOverArray]) -> Iterator[Fix]:
+    """`psc.map` for rows that are stacked, NumPy's function for `sorted`."""
+    rows, call, psc = place.node(ast.ListComp), place.node(ast.Call), place.psc()
+    if call is not None and isinstance(call.func, ast.Name) and call.func.id == "sorted":
+        numpy = place.numpy()
+        if numpy is not None and len(call.args) == 1 and not call.keywords:
+            text = f"{numpy[0]}.sort({place.tree.argument(call.args[0])})"
+            yield from place.replace(call, text, "safe", needs=numpy[1])
+    stack = None if rows is None else place.parent(rows, ast.Call)
+    if rows is None or stack is None or psc is None or len(rows.generators) != 1:
+        return
+    function = stack.func.attr if isinstance(stack.func, ast.Attribute) else ""
+    loop = rows.generators[0]
+    alone = stack.args == [rows] and not stack.keywords and not loop.ifs
+    if alone and function in ("stack", "array") and isinstance(loop.target, ast.Name):
+        body, over = place.tree.argument(rows.elt), place.tree.argument(loop.iter)
+        text = f"{psc[0]}.map(lambda {loop.target.id}: {body}, {over})"
+        yield from place.replace(stack, text, "safe", needs=psc[1])
+
+
+MOST_NAMES = 500
+"""Among more names none is looked for that is alike: each mistake would take long."""
+
+
+def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
+    """The only name that is nearly the same, or `psc.update` for what JAX writes with `.at`."""
+    attribute = place.node(ast.Attribute)
+    finding = place.finding
+    if attribute is not None and attribute.attr == "at":
+        yield from _updated_at(place, attribute)
+        return
+    near = get_close_matches(finding.attribute, finding.known, 2, 0.75)
+    if attribute is None or not near or (len(near) > 1 and not _clearly(finding.attribute, near)):
+        return
+    yield from _renamed(place, attribute, near[0])
+
+
+def _clearly(name: str, near: list[str]) -> bool:
+    """Whether the first candidate is so near that the second does not matter."""
+    return bool(get_close_matches(name, near[:1], 1, 0.9)) and not get_close_matches(
+        name, near[1:], 1, 0.9
+    )
+
+
+AT = {
+    **{"set": "", "add": "add", "multiply": "multiply", "mul": "multiply"},
+    **{"min": "minimum", "max": "maximum"},
+}
+"""Methods of JAX's `x.at[index]`, and what `psc.update` combines by."""
+
+
+def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
+    """`psc.update(x, i, v)` for `x.at[i].set(v)`, and for what is chained behind it."""
+    psc, numpy = place.psc(), place.numpy()
+    if psc is None or numpy is None:
+        return
+    text, done, slices = place.tree.argument(attribute.value), None, False
+    at: ast.Attribute | None = attribute
+    while at is not None and at.attr == "at":
+        item = place.parent(at, ast.Subscript)
+        method = None if item is None else place.parent(item, ast.Attribute)
+        call = None if method is None else place.parent(method, ast.Call)
+        if item is None or method is None or call is None:
+            break
+        if method.attr not in AT or len(call.args) != 1 or call.keywords:
+            break
+        index = index_text(place.tree.text(item.slice), item.slice)
+        slices |= index.startswith("np.s_[")
+        given = [text, index.replace("np.s_[", f"{numpy[0]}.s_[", 1)]
+        given.append(place.tree.argument(call.args[0]))
+        if AT[method.attr]:
+            given.append(f'combine="{AT[method.attr]}"')
+        text, done = f"{psc[0]}.update({', '.join(given)})", call
+        at = place.parent(call, ast.Attribute)
+    if done is not None:
+        yield from place.replace(done, text, needs=(*psc[1], *(numpy[1] if slices else ())))
+
+
+def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[Fix]:
+    """The name under which NumPy or we have what another library has."""
+    call = place.node(ast.Call)
+    node = place.node(ast.Attribute, ast.Name) if call is None else call.func
+    here = place.finding.here
+    if node is None or not here:
+        return
+    package, _, rest = here.partition(".")
+    if here.startswith("pscdsl.stdlib."):
+        module, _, function = here.rpartition(".")
+        found = place.imported(f"from {module} import {function}", function)
+        text = function
+    else:
+        found = place.numpy() if package == "numpy" else place.psc()
+        text = f"{found[0]}.{rest}" if found is not None else ""
+    if found is not None:
+        yield from place.replace(node, text, needs=found[1])
+
+
+def _renamed(place: Place[NoSuchAttribute], node: ast.Attribute, name: str) -> Iterator[Fix]:
+    span = place.tree.source.span(node)
+    column = span.end_column - len(node.attr)
+    if not place.tree.text(node).endswith(node.attr) or column < 1:
+        return
+    last = Span(span.path, span.end_line, column, span.end_line, span.end_column)
+    yield Fix(f"replace `{node.attr}` by `{name}`", (Edit(last, name),))
+
+
+def unknown_name(place: Place[UnknownName]) -> Iterator[Fix]:
+    """The usual import, or the only name in sight that is nearly the same."""
+    node = place.node(ast.Name)
+    if node is None or place.finding.unassigned:
+        return
+    name = node.id
+    needed: tuple[str, tuple[Edit, ...]] | None = None
+    if name in USUAL:
+        needed = place.imported(USUAL[name], name)
+    elif name in {each.name for each in dtypes.ALL}:
+        needed = place.imported(f"from pscdsl import {name}", name)
+    if needed is not None and needed[1]:
+        yield Fix(f"add `{needed[1][0].text.strip()}`", needed[1])
+        return
+    names = _names(place, node)
+    if len(names) > MOST_NAMES:
+        return
+    near = get_close_matches(name, sorted(names), 2, 0.75)
+    if len(near) == 1:
+        yield from place.replace(node, near[0])
+
+
+def _names(place: Place[UnknownName], node: ast.Name) -> set[str]:
+    """The names in sight of a node, Python's own included."""
+    found = {each for each in dir(builtins) if each.islower()}
+    for statement in place.tree.source.tree.body:
+        found |= targets(statement)
+    for each in place.tree.above(node):
+        if isinstance(each, FunctionStatement):
+            found |= place.tree.source.scoping(each)
+        elif isinstance(each, ast.Lambda):
+            found |= {parameter.arg for parameter in each.args.args}
+    return found
+
+
+def side_effect(place: Place[SideEffect]) -> Iterator[Fix]:
+    """Leave out a statement that does nothing but have an effect."""
+    call = place.node(ast.Call)
+    statement = None if call is None else place.parent(call, ast.Expr)
+    if statement is None:
+        return
+    span, lines = place.tree.source.span(statement), place.tree.source.lines
+    block = place.tree.block(statement)
+    before = lines[span.line - 1][: span.column - 1].strip()
+    after = lines[span.end_line - 1][span.end_column - 1 :].strip()
+    message = f"leave out the call of `{place.finding.function}`"
+    if len(block) == 1 or before or (after and not after.startswith("#")):
+        yield from place.replace(statement, "pass", message=message)
+    elif span.end_line < len(lines):
+        whole = Span(span.path, span.line, 1, span.end_line + 1, 1)
+        if not place.tree.has_comment(span):
+            yield Fix(message, (Edit(whole, ""),))
+
+
+def inner_sizes_differ(place: Place[InnerSizesDiffer]) -> Iterator[Fix]:
+    """The products that fit, of these operands in another order."""
+    node = place.node(ast.BinOp)
+    if node is not None and isinstance(node.op, ast.MatMult):
+        operands = [place.tree.operand(node.left), place.tree.operand(node.right)]
+        for template, _ in place.finding.works:
+            text = template.format(*operands)
+            inside = isinstance(place.tree.parent(node), ast.BinOp | ast.UnaryOp)
+            yield from place.replace(node, f"({text})" if inside else text)
+
+
+def shapes_do_not_broadcast(place: Place[ShapesDoNotBroadcast]) -> Iterator[Fix]:
+    """The operands with an axis kept, added or moved, or their matrix product."""
+    node = place.node(ast.BinOp)
+    if node is None or not place.finding.sign:
+        return
+    nodes, operands = (node.left, node.right), place.finding.operands
+    for texts, sign in place.finding.rewrites():
+        if sign != place.finding.sign:
+            given = [place.tree.operand(each) for each in nodes]
+            yield from place.replace(node, f"{given[0]} {sign} {given[1]}")
+        for each, text, before in zip(nodes, texts, operands, strict=True):
+            if text != before:
+                yield from place.replace(each, text, span=place.tree.wrapped(each))
+
+
+def data_dependent_shape(place: Place[DataDependentShape]) -> Iterator[Fix]:
+    """The reduction of all elements, neutral ones among them, for that of a masked part."""
+    node, numpy, text = place.node(ast.Subscript), place.numpy(), place.finding.written
+    found = None if node is None or not text else around(place.tree.source, node)
+    if found is None or numpy is None:
+        return
+    text = re.sub(r"\bnp\.", f"{numpy[0]}.", text)
+    outer = place.tree.parent(found[0])
+    beside = isinstance(outer, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Subscript)
+    text = f"({text})" if beside and " / " in text else text
+    yield from place.replace(found[0], text, needs=numpy[1])
+
+
+def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
+    """Functions for the values that `psc.cond` is given."""
+    call = place.node(ast.Call)
+    if call is None or "`psc.cond`" not in place.finding.found or len(call.args) != 3:
+        return
+    edits: list[Edit] = []
+    for each in call.args[1:]:
+        if isinstance(each, ast.Lambda):
+            return
+        span = place.tree.source.span(each)
+        edits.append(place.insertion(span.line, span.column, "lambda: "))
+    yield Fix("give `psc.cond` functions", tuple(edits))
+
+
+def bad_arguments(place: Place[BadArguments]) -> Iterator[Fix]:
+    """The keyword that is nearly the same."""
+    call = place.node(ast.Call)
+    wrong = re.search(r"keyword argument '(\w+)'", place.finding.problem)
+    meant = re.fullmatch(r"did you mean `(\w+)`\?", place.finding.instead)
+    for each in call.keywords if call is not None and wrong and meant else ():
+        if wrong is not None and meant is not None and each.arg == wrong[1]:
+            span = place.tree.source.span(each)
+            end = span.column + len(wrong[1])
+            at = Span(span.path, span.line, span.column, span.line, end)
+            yield Fix(f"replace `{wrong[1]}` by `{meant[1]}`", (Edit(at, meant[1]),))
+
+
+def outgrown_update(place: Place[OutgrownUpdate]) -> Iterator[Fix]:
+    """`z = z + x` in the place of `z += x`."""
+    node = place.node(ast.AugAssign)
+    if node is not None and isinstance(node.target, ast.Name):
+        name, sign = node.target.id, place.finding.sign
+        yield from place.replace(node, f"{name} = {name} {sign} {place.tree.operand(node.value)}")

@@ -1,0 +1,192 @@
+"""Changes in place: a new value under the same name instead."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pscdsl._src.frontend.fixes.lists import list_method
+from pscdsl._src.frontend.fixes.place import Place
+from pscdsl._src.frontend.interpreter.operators import SIGNS
+from pscdsl._src.frontend.values.purity import index_text
+from pscdsl.typing.codes.numerics import AliasedUpdate
+from pscdsl.typing.codes.purity import Mutation
+from pscdsl.typing.fixes import Applicability, Edit, Fix
+
+Where = Place[Mutation]
+COMBINE = {"Add": "add", "Mult": "multiply"}
+
+
+@dataclass(frozen=True)
+class Method:
+    """What does the same as a method that changes an array, and returns a new one."""
+
+    function: str
+    counts: tuple[int, ...]
+    """How many arguments it may be given by position."""
+    applicability: Applicability | None = None
+    """How safe it is; None where that depends on who else holds the array."""
+
+
+METHODS = {
+    "sort": Method("np.sort", (0, 1)),
+    "fill": Method("np.full_like", (1,)),
+    "put": Method("psc.update", (2,), "unsafe"),  # its indices count through all axes
+}
+FUNCTIONS = {
+    "put": ("psc.update", (0, 1, 2)),
+    "place": ("np.where", (1, 2, 0)),
+    "putmask": ("np.where", (1, 2, 0)),
+}
+"""Functions that change their first argument: what returns a new one, of which arguments."""
+UFUNCS = {"add": "add", "multiply": "multiply", "minimum": "minimum", "maximum": "maximum"}
+"""What `np.add.at` and the like combine by."""
+
+
+def mutation(place: Where) -> Iterator[Fix]:
+    """What to write instead of a change in place."""
+    target = place.node(ast.Subscript)
+    if target is not None and isinstance(target.ctx, ast.Store):
+        yield from _store(place, target)
+        return
+    attribute = place.node(ast.Attribute)
+    called = None if attribute is None else place.call_statement(attribute)
+    if attribute is not None and called is not None:
+        yield from _method(place, attribute, *called)
+        return
+    call = place.node(ast.Call)
+    if call is not None:
+        yield from _function(place, call)
+
+
+def _store(place: Where, target: ast.Subscript) -> Iterator[Fix]:
+    """`x[i] = v` and `x[i] += v`."""
+    name = place.named(target.value)
+    if name is None or "psc.update(" not in place.finding.rewrite:
+        return
+    statement = place.tree.parent(target)
+    index = index_text(place.tree.text(target.slice), target.slice)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        value, combine = place.tree.argument(statement.value), ""
+    elif isinstance(statement, ast.AugAssign):
+        operation = type(statement.op).__name__
+        value, combine = place.tree.argument(statement.value), COMBINE.get(operation, "")
+        if not combine or not _each_once(place, target.slice):
+            # Where an index stands twice, NumPy's `x[i] += v` adds once: the last write wins.
+            operand = place.tree.operand(statement.value)
+            value, combine = f"{place.tree.text(target)} {SIGNS[operation]} {operand}", ""
+    else:
+        return
+    how = f', combine="{combine}"' if combine else ""
+    yield from _rebound(place, statement, target.value, f"{name}, {index}, {value}{how}")
+
+
+def _rebound(
+    place: Where,
+    statement: ast.stmt,
+    owner: ast.expr,
+    arguments: str,
+    function: str = "psc.update",
+    applicability: Applicability | None = None,
+) -> Iterator[Fix]:
+    """`x = function(arguments)` in place of a statement that changes `x`."""
+    assert isinstance(owner, ast.Name)
+    kind, _, attribute = function.partition(".")
+    module = place.psc() if kind == "psc" else place.numpy()
+    if module is None:
+        return
+    needs: list[Edit] = list(module[1])
+    if "np.s_[" in arguments:
+        numpy = place.numpy()
+        if numpy is None:
+            return
+        arguments = arguments.replace("np.s_[", f"{numpy[0]}.s_[", 1)
+        needs += numpy[1]
+    applicability = applicability or ("unsafe" if place.shared(owner) else "safe")
+    text = f"{owner.id} = {module[0]}.{attribute}({arguments})"
+    yield from place.replace(statement, text, applicability, needs=needs)
+
+
+def _each_once(place: Where, index: ast.expr) -> bool:
+    """Whether an index names each element at most once: numbers, slices, counters of loops."""
+    function = place.tree.function(index)
+    if isinstance(index, ast.Tuple):
+        return all(_each_once(place, each) for each in index.elts)
+    if isinstance(index, ast.UnaryOp):
+        return _each_once(place, index.operand)
+    if isinstance(index, ast.BinOp):
+        return _each_once(place, index.left) and _each_once(place, index.right)
+    if isinstance(index, ast.Name) and function is not None:
+        stores = [
+            place.tree.parent(each)
+            for each in ast.walk(function)
+            if isinstance(each, ast.Name)
+            and each.id == index.id
+            and isinstance(each.ctx, ast.Store)
+        ]
+        return bool(stores) and all(
+            isinstance(each, ast.For)
+            and isinstance(each.iter, ast.Call)
+            and isinstance(each.iter.func, ast.Name)
+            and each.iter.func.id == "range"
+            for each in stores
+        )
+    return isinstance(index, ast.Constant | ast.Slice)
+
+
+def _method(
+    place: Where, attribute: ast.Attribute, call: ast.Call, statement: ast.Expr
+) -> Iterator[Fix]:
+    """`x.sort()`, `np.add.at(x, i, v)`, `items.append(item)`."""
+    if place.finding.what.startswith(("`list.", "`dict.")):
+        yield from list_method(place, attribute, call, statement)
+        return
+    if any(isinstance(each, ast.Starred) for each in call.args):
+        return
+    texts = [place.tree.argument(each) for each in call.args]
+    ufunc = attribute.value
+    if attribute.attr == "at" and isinstance(ufunc, ast.Attribute) and ufunc.attr in UFUNCS:
+        if len(texts) == 3 and place.named(call.args[0]) and not call.keywords:
+            given = f'{", ".join(texts)}, combine="{UFUNCS[ufunc.attr]}"'
+            yield from _rebound(place, statement, call.args[0], given)
+        return
+    name, found = place.named(attribute.value), METHODS.get(attribute.attr)
+    if name is not None and found is not None and len(texts) in found.counts:
+        texts += [place.tree.text(each) for each in call.keywords]
+        given = ", ".join((name, *texts))
+        yield from _rebound(
+            place, statement, attribute.value, given, found.function, found.applicability
+        )
+
+
+def _function(place: Where, call: ast.Call) -> Iterator[Fix]:
+    """`np.put(x, i, v)` as a statement, and `out=`."""
+    statement = place.parent(call, ast.Expr)
+    if statement is None or any(isinstance(each, ast.Starred) for each in call.args):
+        return
+    texts = [place.tree.argument(each) for each in call.args]
+    out = next((each for each in call.keywords if each.arg == "out"), None)
+    if out is not None:
+        name = place.named(out.value)
+        if name is not None:
+            texts += [place.tree.text(each) for each in call.keywords if each is not out]
+            text = f"{name} = {place.tree.text(call.func)}({', '.join(texts)})"
+            yield from place.replace(statement, text)
+        return
+    function = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if function in FUNCTIONS and len(texts) == 3 and not call.keywords:
+        instead, order = FUNCTIONS[function]
+        if place.named(call.args[0]) is not None:
+            given = ", ".join(texts[each] for each in order)
+            yield from _rebound(place, statement, call.args[0], given, instead, "unsafe")
+
+
+def aliased_update(place: Place[AliasedUpdate]) -> Iterator[Fix]:
+    """`y += 1` as `y = y + 1`, which NumPy computes otherwise where others hold the array."""
+    node = place.node(ast.AugAssign)
+    if node is not None and place.named(node.target) is not None:
+        assert isinstance(node.target, ast.Name)
+        sign, name = SIGNS[type(node.op).__name__], node.target.id
+        text = f"{name} = {name} {sign} {place.tree.operand(node.value)}"
+        yield from place.replace(node, text, "unsafe" if place.shared(node.target) else "safe")

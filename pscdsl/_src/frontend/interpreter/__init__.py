@@ -1,0 +1,1 @@
+"""Elaborates bodies: statements, expressions, calls."""

@@ -1,0 +1,295 @@
+"""`value.name`: arrays, records, modules, and the few methods of static Python values."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from pscdsl._src.frontend.closed import by_python, is_closed, is_set, require_closed
+from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place, times
+from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.iteration import items_of
+from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.modules.known import known_attribute
+from pscdsl._src.frontend.values import purity
+from pscdsl._src.frontend.values.values import (
+    Builtin,
+    EnumMember,
+    External,
+    KnownModule,
+    MapValue,
+    Marker,
+    Once,
+    RecordValue,
+    StaticFunction,
+    UnorderedView,
+    VectorValue,
+    View,
+    describe,
+    is_traced,
+)
+from pscdsl._src.frontend.values.weights import require_short
+from pscdsl._src.ir.builder import Builder
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.numpy import methods
+from pscdsl.typing.codes.language import NoSuchAttribute, NotStatic
+from pscdsl.typing.codes.language_evaluation import NoSuchItem
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.python_containers import is_constant, is_dict
+
+CONSTANT_PROPERTIES = ("T", "shape", "ndim", "dtype", "size", "real", "imag")
+CONSTANT_METHODS = tuple(
+    "reshape astype sum mean max min prod std var transpose ravel flatten copy cumsum round dot "
+    "argmax argmin argsort tolist item any all squeeze repeat swapaxes clip".split()
+)
+
+
+def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
+    """What `value.name` is; a Failure if it has no meaning."""
+    if is_constant(value) and frame.program is not None:
+        value = frame.here(node).constant(value)
+    if is_constant(value):
+        return _of_constant(value, name)
+    if is_traced(value):
+        return _of_array(frame, node, value, name)
+    if isinstance(value, KnownModule):
+        return known_attribute(value, name)
+    if isinstance(value, RecordValue):
+        return value.cls.attribute(frame.here(node), value, name)
+    if isinstance(value, RecordClass):
+        return value.class_attribute(name)
+    if isinstance(value, External | Marker):
+        found = MEANINGS.get(f"{value.name}.{name}")
+        if found is not None:
+            return found
+        if isinstance(value, External) and not value.library:
+            raise Failure(purity.external_value(value))
+        return External(f"{value.name}.{name}", getattr(value, "why", ()), library=True)
+    if isinstance(value, Meaning):
+        found = MEANINGS.get(f"{value.name}.{name}")
+        if found is not None:
+            return found
+        if name == "at":
+            raise Failure(purity.ufunc_at(value.name))
+    if isinstance(value, MapValue | VectorValue):
+        return _of_pyrsistent(value, name)
+    lookup = getattr(value, "lookup_attribute", None)
+    if lookup is not None:
+        return lookup(name)
+    try:
+        return _of_static(value, name, frame.source.text_of(node.value))
+    except Failure as failure:
+        if isinstance(value, list | dict) and isinstance(node.value, ast.Name):
+            frame.poison(node.value.id)  # it is not what the program says any more
+        raise failure from None
+
+
+def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
+    if purity.is_refused(name):
+        raise Failure(purity.array_attribute(name, frame.source.text_of(node.value)))
+    frame.here(node)
+    found = methods.attribute(value, name)
+    if found is None:
+        owner = f"an array ({value.type})"
+        instead = methods.INSTEAD.get(name, "").format(x=frame.source.text_of(node.value))
+        known = () if instead else methods.NAMES
+        raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known, instead=instead))
+    return found
+
+
+def _of_constant(value: Any, name: str) -> Any:
+    """An attribute of a NumPy array at module level: NumPy's own."""
+    if name in CONSTANT_PROPERTIES:
+        return getattr(value, name)
+    if name in CONSTANT_METHODS:
+
+        def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+            if not all(is_closed(x) or isinstance(x, DType) for x in (*args, *kwargs.values())):
+                raise Failure(NotStatic(what=f"an argument of `{name}`"))
+            plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
+            named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
+            return getattr(value, name)(*plain, **named)
+
+        return StaticFunction(name, apply)
+    raise Failure(NoSuchAttribute(owner="a NumPy array", attribute=name))
+
+
+def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
+    """A method of a PMap or a PVector, or the value of a key that is written as an attribute."""
+    methods = MAP if isinstance(value, MapValue) else VECTOR
+    if name in methods:
+        method = methods[name]
+
+        def apply(here: Builder, *args: Any) -> Any:
+            del here
+            return method(value, *args)
+
+        return StaticFunction(name, apply)
+    if isinstance(value, MapValue) and name in value.items:
+        return value.items[name]
+    raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, known=tuple(methods)))
+
+
+def _text_key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise Failure(NotStatic(what=f"{describe(key)} as a key of a PMap"))
+    return key
+
+
+def _updated(value: MapValue, other: Any, /) -> MapValue:
+    items: Any = other.items if isinstance(other, MapValue) else other
+    if not is_dict(items):
+        raise Failure(NotStatic(what=f"`update` with {describe(other)}"))
+    return MapValue({**value.items, **{_text_key(key): each for key, each in items.items()}})
+
+
+def _without(value: MapValue, key: Any, /, *, there: bool = False) -> MapValue:
+    if there and _text_key(key) not in value.items:
+        raise Failure(NoSuchItem(found=describe(value), index=key, reason="no such key"))
+    return MapValue({k: v for k, v in value.items.items() if k != _text_key(key)})
+
+
+def _with_item(value: MapValue, key: Any, item: Any, /) -> MapValue:
+    return MapValue({**value.items, _text_key(key): item})
+
+
+def _item(value: MapValue, key: Any, default: Any = None, /) -> Any:
+    return value.items.get(_text_key(key), default)
+
+
+def _keys(value: MapValue, /) -> View:
+    return _view_of("the keys of a PMap", list(value.items))
+
+
+def _values(value: MapValue, /) -> View:
+    return _view_of("the values of a PMap", list(value.items.values()))
+
+
+def _pairs(value: MapValue, /) -> View:
+    return _view_of("the items of a PMap", list(value.items.items()))
+
+
+def _longer(value: VectorValue, item: Any, /) -> VectorValue:
+    return VectorValue((*value.items, item))
+
+
+def _extended(value: VectorValue, items: Any, /) -> VectorValue:
+    return VectorValue((*value.items, *items_of(items)))
+
+
+def _placed(value: VectorValue, index: Any, item: Any, /) -> VectorValue:
+    items = list(value.items)
+    if index.__class__ is not int or not -len(items) <= index < len(items):
+        found = describe(index)
+        raise Failure(NoSuchItem(found="a PVector", index=found, reason=f"it has {len(items)}"))
+    items[index] = item
+    return VectorValue(tuple(items))
+
+
+def _view_of(kind: str, items: list[Any]) -> View:
+    return View(kind, items) if len(items) < 2 else UnorderedView(kind, items)
+
+
+MAP: dict[str, Callable[..., Any]] = {
+    "set": _with_item,
+    "update": _updated,
+    "remove": functools.partial(_without, there=True),
+    "discard": _without,
+    "get": _item,
+    "keys": _keys,
+    "values": _values,
+    "items": _pairs,
+}
+VECTOR: dict[str, Callable[..., Any]] = {
+    "append": _longer,
+    "extend": _extended,
+    "set": _placed,
+}
+
+
+def _method(value: Any, name: str) -> Builtin:
+    """A method of one of Python's own values: CPython's, where all is closed."""
+
+    def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
+        walks = name == "join" or is_set(value)
+        given = [tuple(x.take()) if walks and isinstance(x, Once) else x for x in args]
+        rule = RULES.get((value.__class__, name))
+        if rule is not None and (isinstance(value, dict) or not is_closed((value, given))):
+            return rule(value, *given, **kwargs)
+        require_closed(f"what `{name}` is given", value, *given, *kwargs.values())
+        if isinstance(value, str):
+            require_short(name, value, given, kwargs)
+        found = by_python(name, getattr(value, name), given, kwargs)
+        return found
+
+    return Builtin(name, apply, consumes=name == "join")
+
+
+def _get(value: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
+    found = found_key(key, value)
+    return default if found is MISSING else value[found]
+
+
+def _view(name: str) -> Callable[..., Any]:
+    def view(value: dict[Any, Any], /) -> View:
+        return View(f"the {name} of a dict", [*getattr(value, name)()])
+
+    return view
+
+
+RULES: dict[tuple[type, str], Callable[..., Any]] = {
+    (dict, "get"): _get,
+    **{(kind, "index"): place for kind in (tuple, list)},
+    **{(kind, "count"): times for kind in (tuple, list)},
+    **{(kind, "copy"): copy.copy for kind in (list, dict)},
+    **{(dict, name): _view(name) for name in ("items", "keys", "values")},
+}
+"""Methods that have a meaning where not everything is closed."""
+METHODS: dict[type, frozenset[str]] = {
+    str: frozenset(
+        "format join split startswith endswith lower upper strip replace count find index "
+        "isdigit isalpha isidentifier lstrip rstrip removeprefix removesuffix title".split()
+    ),
+    tuple: frozenset(("index", "count")),
+    list: frozenset(("index", "count", "copy")),
+    dict: frozenset(("items", "keys", "values", "get", "copy")),
+    range: frozenset(("index", "count")),
+    **dict.fromkeys(
+        (set, frozenset),
+        frozenset("union intersection difference isdisjoint issubset issuperset".split()),
+    ),
+    float: frozenset(("is_integer",)),
+    int: frozenset(("bit_length",)),
+    complex: frozenset(("conjugate",)),
+}
+"""Methods that compute something of a closed value, and nothing else."""
+PROPERTIES: dict[type, frozenset[str]] = {
+    **{kind: frozenset(("real", "imag")) for kind in (bool, int, float, complex)},
+    int: frozenset(("real", "imag", "numerator", "denominator")),
+    **{kind: frozenset(("start", "stop", "step")) for kind in (range, slice)},
+}
+
+
+def _of_static(value: Any, name: str, owner: str) -> Any:
+    refusal = purity.static_attribute(value, name, owner)
+    if refusal is not None:
+        raise Failure(refusal)
+    kind: type[Any] = value.__class__
+    if name in METHODS.get(kind, ()):
+        return _method(value, name)
+    if name in PROPERTIES.get(kind, ()):
+        return getattr(value, name)
+    if isinstance(value, DType) and name in ("char", "itemsize", "kind", "name"):
+        return getattr(to_numpy(value), name)
+    if isinstance(value, Enum | EnumMember) and name in ("name", "value"):
+        return getattr(value, name)
+    static = getattr(value, "STATIC_ATTRIBUTES", ())
+    if name in static:
+        return getattr(value, name)
+    raise Failure(NoSuchAttribute(owner=describe(value), attribute=name))

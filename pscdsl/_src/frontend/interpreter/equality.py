@@ -1,0 +1,306 @@
+"""Whether two static values are equal, or one and the same, or one among others.
+
+Closed values are compared by CPython.  Static arguments and fields are objects of Python's as a
+call gives them, where the source names what these are as it reads it: `mode == Mode.FAST`,
+`dtype == np.float32`, `f is relu`.  Both are brought to what the source would say of them.  Sizes
+are compared as facts about them.  Anything else is refused.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from pscdsl._src.frontend.closed import Sets, by_python, is_closed
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.modules.traces import Trace
+from pscdsl._src.frontend.values.purity import external_value
+from pscdsl._src.frontend.values.values import (
+    PYTHON_DTYPES,
+    EnumMember,
+    External,
+    KnownModule,
+    RecordValue,
+    StaticFunction,
+    Undecided,
+    describe,
+    is_traced,
+)
+from pscdsl._src.ir.numpy_dtypes import meant_by
+from pscdsl._src.language.meanings import Meaning
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.language import BadArguments, NotStatic
+from pscdsl.typing.codes.purity import HiddenInput
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.python_containers import is_tuple
+
+Decide = Callable[[Fact], "bool | Undecided"]
+"""What is known of a fact about sizes."""
+
+_PLAIN: Final[tuple[type, ...]] = (
+    *(bool, int, float, complex, str, bytes, range, slice, tuple, list, dict, set, frozenset),
+    *(type(None), type(Ellipsis), np.ndarray),
+)
+_COMPARING: Final = frozenset({"builtins", "enum", "numpy"})
+_SAME_THING: Final = (StaticFunction, Meaning, RecordClass, KnownModule, EnumMember, Closure)
+"""What is equal to itself alone, and to nothing that is closed."""
+
+
+def meant(value: Any) -> Any:
+    """A value as the source would name it; a Failure if that does not say what it is."""
+    kind: type[Any] = value.__class__
+    ours = kind.__module__.startswith("pscdsl.") and kind.__name__ != "ElementType"
+    if not (ours or kind in _PLAIN or issubclass(kind, np.generic)):
+        from pscdsl._src.frontend.modules.live import abstract
+
+        # It is compared as it is: what it is was written down where it was found, or given.
+        value = abstract(value, "a static value", Trace(value))
+    if isinstance(value, External):
+        raise Failure(external_value(value))
+    return value
+
+
+def compares_as_itself(value: Any) -> bool:
+    """Whether a value is compared by Python, and not by a method of its class."""
+    for cls in value.__class__.__mro__:
+        if any(name in vars(cls) for name in ("__eq__", "__ne__")):
+            return cls.__module__ in _COMPARING
+    return True
+
+
+def equal(left: Any, right: Any, decide: Decide) -> bool | Undecided:
+    """Whether two static values are equal; a Failure where that is not known."""
+    left, right = meant(left), meant(right)
+    if is_closed(left) and is_closed(right):
+        return bool(by_python("==", operator.eq, (left, right), sets=Sets.UNORDERED))
+    if _is_integer(left) and _is_integer(right):
+        return decide(Fact("==", _integer(left), _integer(right)))
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Dim) and isinstance(other, float):
+            return decide(Fact("==", one, int(other))) if other.is_integer() else False
+    if is_tuple(left) and is_tuple(right):
+        return _equal_items(left, right, decide)
+    if isinstance(left, DType) or isinstance(right, DType):
+        return _equal_dtypes(left, right)
+    found = _one_thing(left, right)
+    if found is None:
+        raise _unknown(left, right)
+    return found
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | Dim) and not isinstance(value, Enum)
+
+
+def _integer(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) -> bool | Undecided:
+    """Tuples are compared item by item, up to the first that differ; then by their lengths."""
+    facts: list[Fact] = []
+    for one, other in zip(left, right, strict=False):
+        if is_traced(one) or is_traced(other):
+            raise _unknown(left, right)
+        found = equal(one, other, decide)
+        if found is False:
+            return False
+        if isinstance(found, Undecided):
+            if found.any_of:
+                raise _unknown(left, right)
+            facts.extend(found.facts)
+    if len(left) != len(right):
+        return False
+    return Undecided(tuple(facts)) if facts else True
+
+
+def _one_thing(left: Any, right: Any) -> bool | None:
+    """Equality of what is equal to itself alone; None where that is not all there is to it."""
+    real = [isinstance(each, Enum) for each in (left, right)]
+    if any(real) and all(r or is_closed(x) for r, x in zip(real, (left, right), strict=True)):
+        return bool(left == right)  # real members: Python is asked
+    for one, other in ((left, right), (right, left)):
+        if is_closed(other):
+            return _is_closed_one(one, other)
+        if isinstance(one, RecordValue) and isinstance(other, (*_SAME_THING, Enum)):
+            return _is_closed_one(one, None)
+    if isinstance(left, Closure) and isinstance(right, Closure):
+        return left is right or _same_function(left, right)
+    if isinstance(left, (*_SAME_THING, Enum)) and isinstance(right, (*_SAME_THING, Enum)):
+        if left.__class__ is not right.__class__:
+            return False
+        if isinstance(left, RecordClass) and isinstance(right, RecordClass):
+            alike = left.title == right.title and left.module == right.module
+            return True if left is right else None if alike else False
+        if isinstance(left, EnumMember) and isinstance(right, EnumMember):
+            apart = left.owner != right.owner and not (left.alone and right.alone)
+            return None if apart else left == right
+        return bool(left == right)
+    return None
+
+
+def _is_closed_one(value: Any, closed: Any) -> bool | None:
+    """Whether a value that is not closed is equal to one that is; None if that is not known."""
+    if isinstance(value, Dim):
+        return None if isinstance(closed, int | float | complex) else False
+    if isinstance(value, EnumMember):
+        return False if value.alone else None
+    if isinstance(value, RecordValue):
+        alike = {"namedtuple": tuple, "precord": dict}.get(value.cls.kind)
+        own = any(name in value.cls.members for name in ("__eq__", "__ne__"))
+        return None if own or (alike is not None and isinstance(closed, alike)) else False
+    return False if isinstance(value, _SAME_THING) else None
+
+
+def _unknown(left: Any, right: Any) -> Failure:
+    shown = [describe(each) for each in (left, right)]
+    rewrite = "compare field by field" if RecordValue in (type(left), type(right)) else ""
+    return Failure(NotStatic(what=f"whether {shown[0]} and {shown[1]} are equal", rewrite=rewrite))
+
+
+def _equal_dtypes(left: Any, right: Any) -> bool:
+    one, other = _dtype(left), _dtype(right)
+    for each in (left, right):
+        if not (is_closed(each) or isinstance(each, (*_SAME_THING, Enum, DType))):
+            raise _unknown(left, right)
+        if isinstance(each, tuple | list | dict | bytes):
+            raise _unknown(left, right)  # NumPy makes a dtype of it
+    return one is not None and one == other
+
+
+def _dtype(value: Any) -> DType | None:
+    """What NumPy takes a value for that is compared with a dtype."""
+    if isinstance(value, StaticFunction):
+        value = PYTHON_DTYPES.get(value.name)
+    if value is None or isinstance(value, DType):
+        return value
+    return meant_by(value) if isinstance(value, str) else None
+
+
+def _same_function(left: Closure, right: Closure) -> bool:
+    """Whether two readings of functions are of the same one."""
+    if left.node is not right.node:
+        return False
+    cells = [getattr(each.scope, "cells", None) for each in (left, right)]
+    if cells[0] == {} == cells[1] and not left.defaults and not right.defaults:
+        return True
+    raise Failure(NotStatic(what=f"whether two functions made as `{left.name}` are the same one"))
+
+
+def identical(left: Any, right: Any) -> bool:
+    """`is`: of values it would ask where they are kept in memory; of the rest, which one it is."""
+    left, right = meant(left), meant(right)
+    for one, other in ((left, right), (right, left)):
+        if one is None or one is ... or isinstance(one, bool):
+            if isinstance(other, Undecided) and isinstance(one, bool):
+                raise Failure(NotStatic(what=f"whether {describe(other)} is {one}"))
+            return one is other
+    for each in (left, right):
+        if is_traced(each) or is_closed(each) or not isinstance(each, (*_SAME_THING, Enum)):
+            raise Failure(
+                HiddenInput(function="is", what="an address in memory", rewrite="`==` compares")
+            )
+    found = _one_thing(left, right)
+    if found is None:
+        raise _unknown(left, right)
+    return found
+
+
+def is_among(item: Any, items: Iterable[Any], decide: Decide) -> bool | Undecided:
+    """`in`, of items in their order: the first that is equal decides."""
+    facts: list[Fact] = []
+    for each in items:
+        found = equal(item, each, decide)
+        if found is True:
+            return True  # in any case, whatever of those before is equal
+        if isinstance(found, Undecided):
+            if len(found.facts) > 1:
+                raise _unknown(item, each)
+            facts.extend(found.facts)
+    return Undecided(tuple(facts), any_of=len(facts) > 1) if facts else False
+
+
+def place(items: Sequence[Any], item: Any, /) -> int:
+    """`items.index(item)`, of items that are not all closed; a Failure if it is not known."""
+    for index, each in enumerate(items):
+        if equal(each, item, _no_facts):
+            return index
+    raise Failure(BadArguments(function="index", problem=f"finds no {describe(item)}"))
+
+
+def times(items: Sequence[Any], item: Any, /) -> int:
+    """`items.count(item)`, of items that are not all closed; a Failure if it is not known."""
+    return sum([bool(equal(each, item, _no_facts)) for each in items])
+
+
+def is_key(value: Any) -> bool:
+    """Whether a value can be a key: it is hashed as Python does, and compared as is known."""
+    if is_tuple(value):
+        return all(map(is_key, value))
+    if isinstance(value, slice | list | dict | set):
+        return False
+    return is_closed(value) or isinstance(value, (*_SAME_THING, Enum))
+
+
+def require_key(value: Any) -> Any:
+    """A key, or an item of a set; a Failure for what is none, or is not known."""
+    if isinstance(value, External):
+        raise Failure(external_value(value))
+    if not is_key(value):
+        raise Failure(NotStatic(what=f"{describe(value)} as a key"))
+    return value
+
+
+def found_key(key: Any, keys: Iterable[Any]) -> Any:
+    """The key of a dict or the item of a set that is meant; MISSING if there is none.
+
+    Dtypes are no keys: those that are equal may be hashed differently.
+    """
+    key = require_key(meant(key))
+    if is_closed(key) and isinstance(keys, dict | set | frozenset) and key in keys:
+        return key
+    closed = is_closed(key)
+    for each in keys:
+        if not (closed and is_closed(each)) and equal(key, each, _no_facts):
+            return each
+    return MISSING
+
+
+class Table:
+    """A dict that is being made: its keys, those that are not closed also by themselves."""
+
+    def __init__(self, items: Mapping[Any, Any] | None = None) -> None:
+        self.items: dict[Any, Any] = dict(items or {})
+        self._open = [key for key in self.items if not is_closed(key)]
+
+    def put(self, key: Any, value: Any) -> None:
+        """`items[key] = value`; a Failure for what is no key."""
+        key = require_key(meant(key))
+        closed = is_closed(key)
+        if not (closed and key in self.items):
+            for each in self._open if closed else self.items:
+                if equal(key, each, _no_facts):
+                    key = each
+                    break
+            else:
+                if not closed:
+                    self._open.append(key)
+        self.items[key] = value
+
+
+class _Missing:
+    """Stands for a key that is not there."""
+
+
+MISSING: Final = _Missing()
+
+
+def _no_facts(fact: Fact) -> bool | Undecided:
+    raise Failure(NotStatic(what=f"whether {fact}"))

@@ -1,0 +1,551 @@
+"""Expressions: the abstract interpreter's other half is `statements`.
+
+Each kind of node has a handler that is given all its fields by name; `evaluate` adds the place to
+whatever goes wrong, lets the rest of the function be checked, and sees that all was evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pscdsl._src.frontend.closed import formatted, is_closed
+from pscdsl._src.frontend.due import due
+from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter.attributes import attribute
+from pscdsl._src.frontend.interpreter.calls import call, with_operands, with_origins
+from pscdsl._src.frontend.interpreter.equality import Table
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.iteration import elements, unrolling
+from pscdsl._src.frontend.interpreter.subscripts import subscript
+from pscdsl._src.frontend.ledger import fields
+from pscdsl._src.frontend.text.source import with_defaults
+from pscdsl._src.frontend.values.purity import external_value
+from pscdsl._src.frontend.values.values import (
+    POISON,
+    External,
+    Once,
+    Poison,
+    Poisoned,
+    RecordValue,
+    Undecided,
+    describe,
+    is_poisoned,
+    is_traced,
+    without_poison,
+)
+from pscdsl.typing.codes.language import NotStatic, Unsupported
+from pscdsl.typing.codes.language_arrays import BranchOnArray
+from pscdsl.typing.codes.limits import InternalError
+from pscdsl.typing.codes.limits_projects import BoundInSeveralPlaces
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import DimTooLarge
+from pscdsl.typing.python_containers import is_dict, is_known_array
+
+Handler = Callable[..., Any]
+
+
+def evaluate(frame: Frame, node: ast.expr) -> Any:
+    """The value of an expression; POISON, with the finding reported, if it has none."""
+    value = evaluate_in_place(frame, node)
+    if isinstance(value, Once) and value.lazy:
+        frame.report(node, Unsupported(what=f"{value.kind} here", rewrite=_AT_ONCE))
+        return POISON
+    return value
+
+
+_AT_ONCE = "what is lazy is used up where it stands: `tuple(…)` or `[…]` computes it now"
+
+
+def evaluate_in_place(frame: Frame, node: ast.expr) -> Any:
+    """The same where a generator may stand: whoever asks takes all that it gives, at once."""
+    handler = EXPRESSIONS.get(type(node))
+    session = frame.session
+    ledger = session.ledger
+    began = ledger.now()
+    value: Any = POISON
+    try:
+        session.step()
+        if handler is None:
+            what, rewrite = REFUSED.get(type(node), (type(node).__name__, ""))
+            raise Failure(Unsupported(what=what, rewrite=rewrite))
+        value = handler(frame, node, **fields(node))
+        if type(node) in MAKING:
+            value = session.made(value)
+        if not isinstance(value, Poison):
+            ledger.settle(node, due(node), began)
+    except Failure as failure:
+        session.report(failure.at(frame.span(node)))
+        value = POISON
+    except Poisoned:
+        value = POISON
+    except DimTooLarge:
+        frame.report(node, Unsupported(what="a size this large", rewrite=""))
+        value = POISON
+    except RecursionError:
+        raise
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError, IndexError, KeyError) as error:
+        frame.report(node, InternalError(what=f"{type(error).__name__}: {error}"))
+        value = POISON
+    ledger.enter(node, value)
+    return value
+
+
+def _constant(frame: Frame, node: ast.Constant, value: Any) -> Any:
+    del node
+    return frame.session.made(value) if isinstance(value, int) else value
+
+
+def _name(frame: Frame, node: ast.Name, id: str) -> Any:  # noqa: A002
+    del node
+    found = frame.lookup(id)
+    if isinstance(found, External) and any(isinstance(x, BoundInSeveralPlaces) for x in found.why):
+        raise Failure(external_value(found))  # it may even be bound to nothing
+    return found
+
+
+def _tuple(frame: Frame, node: ast.Tuple, elts: list[ast.expr]) -> Any:
+    del node
+    return tuple(_items(frame, elts))
+
+
+def _list(frame: Frame, node: ast.List, elts: list[ast.expr]) -> Any:
+    del node
+    return _items(frame, elts)
+
+
+def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
+    values: list[Any] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            values.extend(elements(evaluate_in_place(frame, node.value)))
+        else:
+            values.append(evaluate(frame, node))
+    return values
+
+
+def _set(frame: Frame, node: ast.Set, elts: list[ast.expr]) -> Any:
+    del node
+    return set_of(_items(frame, elts))
+
+
+def set_of(items: list[Any]) -> set[Any]:
+    """A set of static values: what it holds is known, in which order is not."""
+    if is_poisoned(items):
+        raise Poisoned
+    if any(is_traced(each) for each in items):
+        raise Failure(NotStatic(what="an item of a set"))
+    table = Table()
+    for each in items:
+        table.put(each, None)
+    return set(table.items)
+
+
+def _set_comprehension(
+    frame: Frame, node: ast.SetComp, elt: ast.expr, generators: list[ast.comprehension]
+) -> Any:
+    del node
+    values: list[Any] = []
+    _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))
+    return set_of(values)
+
+
+def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
+    del node
+    table = Table()
+    for key, value in zip(keys, values, strict=True):
+        if key is None:
+            inner = evaluate(frame, value)
+            if isinstance(inner, Poison):
+                raise Poisoned
+            if not is_dict(inner):
+                raise Failure(NotStatic(what=f"`**` of {describe(inner)}"))
+            for each, item in inner.items():
+                table.put(each, item)
+        else:
+            evaluated = evaluate(frame, key)
+            item = evaluate(frame, value)
+            _put(table, evaluated, item)
+    return table.items
+
+
+def _put(table: Table, key: Any, value: Any) -> None:
+    if is_poisoned(key):
+        raise Poisoned
+    if is_traced(key):
+        raise Failure(NotStatic(what="a key of a dict"))
+    table.put(key, value)
+
+
+def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) -> Any:
+    owner = evaluate(frame, value)
+    if isinstance(owner, Poison):
+        return POISON
+    return attribute(frame, node, owner, attr)
+
+
+def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.expr) -> Any:  # noqa: A002
+    owner = evaluate(frame, value)
+    index = evaluate(frame, slice)
+    if isinstance(owner, Poison) or is_poisoned(index):
+        return POISON
+    return subscript(frame, node, owner, index)
+
+
+def _slice(
+    frame: Frame,
+    node: ast.Slice,
+    lower: ast.expr | None,
+    upper: ast.expr | None,
+    step: ast.expr | None,
+) -> Any:
+    del node
+    parts = [None if each is None else evaluate(frame, each) for each in (lower, upper, step)]
+    if is_poisoned(parts):
+        return POISON
+    return slice(*parts)
+
+
+def _binary(
+    frame: Frame, node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr
+) -> Any:
+    values = evaluate(frame, left), evaluate(frame, right)
+    if is_poisoned(values):
+        return POISON
+    for value, part in zip(values, (left, right), strict=True):
+        if isinstance(value, External):
+            raise Failure(external_value(value)).at(frame.span(part))
+    try:
+        return operators.binary(frame, node, type(op).__name__, *values)
+    except Failure as failure:
+        sign = operators.SIGNS[type(op).__name__]
+        found = with_operands(failure, frame, (left, right), values, sign)
+        raise with_origins(found, values) from None
+
+
+def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) -> Any:
+    value = evaluate(frame, operand)
+    if is_poisoned(value):
+        return POISON
+    return operators.unary(frame, node, type(op).__name__, value)
+
+
+def _compare(
+    frame: Frame,
+    node: ast.Compare,
+    left: ast.expr,
+    ops: list[ast.cmpop],
+    comparators: list[ast.expr],
+) -> Any:
+    """A chain, whose operands are evaluated up to the comparison that decides it."""
+    values: list[Any] = []
+
+    def operands() -> Iterator[Any]:
+        for index, each in enumerate((left, *comparators)):
+            if index > 1:
+                _require_no_binding(each)  # it may be that Python does not come to it
+            within = index > 0 and isinstance(ops[index - 1], ast.In | ast.NotIn)
+            value = (evaluate_in_place if within else evaluate)(frame, each)
+            if is_poisoned(value):
+                raise Poisoned
+            values.append(value)
+            yield value
+
+    try:
+        return operators.comparison(frame, node, [type(op).__name__ for op in ops], operands())
+    except Failure as failure:
+        raise with_origins(failure, values) from None
+
+
+def _require_no_binding(node: ast.expr) -> None:
+    """Refuse `:=` where it is not known whether it is executed, or how often."""
+    if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
+        raise Failure(Unsupported(what="`:=` in this place", rewrite="bind the name before"))
+
+
+def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.expr]) -> Any:
+    """`and`, `or`: short-circuit on static truth."""
+    is_and = isinstance(op, ast.And)
+    pending: list[Undecided] = []
+    for index, each in enumerate(values):
+        if pending:
+            _require_no_binding(each)
+        value = evaluate(frame, each)
+        if isinstance(value, Poison):
+            return POISON
+        if index == len(values) - 1 and not pending:
+            return value  # whose truth nobody asks for here
+        if is_traced(value) or is_known_array(value):
+            rest = [frame.source.text_of(x) for x in node.values]
+            raise Failure(
+                BranchOnArray(
+                    construct="`and`" if is_and else "`or`",
+                    found=describe(value),
+                    rewrite=_elementwise(is_and, operators.is_truth(value), rest),
+                )
+            )
+        if pending:
+            if isinstance(value, Undecided):
+                pending.append(value)
+            elif not isinstance(value, bool):
+                what = f"which of `{pending[0]}` and {describe(value)} it is,"
+                raise Failure(NotStatic(what=what))
+            elif value is not is_and:
+                return value
+            continue
+        truth = operators.static_truth(value, operators.decider(frame))
+        if isinstance(value, Undecided):
+            pending.append(value)
+        elif isinstance(truth, Undecided):
+            raise Failure(operators.undecided(operators.known_facts(frame), truth))
+        elif truth is not is_and:
+            return value
+    if len(pending) == 1:
+        return pending[0]
+    if any(len(each.facts) > 1 and each.any_of is is_and for each in pending):
+        raise Failure(NotStatic(what="a mixture of `and` and `or` of conditions on sizes"))
+    return Undecided(tuple(fact for each in pending for fact in each.facts), not is_and)
+
+
+def _elementwise(is_and: bool, of_truths: bool, texts: list[str]) -> str:
+    """`and` or `or` element by element."""
+    if of_truths:
+        return (" & " if is_and else " | ").join(f"({text})" for text in texts)
+    function = "np.logical_and" if is_and else "np.logical_or"
+    return functools.reduce(lambda left, right: f"{function}({left}, {right})", texts)
+
+
+def _conditional(
+    frame: Frame, node: ast.IfExp, test: ast.expr, body: ast.expr, orelse: ast.expr
+) -> Any:
+    chosen = operators.truth(frame, test, "a conditional expression", lambda: _where(frame, node))
+    if chosen is None:
+        evaluate(frame, body)
+        evaluate(frame, orelse)
+        return POISON
+    return evaluate(frame, body if chosen else orelse)
+
+
+def _where(frame: Frame, node: ast.IfExp) -> str:
+    text = frame.source.text_of
+    return f"np.where({text(node.test)}, {text(node.body)}, {text(node.orelse)})"
+
+
+def _lambda(frame: Frame, node: ast.Lambda, args: ast.arguments, body: ast.expr) -> Any:
+    del args, body  # `closure` reads the parameters, and each call the body
+    return closure(frame, node, "<lambda>")
+
+
+def closure(
+    frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str
+) -> Closure:
+    """A function defined here; its defaults are evaluated now."""
+    defaults = {
+        parameter.arg: _default(frame, name, parameter.arg, default)
+        for parameter, default in with_defaults(node.args)
+    }
+    outer = frame if frame.closure is not None else frame.outer
+    return Closure(name, node, frame.source, frame.scope, outer, defaults)
+
+
+def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any:
+    """A default; outside of a kernel, one that has no value says why where it is used."""
+    if frame.program is not None:
+        return evaluate(frame, node)
+    quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
+    value = evaluate(quiet, node)
+    frame.session.ledger.enter(node, value)
+    quiet.session.findings[:] = [d for d in quiet.session.findings if d.code != "PSC201"]
+    return known_or_why(quiet, value, f"{function}(…, {parameter}=…)")
+
+
+def known_or_why(frame: Frame, value: Any, name: str) -> Any:
+    """A value from outside of a kernel, whatever is not known of it replaced by the reason."""
+    found = tuple(d for d in frame.session.findings if d.code.startswith(("PSC2", "PSC91")))
+    return without_poison(value, External(name, found))
+
+
+def _list_comprehension(
+    frame: Frame, node: ast.ListComp, elt: ast.expr, generators: list[ast.comprehension]
+) -> Any:
+    del node
+    values: list[Any] = []
+    _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))
+    return values
+
+
+def _generator(
+    frame: Frame, node: ast.GeneratorExp, elt: ast.expr, generators: list[ast.comprehension]
+) -> Any:
+    """All that a generator gives; whoever takes it may stop before its end."""
+    _require_no_binding(node)
+    values: list[Any] = []
+    _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))
+    return Once("a generator", values, lazy=True)
+
+
+def _dict_comprehension(
+    frame: Frame,
+    node: ast.DictComp,
+    key: ast.expr,
+    value: ast.expr,
+    generators: list[ast.comprehension],
+) -> Any:
+    del node
+    table = Table()
+    _generate(
+        frame,
+        generators,
+        lambda inner: _put(table, evaluate(inner, key), evaluate(inner, value)),
+    )
+    return table.items
+
+
+def _generate(
+    frame: Frame, generators: list[ast.comprehension], emit: Callable[[Frame], None]
+) -> None:
+    inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
+    inner.in_comprehension = True
+
+    def loop(level: int) -> None:
+        if level == len(generators):
+            emit(inner)
+        else:
+            around = inner if level else frame
+            _loop(frame, around, inner, lambda: loop(level + 1), generators[level])
+
+    loop(0)
+
+
+def _loop(
+    frame: Frame,
+    around: Frame,
+    inner: Frame,
+    emit: Callable[[], None],
+    generator: ast.comprehension,
+) -> None:
+    """One `for` of a comprehension."""
+    from pscdsl._src.frontend.interpreter.assignment import assign
+
+    if generator.is_async:
+        raise Failure(Unsupported(what="an async comprehension", rewrite=""))
+    source = evaluate(around, generator.iter)
+    if is_poisoned(source):
+        raise Poisoned
+    items = elements(source)
+    with unrolling(frame, frame.span(generator.target), items):
+        for item in items:
+            frame.session.step()
+            assign(inner, generator.target, item)
+            if _all_hold(inner, generator.ifs):
+                emit()
+
+
+def _all_hold(frame: Frame, conditions: Sequence[ast.expr]) -> bool:
+    """Whether all conditions of a comprehension hold, up to the first that does not."""
+    for each in conditions:
+        holds = operators.truth(frame, each, "a comprehension's `if`", "")
+        if holds is None:
+            raise Poisoned
+        if not holds:
+            return False
+    return True
+
+
+def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr) -> Any:
+    del node
+    found = evaluate(frame, value)
+    frame.bind_outside(target.id, found)
+    return found
+
+
+def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> Any:
+    """A text; that of a size or an array can only be the message of an `assert`."""
+    del node
+    parts = [_part(frame, each) for each in values]
+    for each in parts:
+        if not isinstance(each, str):
+            return each
+    return "".join(parts)
+
+
+def _part(frame: Frame, node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if not isinstance(node, ast.FormattedValue):
+        raise Failure(InternalError(what=f"{type(node).__name__} in an f-string"))
+    return formatted_value(frame, **fields(node))
+
+
+def formatted_value(
+    frame: Frame, value: ast.expr, conversion: int, format_spec: ast.expr | None
+) -> Any:
+    """What an f-string has in braces."""
+    found = evaluate(frame, value)
+    spec = "" if format_spec is None else evaluate(frame, format_spec)
+    if isinstance(found, Poison) or isinstance(spec, Poison):
+        return POISON
+    if not isinstance(spec, str) or (spec and not is_closed(found)):
+        raise Failure(NotStatic(what=f"the text of {describe(found)} in this format"))
+    if isinstance(found, External):
+        raise Failure(external_value(found))
+    if isinstance(found, RecordValue):
+        found.cls.refuse_special("__format__", "__str__", "__repr__")
+    if not is_closed(found):
+        return External(f"the text of {describe(found)}")
+    return formatted(found, conversion, spec)
+
+
+def _starred(frame: Frame, node: ast.Starred, value: ast.expr) -> Any:
+    del frame, node, value
+    raise Failure(Unsupported(what="a starred expression here", rewrite=""))
+
+
+EXPRESSIONS: dict[type[ast.expr], Handler] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Tuple: _tuple,
+    ast.List: _list,
+    ast.Set: _set,
+    ast.Dict: _dict,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _boolean,
+    ast.IfExp: _conditional,
+    ast.Call: call,
+    ast.Lambda: _lambda,
+    ast.ListComp: _list_comprehension,
+    ast.GeneratorExp: _generator,
+    ast.DictComp: _dict_comprehension,
+    ast.SetComp: _set_comprehension,
+    ast.NamedExpr: _named,
+    ast.JoinedStr: _joined,
+    ast.Starred: _starred,
+}
+
+MAKING = frozenset(
+    (
+        ast.Tuple,
+        ast.List,
+        ast.Dict,
+        ast.ListComp,
+        ast.GeneratorExp,
+        ast.DictComp,
+        ast.JoinedStr,
+        ast.Call,
+    )
+)
+"""Expressions that make static data."""
+
+REFUSED: dict[type[ast.expr], tuple[str, str]] = {
+    ast.Await: ("`await`", "kernels run on the device; wait for their results outside"),
+    ast.Yield: ("`yield`", "return a tuple, or stack what `psc.scan` returns"),
+    ast.YieldFrom: ("`yield from`", "return a tuple, or stack what `psc.scan` returns"),
+}

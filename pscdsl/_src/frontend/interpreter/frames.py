@@ -1,0 +1,293 @@
+"""The state of an elaboration: the session, and one frame for each function being elaborated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pscdsl._src.checker.findings.suppressions import DIRECTIVE
+from pscdsl._src.frontend.ledger import Ledger
+from pscdsl._src.frontend.text.source import FunctionNode, Source
+from pscdsl._src.frontend.values.values import POISON, Poisoned, is_traced
+from pscdsl._src.frontend.values.weights import require_small
+from pscdsl._src.ir.builder import Builder, Program
+from pscdsl.typing.assumptions import Verdict
+from pscdsl.typing.codes.language import NotStatic, UnknownName
+from pscdsl.typing.codes.language_evaluation import (
+    TooLarge,
+    TooManySteps,
+    UnboundedRecursion,
+)
+from pscdsl.typing.codes.limits import TooManyFindings
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.spans import Span
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.interpreter.captures import Guard
+    from pscdsl._src.frontend.interpreter.functions import Closure
+
+MAX_DEPTH = 60
+MAX_SAME = 30
+MAX_STEPS = 100_000
+BLOCK_STEPS = 20
+"""What the block of a branch or a loop counts as, besides what stands in it."""
+MAX_FINDINGS = 500
+MAX_DATA = 1_000_000
+"""Items and characters of all static values that one elaboration makes."""
+
+
+class Scope(Protocol):
+    """Where names outside a function come from: a module as loaded, or as written."""
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        ...
+
+    def lookup(self, name: str) -> Any:
+        """What a name stands for; KeyError if there is no such name."""
+        ...
+
+    def lookup_annotation(self, name: str) -> Any:
+        """The same in an annotation, where what is there for type checkers counts too."""
+        ...
+
+    @property
+    def guard(self) -> Guard:
+        """What refuses that which is seen from outside of a kernel, if anything writes it."""
+        ...
+
+
+class NoProgram:
+    """Stands for the builder where only static values can be computed."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+
+def session_of(here: Builder | NoProgram) -> Session:
+    """The elaboration that a builder belongs to."""
+    if isinstance(here, NoProgram):
+        return here.session
+    session = here.program.session
+    assert isinstance(session, Session)
+    return session
+
+
+def require_program(here: Builder | NoProgram, what: str) -> None:
+    """Refuse to compute with arrays where only static values can be computed."""
+    if isinstance(here, NoProgram):
+        raise Failure(NotStatic(what=f"what {what} returns outside of a kernel"))
+
+
+@contextmanager
+def inner_block(here: Builder) -> Generator[Builder]:
+    """A new innermost block, which counts as work."""
+    session_of(here).step(BLOCK_STEPS)
+    with here.program.inside() as inner:
+        yield inner
+
+
+class Session:
+    """One elaboration.  Without a program only static values can be computed."""
+
+    def __init__(
+        self, program: Program | None, root: Closure | None = None, most_steps: int = MAX_STEPS
+    ) -> None:
+        self.program = program
+        self.most_steps = most_steps
+        self.root = root
+        if program is not None:
+            program.session = self
+        self.findings: list[Diagnostic] = [] if program is None else program.findings
+        self.active: list[FunctionNode] = []
+        self.annotating = False
+        """Whether an annotation is being read."""
+        self.entered: set[Span] = set()
+        """The functions that were elaborated."""
+        self.steps = 0
+        self.data = 0
+        self.ledger = Ledger()
+        """Which expressions were evaluated."""
+        self.owned: dict[int, tuple[Any, ast.AST]] = {}
+        """Arrays that were made by an expression or an update, and by which; see `owned`."""
+
+    def report(self, failure: Failure) -> None:
+        """Keep findings, each place and kind once; only so many."""
+        for each in failure.diagnostics:
+            if len(self.findings) == MAX_FINDINGS:
+                self.findings.append(TooManyFindings(limit=MAX_FINDINGS, span=each.span))
+            if len(self.findings) > MAX_FINDINGS:
+                return
+            if not any(
+                each.code == old.code and each.span == old.span and each.message() == old.message()
+                for old in self.findings
+            ):
+                self.findings.append(each)
+                self._assume(each)
+
+    def _assume(self, finding: Diagnostic) -> None:
+        """Take the precondition that a finding asks for as given: what it mends is told once.
+
+        The kernel is refused all the same.  Where a comment may silence the finding, others are
+        not to depend on it.
+        """
+        program, claim = self.program, finding.claimed()
+        if program is not None and claim and not self._silent(finding):
+            facts = program.facts.assume(*claim)
+            if facts.consistent() is Verdict.YES:
+                program.facts = facts
+
+    def _silent(self, finding: Diagnostic) -> bool:
+        """Whether a comment may silence a finding."""
+        source = self.root.source if self.root is not None else None
+        if source is None or finding.span.path != source.path:
+            return True  # it may stand in a helper of another file
+        return DIRECTIVE.search(source.text) is not None
+
+    def step(self, count: int = 1) -> None:
+        """Count pieces of work; a Failure past the bound."""
+        known, self.steps = self.steps, self.steps + count
+        if known > self.most_steps or len(self.findings) > MAX_FINDINGS:
+            raise Poisoned
+        if self.steps > self.most_steps:
+            raise Failure(TooManySteps(limit=self.most_steps))
+
+    def made(self, value: Any) -> Any:
+        """A static value that was made, counted; a Failure if it is too large or the last straw."""
+        if self.data > MAX_DATA:
+            raise Poisoned
+        self.data += require_small(value)
+        if self.data > MAX_DATA:
+            raise Failure(TooLarge(what=f"static data of more than {MAX_DATA} items in all"))
+        return value
+
+    @contextmanager
+    def calling(self, node: FunctionNode, name: str) -> Generator[None]:
+        """Bounds how deep helpers are elaborated into each other."""
+        if len(self.active) >= MAX_DEPTH or self.active.count(node) >= MAX_SAME:
+            raise Failure(UnboundedRecursion(function=name))
+        self.active.append(node)
+        try:
+            yield
+        finally:
+            self.active.pop()
+
+
+class Frame:
+    """The names of one function while it is elaborated."""
+
+    __slots__ = (
+        "assigned",
+        "call_site",
+        "closure",
+        "in_comprehension",
+        "names",
+        "outer",
+        "returned",
+        "scope",
+        "session",
+        "source",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        source: Source,
+        scope: Scope,
+        outer: Frame | None = None,
+        call_site: Span | None = None,
+        closure: Closure | None = None,
+    ) -> None:
+        self.session = session
+        self.source = source
+        self.scope = scope
+        self.outer = outer
+        self.call_site = call_site
+        self.closure = closure
+        self.names: dict[str, Any] = {}
+        self.in_comprehension = False
+        """Whether only the names that its `for`s bind are this frame's own."""
+        self.assigned: frozenset[str] = frozenset()
+        self.returned: Span | None = None
+        """The place of what the function returns."""
+
+    @property
+    def program(self) -> Program | None:
+        """The program under construction, if there is one."""
+        return self.session.program
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether this is the kernel's own text (its body or a function nested in it)."""
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.closure is not None and frame.closure is self.session.root:
+                return True
+            frame = frame.outer
+        return False
+
+    def span(self, node: ast.AST) -> Span:
+        """The place of a node, with the calls that led to it."""
+        span = self.source.span(node)
+        return span if self.call_site is None else span.within(self.call_site)
+
+    def here(self, node: ast.AST) -> Any:
+        """The block under construction; equations appended next belong to this place."""
+        program = self.session.program
+        if program is None:
+            return NoProgram(self.session)
+        program.span = self.span(node)
+        return program.current
+
+    def lookup(self, name: str) -> Any:
+        """What a name stands for; a Failure if it is unknown or not assigned yet."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names:
+                value = frame.names[name]
+                if frame.session is not self.session and frame.closure is not None:
+                    node = frame.closure.node
+                    self.scope.guard.of_function(frame.source, node, name, value)
+                    self._refuse_sizes(name, value)
+                return value
+            if name in frame.assigned:
+                raise Failure(UnknownName(name=name, unassigned=True))
+            frame = frame.outer
+        try:
+            if self.session.annotating:
+                return self.scope.lookup_annotation(name)
+            return self.scope.lookup(name)
+        except KeyError:
+            raise Failure(UnknownName(name=name, unassigned=False)) from None
+
+    def _refuse_sizes(self, name: str, value: Any) -> None:
+        """Refuse what a function captured that holds sizes of another kernel than this one."""
+        from pscdsl._src.frontend.trees.arguments import holds_sizes
+
+        if holds_sizes(value):
+            what = "an array" if is_traced(value) else "which holds sizes"
+            raise Failure(NotStatic(what=f"`{name}`, {what} of another kernel,"))
+
+    def bind_outside(self, name: str, value: Any) -> None:
+        """Bind a name where `:=` does: not in a comprehension, but in the function around it."""
+        frame = self
+        while frame.in_comprehension and frame.outer is not None:
+            frame = frame.outer
+        frame.names[name] = value
+
+    def poison(self, name: str) -> None:
+        """Silence what depends on a local name from here on."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names:
+                frame.names[name] = POISON
+                return
+            frame = frame.outer
+
+    def report(self, node: ast.AST, *diagnostics: Diagnostic) -> None:
+        """Report findings at a node."""
+        span = self.span(node)
+        self.session.report(Failure(*(each.at(span) for each in diagnostics)))

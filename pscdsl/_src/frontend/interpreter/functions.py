@@ -1,0 +1,200 @@
+"""Functions written in Python: closures, how their parameters are bound, how they are inlined."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session, session_of
+from pscdsl._src.frontend.mutable import is_mutable
+from pscdsl._src.frontend.text.source import FunctionNode, Source
+from pscdsl._src.frontend.values.purity import external_value
+from pscdsl._src.frontend.values.values import Applicable, External, Poison
+from pscdsl._src.ir.builder import Builder
+from pscdsl._src.language.descriptions import near_keyword
+from pscdsl.typing.codes.language import BadArguments, Unsupported
+from pscdsl.typing.codes.limits import UnknownValue
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.spans import Span
+
+
+@dataclass(eq=False)
+class Closure:
+    """A function's syntax together with the names it sees."""
+
+    name: str
+    node: FunctionNode
+    source: Source
+    scope: Scope
+    outer: Frame | None = None
+    """The frame of the function it is nested in."""
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    returned: Span | None = None
+    """The place of what it returned when it was last elaborated."""
+    annotated: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What stands for names in its annotations alone, because they were evaluated before."""
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return "a lambda" if isinstance(self.node, ast.Lambda) else f"the function `{self.name}`"
+
+    def annotation_frame(self) -> Frame:
+        """Where its annotations are read."""
+        frame = Frame(Session(None), self.source, self.scope, self.outer)
+        frame.names.update(self.annotated)
+        return frame
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters' values, as Python binds them."""
+        return bind(self.name, self.node.args, self.defaults, args, kwargs)
+
+    def signature(self, defaults: Mapping[str, Any]) -> inspect.Signature:
+        """The parameters as Python would have them, with these defaults."""
+        spec, empty = self.node.args, inspect.Parameter.empty
+        kinds = (
+            (inspect.Parameter.POSITIONAL_ONLY, spec.posonlyargs),
+            (inspect.Parameter.POSITIONAL_OR_KEYWORD, spec.args),
+            (inspect.Parameter.VAR_POSITIONAL, [spec.vararg] if spec.vararg else []),
+            (inspect.Parameter.KEYWORD_ONLY, spec.kwonlyargs),
+            (inspect.Parameter.VAR_KEYWORD, [spec.kwarg] if spec.kwarg else []),
+        )
+        return inspect.Signature(
+            [
+                inspect.Parameter(each.arg, kind, default=defaults.get(each.arg, empty))
+                for kind, parameters in kinds
+                for each in parameters
+            ]
+        )
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Elaborate the body inline, at the place of the call."""
+        return self.enter(session_of(here), self.bind(args, kwargs))
+
+    def enter(self, session: Session, names: dict[str, Any]) -> Any:
+        """Elaborate the body with its parameters bound."""
+        from pscdsl._src.frontend.interpreter.statements import run_body
+        from pscdsl._src.frontend.specs.contracts import contract
+
+        program = session.program
+        place = program.span if program is not None else None
+        if self.outer is not None and self.outer.session is session:
+            call_site = self.outer.call_site
+        else:
+            call_site = place if session.active else None
+        frame = Frame(session, self.source, self.scope, self.outer, call_site, self)
+        frame.names = names
+        if program is not None:
+            for name, value in names.items():
+                program.named(name, value)
+        if isinstance(self.node, ast.AsyncFunctionDef):
+            raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
+        checked = program is not None and self is not session.root
+        terms = contract(frame, self.node) if checked else None
+        here = frame.here(self.node) if program is None else program.current
+        fit = None if terms is None else terms.arguments(here, names)
+        session.entered.add(self.source.span(self.node))
+        used = {n: v for n, v in self.defaults.items() if names.get(n) is v and is_mutable(v)}
+        with session.calling(self.node, self.name):
+            result = run_body(frame, self.node)
+        for name, value in used.items():
+            self._admit_default(session, name, value)
+        self.returned = frame.returned
+        if terms is not None and fit is not None:
+            try:
+                terms.result(here, fit, result)
+            except Failure as failure:
+                raise failure.at(terms.result_span.within(call_site)) from None
+        if program is not None and place is not None:
+            program.span = place
+        return result
+
+    def _admit_default(self, session: Session, name: str, value: Any) -> None:
+        """Refuse a default that can be written, unless the body was found to do so just now."""
+        try:
+            self.scope.guard.of_function(self.source, self.node, name, value, default=True)
+        except Failure:
+            own = self.source.span(self.node)
+            if not any(
+                d.span.path == own.path and own.line <= d.span.line <= own.end_line
+                for d in session.findings
+            ):
+                raise
+
+
+@dataclass(frozen=True)
+class BoundMethod:
+    """A function with its first argument given."""
+
+    name: str
+    function: Applicable
+    self_value: Any
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call with the bound argument first."""
+        return self.function.apply(here, (self.self_value, *args), kwargs)
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the method `{self.name}`"
+
+
+def bind(
+    name: str,
+    spec: ast.arguments,
+    defaults: Mapping[str, Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Python's binding of arguments to parameters; a Failure where it raises TypeError."""
+    positional = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    only_positional = {p.arg for p in spec.posonlyargs}
+    keyword_only = [p.arg for p in spec.kwonlyargs]
+    bound: dict[str, Any] = dict(zip(positional, args, strict=False))
+    surplus = tuple(args[len(positional) :])
+    if surplus and spec.vararg is None:
+        raise Failure(
+            BadArguments(
+                function=name,
+                problem=f"takes {len(positional)} positional arguments but {len(args)} were given",
+            )
+        )
+    if spec.vararg is not None:
+        bound[spec.vararg.arg] = surplus
+    rest: dict[str, Any] = {}
+    for key, value in kwargs.items():
+        if (key in positional and key not in only_positional) or key in keyword_only:
+            if key in bound:
+                raise Failure(
+                    BadArguments(function=name, problem=f"got two values for argument '{key}'")
+                )
+            bound[key] = value
+        else:
+            rest[key] = value
+    if rest and spec.kwarg is None:
+        raise Failure(
+            BadArguments(
+                function=name,
+                problem=f"got an unexpected keyword argument '{next(iter(rest))}'",
+                instead=near_keyword(
+                    next(iter(rest)), [each.arg for each in (*spec.args, *spec.kwonlyargs)]
+                ),
+            )
+        )
+    if spec.kwarg is not None:
+        bound[spec.kwarg.arg] = rest
+    for parameter in (*positional, *keyword_only):
+        if parameter not in bound:
+            if parameter not in defaults:
+                raise Failure(
+                    BadArguments(function=name, problem=f"misses an argument for '{parameter}'")
+                )
+            default = defaults[parameter]
+            if isinstance(default, Poison):
+                raise Failure(UnknownValue(name=f"{name}(…, {parameter}=…)"))
+            if isinstance(default, External) and default.name.endswith("=…)"):
+                raise Failure(external_value(default))
+            bound[parameter] = defaults[parameter]
+    return bound

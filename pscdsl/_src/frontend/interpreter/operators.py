@@ -1,0 +1,627 @@
+"""Operators on static values, on sizes and on arrays; static truth."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from pscdsl._src.frontend.closed import (
+    BINARY,
+    COMPARE,
+    UNARY,
+    Sets,
+    by_python,
+    is_closed,
+    is_set,
+    refused,
+    require_bounded,
+)
+from pscdsl._src.frontend.interpreter.equality import (
+    MISSING,
+    Decide,
+    Table,
+    equal,
+    found_key,
+    identical,
+    is_among,
+    meant,
+)
+from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
+from pscdsl._src.frontend.numbers_of_sizes import Find, Number, bounds_of, found, is_whole, negate
+from pscdsl._src.frontend.quotients import quotient
+from pscdsl._src.frontend.trees.pytrees import condition
+from pscdsl._src.frontend.values import purity
+from pscdsl._src.frontend.values.values import (
+    EnumMember,
+    External,
+    MapValue,
+    Once,
+    Poison,
+    RecordValue,
+    StaticFunction,
+    Undecided,
+    VectorValue,
+    describe,
+    is_number,
+    is_traced,
+)
+from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.language.meanings import Meaning
+from pscdsl.numpy import operators as table
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.language import BadArguments, NotStatic
+from pscdsl.typing.codes.language_arrays import BranchOnArray
+from pscdsl.typing.codes.language_evaluation import BadOperands
+from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import Kind
+from pscdsl.typing.python_containers import is_constant, is_dict, is_known_array, is_scalar
+
+SIGNS = {
+    "Add": "+",
+    "Sub": "-",
+    "Mult": "*",
+    "Div": "/",
+    "FloorDiv": "//",
+    "Mod": "%",
+    "Pow": "**",
+    "LShift": "<<",
+    "RShift": ">>",
+    "BitAnd": "&",
+    "BitOr": "|",
+    "BitXor": "^",
+    "MatMult": "@",
+    "Eq": "==",
+    "NotEq": "!=",
+    "Lt": "<",
+    "LtE": "<=",
+    "Gt": ">",
+    "GtE": ">=",
+    "USub": "-",
+    "UAdd": "+",
+    "Invert": "~",
+}
+
+
+def known_facts(frame: Frame) -> Assumptions:
+    """What is known of the sizes."""
+    return Assumptions() if frame.program is None else frame.program.facts
+
+
+def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """`left name right`, neither an error."""
+    left, right = _asked(left), _asked(right)
+    traced = is_traced(left) or is_traced(right)
+    if traced:
+        left, right = _as_array(frame, node, left, right), _as_array(frame, node, right, left)
+    if frame.program is not None and (traced or is_constant(left) or is_constant(right)):
+        return _traced(frame, node, name, left, right)
+    return frame.session.made(_static(frame, node, name, left, right))
+
+
+def _asked(value: Any) -> Any:
+    """The number that a real member of an `IntEnum` is."""
+    return int(value) if _is_number_itself(value) else value
+
+
+def _is_number_itself(value: Any) -> bool:
+    """Whether a value is a real member of an enumeration, and computes as an integer does."""
+    own = {"__module__", "__doc__", "__new__", "__qualname__"}
+    return (
+        isinstance(value, Enum)
+        and isinstance(value, int)
+        and not any(
+            name.startswith("__") and name not in own and cls.__module__ not in ("builtins", "enum")
+            for cls in type(value).__mro__
+            for name in vars(cls)
+        )
+    )
+
+
+def _as_array(frame: Frame, node: ast.AST, value: Any, other: Any) -> Any:
+    """A condition on sizes as an array, where it meets one; Python's own would be a weak bool."""
+    if isinstance(value, Undecided) and isinstance(other, Value):
+        return condition(frame.here(node), value)
+    return value
+
+
+def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    if not is_number(left) or not is_number(right):
+        raise _bad(name, left, right)
+    here = frame.here(node)
+    meaning = table.BINARY[name]
+    bounds = _bounds(frame, name, left, right)
+    if isinstance(left, Weak):
+        _require_divisor(frame, name, left, right)
+    if name in ("FloorDiv", "Mod") and isinstance(right, int) and right == 0:
+        if is_traced(left) and left.dtype.is_integer:
+            raise _bad(name, left, right, "division by zero")
+    if not is_traced(left) and not is_traced(right):
+        left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left
+    return _bounded(meaning.apply(here, (left, right), {}), bounds)
+
+
+def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
+    """What finds the bounds of a number that Python makes of others; a Failure if it may raise."""
+    if not any(isinstance(each, Number | Dim) for each in (left, right)):
+        return None
+    if not all(isinstance(each, Number | Dim | int | float | complex) for each in (left, right)):
+        return None
+    facts = known_facts(frame)
+    first, second = bounds_of(facts, left), bounds_of(facts, right)
+    if isinstance(left, complex) and second is not None:
+        first = bounds_of(facts, 1.0)  # the divisor may be zero all the same
+    elif isinstance(right, complex) and first is not None and name == "Pow":
+        raise _bad(name, left, right)
+    if first is None or second is None:
+        return None
+    if name == "Pow" and _is_integer(left) and _is_integer(right) and second(True).low < 0:
+        raise _bad(name, left, right, "the power may be negative, which makes a float of integers")
+    bounds = found(name, first, second, is_whole(right))
+    if isinstance(bounds, str):
+        raise _bad(name, left, right, bounds)
+    return None if isinstance(left, complex) else bounds
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether a number of Python's is an integer."""
+    return isinstance(x, int | Dim) or (isinstance(x, Number) and x.kind is Kind.INT)
+
+
+def _bounded(result: Any, bounds: Find | None) -> Any:
+    """A number of Python's that is made of sizes, as one."""
+    return result if bounds is None or not isinstance(result, Weak) else Number.of(result, bounds)
+
+
+def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """An operator on static values: CPython's own on closed ones, else one of a short list."""
+    if is_closed(left) and is_closed(right):
+        require_bounded(name, left, right)
+        try:
+            return by_python(SIGNS[name], BINARY[name], (left, right), sets=_sets_of(name))
+        except Failure as failure:
+            if not isinstance(failure.diagnostics[0], BadArguments):
+                raise
+        divided = name in ("Div", "FloorDiv", "Mod") and right == 0
+        raise _bad(name, left, right, "division by zero" if divided else "")
+    for each in (left, right):
+        if isinstance(each, External):
+            raise Failure(purity.external_value(each))
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        if is_number(left) and is_number(right):
+            return _sizes(frame, node, name, left, right)
+    structural = _STRUCTURAL.get((name, left.__class__, right.__class__))
+    if structural is not None:
+        require_bounded(name, left, right)
+        return structural(left, right)
+    if all(is_constant(each) or is_closed(each) for each in (left, right)):
+        return _of_constants(name, left, right)
+    raise _bad(name, left, right)
+
+
+def _sets_of(name: str) -> Sets:
+    """`%` makes a text, where the order of a set shows; the others do not."""
+    return Sets.DECIDE if name == "Mod" else Sets.UNORDERED
+
+
+def _of_constants(name: str, left: Any, right: Any) -> Any:
+    """NumPy's own, for constants at module level."""
+    with np.errstate(all="ignore"):
+        try:
+            return BINARY[name](left, right)
+        except (TypeError, ValueError, ArithmeticError):
+            raise _bad(name, left, right) from None
+
+
+def _added(left: Any, right: Any) -> Any:
+    return left + right
+
+
+def _repeated(left: Any, right: Any) -> Any:
+    return left * right
+
+
+def _merged(left: dict[Any, Any], right: dict[Any, Any]) -> dict[Any, Any]:
+    table = Table(left)
+    for key, value in right.items():
+        table.put(key, value)
+    return table.items
+
+
+_STRUCTURAL: dict[tuple[str, type, type], Callable[[Any, Any], Any]] = {
+    **{("Add", kind, kind): _added for kind in (tuple, list)},
+    **{("Mult", kind, int): _repeated for kind in (tuple, list)},
+    **{("Mult", int, kind): _repeated for kind in (tuple, list)},
+    ("BitOr", dict, dict): _merged,
+    ("Add", VectorValue, VectorValue): lambda left, right: VectorValue(left.items + right.items),
+}
+"""Operators that look at no item of what they are given."""
+
+
+def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """Arithmetic of sizes stays a size where it is one; otherwise it is a weak number."""
+    whole = isinstance(left, Dim | int) and isinstance(right, Dim | int)
+    if whole:
+        left, right = _int(left), _int(right)
+    if whole and name in ("Add", "Sub", "Mult"):
+        return BINARY[name](left, right)
+    if whole and name in ("FloorDiv", "Mod"):
+        if not known_facts(frame).proves(Fact("<=", 1, right)):
+            raise Failure(
+                BadOperands(
+                    operator=SIGNS[name],
+                    left=describe(left),
+                    right=describe(right),
+                    reason="the divisor may be zero or negative",
+                )
+            )
+        return BINARY[name](left, right)
+    if whole and name == "Pow" and isinstance(right, int) and 0 <= right <= 16:
+        result: Any = 1
+        for _ in range(right):
+            result = result * left
+        return result
+    if frame.program is None:
+        raise Failure(NotStatic(what="a size used as a number"))
+    if name in ("LShift", "MatMult") or (name == "Pow" and complex in _own(left, right)):
+        raise _bad(name, left, right)
+    if not whole and name in ("RShift", "BitAnd", "BitOr", "BitXor"):
+        raise _bad(name, left, right)
+    _require_divisor(frame, name, left, right)
+    if whole and name == "Pow":
+        raise _bad(name, left, right, "the exponent is no integer from 0 to 16")
+    here = frame.here(node)
+    if isinstance(left, Dim) and name == "Div" and type(right) is int and right > 0:
+        return quotient(here, left, right)
+    bounds = _bounds(frame, name, left, right)
+    operands = [here.weak(x) if isinstance(x, Dim) else x for x in (left, right)]
+    return _bounded(table.BINARY[name].apply(here, operands, {}), bounds)
+
+
+def _require_divisor(frame: Frame, name: str, left: Any, right: Any) -> None:
+    """A Failure where Python's own numbers are divided by what may be zero, or shifted back."""
+    facts = known_facts(frame)
+    if name == "RShift" and not is_traced(right):
+        if not isinstance(right, Dim | int) or not facts.proves(Fact("<=", 0, right)):
+            raise _bad(name, left, right, "the shift may be negative, or no integer")
+    if name not in ("Div", "FloorDiv", "Mod"):
+        return
+    if isinstance(right, Dim):
+        known = facts.proves(Fact("<=", 1, right)) or facts.proves(Fact("<=", right, -1))
+    else:
+        known = not is_closed(right) or right != 0
+    if not known:
+        raise _bad(name, left, right, "the divisor may be zero")
+
+
+def _int(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
+    for each in (left, right):
+        if isinstance(each, External):
+            return Failure(purity.external_value(each))
+    instead = ""
+    if any(isinstance(each, RecordValue) for each in (left, right)):
+        instead = "give the class a method with a name, and call that"
+    elif any(isinstance(each, Enum | EnumMember) for each in (left, right)):
+        instead = "what a member stands for is its `.value`"
+    return Failure(
+        BadOperands(
+            operator=SIGNS.get(name, name),
+            left=describe(left),
+            right=describe(right),
+            reason=reason,
+            instead=instead,
+        )
+    )
+
+
+def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
+    """`-x`, `~x`, `+x`, `not x`."""
+    if name == "Not":
+        return negated(frame, node, operand)
+    operand = _asked(operand)
+    if is_traced(operand):
+        result = table.UNARY[name].apply(frame.here(node), (operand,), {})
+        if isinstance(operand, Number) and name in ("USub", "UAdd"):
+            return _bounded(result, negate(operand.bounds) if name == "USub" else operand.bounds)
+        return result
+    if is_constant(operand) and frame.program is not None:
+        here = frame.here(node)
+        return table.UNARY[name].apply(here, (here.constant(operand),), {})
+    if is_closed(operand) or is_constant(operand):
+        if name == "Invert" and operand.__class__ is bool:
+            operand = int(operand)  # which is what it means, without a warning
+        try:
+            return UNARY[name](operand)
+        except TypeError:
+            pass
+    elif isinstance(operand, Dim):
+        return {"USub": -operand, "UAdd": operand, "Invert": -operand - 1}[name]
+    elif isinstance(operand, External):
+        raise Failure(purity.external_value(operand))
+    raise Failure(
+        BadOperands(operator=SIGNS[name], left=describe(operand), right="", reason="")
+    ) from None
+
+
+def negated(frame: Frame, node: ast.UnaryOp, operand: Any) -> bool | Undecided:
+    """`not x`."""
+    if is_traced(operand) or is_known_array(operand):
+        text = frame.source.text_of(node.operand)
+        rewrite = f"~({text})" if is_truth(operand) else f"np.logical_not({text})"
+        raise Failure(BranchOnArray(construct="`not`", found=describe(operand), rewrite=rewrite))
+    found = static_truth(operand, decider(frame))
+    return found.negated() if isinstance(found, Undecided) else not found
+
+
+def is_truth(array: Any) -> bool:
+    """Whether an array is one of truth values, on which `&`, `|` and `~` are `and`, `or`, `not`."""
+    return str(array.dtype) == "bool"
+
+
+def decider(frame: Frame) -> Decide:
+    """What is known of facts where a frame stands."""
+    return lambda fact: decided(frame, (fact,))
+
+
+def comparison(
+    frame: Frame, node: ast.Compare, names: Sequence[str], operands: Iterator[Any]
+) -> Any:
+    """A chain of comparisons, whose operands are evaluated when they are asked for."""
+    left = next(operands)
+    facts: list[Fact] = []
+    found: Any = True
+    for name in names:
+        right = next(operands)
+        found = compared(frame, node, name, left, right)
+        if len(names) == 1:
+            return found
+        if not isinstance(found, bool | Undecided):
+            raise _chained(frame, node)
+        if found is False:
+            return False
+        if isinstance(found, Undecided):
+            if found.any_of:
+                raise Failure(NotStatic(what=f"`{found}` in a chain of comparisons"))
+            facts.extend(found.facts)
+        left = right
+    return Undecided(tuple(facts)) if facts else True
+
+
+def _chained(frame: Frame, node: ast.Compare) -> Failure:
+    texts = [frame.source.text_of(each) for each in (node.left, *node.comparators[:4])]
+    signs = [
+        {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}.get(type(o).__name__, "==")
+        for o in node.ops
+    ]
+    parts = [f"({a} {s} {b})" for a, s, b in zip(texts, signs, texts[1:], strict=False)]
+    return Failure(
+        BranchOnArray(construct="a chained comparison", found="an array", rewrite=" & ".join(parts))
+    )
+
+
+def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """One comparison of a chain."""
+    if name in ("Is", "IsNot"):
+        return identical(left, right) is (name == "Is")
+    if name in ("In", "NotIn"):
+        found = _contains(frame, right, left)
+        return _unless(found, name == "NotIn")
+    left, right = meant(left), meant(right)
+    if is_traced(left) or is_traced(right):
+        left, right = _as_array(frame, node, left, right), _as_array(frame, node, right, left)
+        if not is_number(left) or not is_number(right):
+            reason = "`is None` asks whether something is None" if None in _own(left, right) else ""
+            raise _bad(name, left, right, reason)
+        return table.COMPARE[name].apply(frame.here(node), (left, right), {})
+    if is_constant(left) or is_constant(right):
+        return _compared_constants(frame, node, name, left, right)
+    if name in ("Eq", "NotEq"):
+        for each in (left, right):
+            if isinstance(each, RecordValue):
+                each.cls.refuse_special("__eq__", "__ne__")
+        if isinstance(left, RecordValue) and isinstance(right, RecordValue):
+            raise _bad(name, left, right, "records are compared field by field")
+        return _unless(equal(left, right, decider(frame)), name == "NotEq")
+    left, right = _asked(left), _asked(right)
+    if is_closed(left) and is_closed(right):
+        try:
+            return by_python(SIGNS[name], COMPARE[name], (left, right), sets=Sets.UNORDERED)
+        except Failure:
+            raise _bad(name, left, right) from None
+    left, right = _whole(name, left, right), _whole(_MIRRORED[name], right, left)
+    if isinstance(left, Dim | int) and isinstance(right, Dim | int):
+        return decided(frame, (_fact(name, _int(left), _int(right)),))
+    raise _bad(name, left, right)
+
+
+_MIRRORED = {"Lt": "Gt", "LtE": "GtE", "Gt": "Lt", "GtE": "LtE"}
+
+
+def _whole(name: str, value: Any, other: Any) -> Any:
+    """The integer that divides all integers as a number on the left of a comparison does."""
+    if not (isinstance(value, float) and isinstance(other, Dim) and math.isfinite(value)):
+        return value
+    return math.floor(value) if name in ("Lt", "GtE") else math.ceil(value)
+
+
+def _own(*values: Any) -> list[Any]:
+    return [None if each is None else each.__class__ for each in values]
+
+
+def _unless(found: bool | Undecided, negate: bool) -> bool | Undecided:
+    if not negate:
+        return found
+    return found.negated() if isinstance(found, Undecided) else not found
+
+
+def _compared_constants(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """Arrays and scalars of NumPy: constants of the program, or compared by NumPy."""
+    for each in (left, right):
+        if not (is_constant(each) or is_number(each)):
+            raise _bad(name, left, right)
+    if frame.program is not None:
+        here = frame.here(node)
+        left, right = (here.constant(x) if is_constant(x) else x for x in (left, right))
+        return table.COMPARE[name].apply(here, (left, right), {})
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        raise Failure(NotStatic(what="a size used as a number"))
+    try:
+        found = COMPARE[name](left, right)
+    except (TypeError, ValueError):
+        raise _bad(name, left, right) from None
+    return bool(found) if is_scalar(found) else found
+
+
+def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
+    """`item in collection`; of sizes, where it is known."""
+    if isinstance(collection, RecordValue):
+        collection.cls.refuse_special("__contains__", "__iter__")
+    if isinstance(collection, Once):
+        collection = tuple(collection.take())
+    if isinstance(collection, MapValue):
+        collection = dict.fromkeys(collection.items)
+    elif isinstance(collection, VectorValue):
+        collection = collection.items
+    elif isinstance(collection, RecordValue) and collection.cls.kind == "namedtuple":
+        collection = tuple(collection.fields.values())
+    item = meant(item)
+    if (is_dict(collection) or is_set(collection)) and not is_traced(item):
+        return found_key(item, collection) is not MISSING
+    if is_closed(collection) and is_closed(item):
+        try:
+            return bool(
+                by_python("in", _is_in, (collection, item), sets=Sets.UNORDERED, walks=False)
+            )
+        except Failure:
+            raise _not_in(item, collection) from None
+    parts: list[Any] = [*collection] if is_collection(collection) else []
+    if is_traced(collection) or is_traced(item) or any(is_traced(each) for each in parts):
+        found = describe(collection)
+        raise Failure(BranchOnArray(construct="`in`", found=found, rewrite="np.any(x == value)"))
+    if isinstance(collection, tuple | list):
+        return is_among(item, parts, decider(frame))
+    for each in (collection, item):
+        if isinstance(each, External):
+            raise Failure(purity.external_value(each))
+    if isinstance(collection, range) and isinstance(item, Dim):
+        raise Failure(NotStatic(what=f"whether the size {item} is in a range"))
+    raise _not_in(item, collection)
+
+
+def _is_in(collection: Any, item: Any) -> bool:
+    return item in collection
+
+
+def is_collection(value: Any) -> TypeGuard[Iterable[Any]]:
+    """Whether a value is one of Python's own containers of other values."""
+    return isinstance(value, tuple | list | dict | set | frozenset)
+
+
+def _not_in(item: Any, collection: Any) -> Failure:
+    return Failure(
+        BadOperands(operator="in", left=describe(item), right=describe(collection), reason="")
+    )
+
+
+def _fact(name: str, left: Any, right: Any) -> Fact:
+    if name == "Eq":
+        return Fact("==", left, right)
+    if name == "NotEq":
+        return Fact("!=", left, right)
+    if name in ("Gt", "GtE"):
+        left, right = right, left
+    return Fact("<" if name in ("Lt", "Gt") else "<=", left, right)
+
+
+def decided(frame: Frame, facts: tuple[Fact, ...]) -> bool | Undecided:
+    """A condition on sizes, decided where what is known decides it for all sizes."""
+    known = known_facts(frame)
+    open_facts: list[Fact] = []
+    for fact in facts:
+        if known.proves(fact):
+            continue
+        if known.proves(fact.negated()):
+            return False
+        open_facts.append(fact)
+    return Undecided(tuple(open_facts)) if open_facts else True
+
+
+def truth(
+    frame: Frame, node: ast.expr, construct: str, rewrite: str | Callable[[], str]
+) -> bool | None:
+    """The static truth of an expression; None, with the finding reported, if it has none."""
+    from pscdsl._src.frontend.interpreter.expressions import evaluate
+
+    value = evaluate(frame, node)
+    if isinstance(value, Poison):
+        return None
+    if is_traced(value) or is_known_array(value):
+        text = rewrite if isinstance(rewrite, str) else rewrite()
+        found = BranchOnArray(construct=construct, found=describe(value), rewrite=text)
+        frame.report(node, found)
+        return None
+    try:
+        answer = static_truth(value, decider(frame))
+    except Failure as failure:
+        frame.session.report(failure.at(frame.span(node)))
+        return None
+    if isinstance(answer, Undecided):
+        frame.report(node, undecided(known_facts(frame), answer))
+        return None
+    return answer
+
+
+def static_truth(value: Any, decide: Decide) -> bool | Undecided:
+    """The truth of a static value; a Failure for one of which it is not known."""
+    if is_closed(value):
+        return bool(value)
+    if isinstance(value, Undecided):
+        return value
+    if isinstance(value, Dim):
+        return decide(Fact("!=", value, 0))
+    if isinstance(value, tuple | list | dict | set | frozenset):
+        return len(value) > 0  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, External):
+        raise Failure(purity.external_value(value))
+    if isinstance(value, RecordValue):
+        value.cls.refuse_special("__bool__", "__len__")
+        return value.cls.kind not in ("namedtuple", "precord") or len(value.fields) > 0
+    if isinstance(value, MapValue | VectorValue):
+        return len(value.items) > 0
+    if isinstance(value, Closure | BoundMethod | StaticFunction | Meaning):
+        return True
+    raise refused("the truth", value)
+
+
+def presumed(frame: Frame, node: ast.expr, truth: bool) -> tuple[Fact, ...]:
+    """What a condition on sizes says in the branch where it is true, or where it is false."""
+    value = frame.session.ledger.value(node)
+    if not isinstance(value, Undecided):
+        return ()
+    said = value if truth else value.negated()
+    return () if said.any_of else said.facts
+
+
+def undecided(known: Assumptions, value: Undecided) -> UndecidedCondition:
+    """The finding, with sizes for both outcomes."""
+
+    def sizes(found: dict[str, int] | None) -> str:
+        return ", ".join(f"{name}={size}" for name, size in sorted((found or {}).items()))
+
+    fact = value.facts[0]
+    return UndecidedCondition(
+        fact=str(value),
+        yes=sizes(known.counterexample(fact.negated())),
+        no=sizes(known.counterexample(fact)),
+    )

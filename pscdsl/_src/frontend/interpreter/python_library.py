@@ -1,0 +1,860 @@
+"""Python's own functions over static values: builtins, functools, dataclasses, operator, math.
+
+A function of the table is CPython's own on closed values (see `closed`); of others it has a rule
+that says exactly what it gives, or refuses.  A rule has the parameters of the real function.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pscdsl._src.frontend.closed import Sets, by_python, is_closed, is_set, refused, require_closed
+from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter.calls import invoke
+from pscdsl._src.frontend.interpreter.equality import Table, is_key, meant
+from pscdsl._src.frontend.interpreter.frames import Frame, session_of
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.instances import isinstance_
+from pscdsl._src.frontend.interpreter.iteration import items_of
+from pscdsl._src.frontend.interpreter.records import replaced
+from pscdsl._src.frontend.mutable import holds_arrays, is_mutable
+from pscdsl._src.frontend.numbers_of_sizes import DOMAINS, Bounds, Find, Number, applied, bounds_of
+from pscdsl._src.frontend.quotients import Quotient
+from pscdsl._src.frontend.values.purity import external_value
+from pscdsl._src.frontend.values.values import (
+    Applicable,
+    Builtin,
+    External,
+    MapValue,
+    Once,
+    Partial,
+    RecordValue,
+    StaticFunction,
+    Undecided,
+    UnorderedView,
+    VectorValue,
+    describe,
+    is_traced,
+)
+from pscdsl._src.frontend.values.weights import require_short
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.primitives import elementwise
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
+from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
+from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.codes.purity_state import SetOrder
+from pscdsl.typing.codes.shapes_manipulation import UnprovenSize
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, maximum, minimum
+from pscdsl.typing.dtypes import F64, DType, Kind
+from pscdsl.typing.python_containers import (
+    is_constant,
+    is_dict,
+    is_known_array,
+    is_scalar,
+    is_sequence,
+)
+
+Rule = Callable[..., Any]
+"""What a function gives of values that are not closed: `(here, *arguments)`."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function of Python's."""
+
+    rule: Rule
+    real: Callable[..., Any] | None = None
+    """CPython's own, for closed arguments; None if the rule is all that is needed."""
+    consumes: bool = False
+    """Whether it goes through its arguments at once: a generator may be among them."""
+    sets: Sets = Sets.DECIDE
+
+
+def _body(name: str, entry: Entry) -> Rule:
+    real = entry.real
+    if real is None:
+        return entry.rule
+
+    @functools.wraps(entry.rule)  # messages are about its parameters
+    def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+        alone = len(args) == 1 or name not in ("builtins.max", "builtins.min", "max", "min")
+        taken = [*map(_taken, args[:1]), *args[1:]] if entry.consumes and alone else args
+        if all(map(is_closed, (*taken, *kwargs.values()))):
+            return by_python(name, real, taken, kwargs, sets=entry.sets)
+        return entry.rule(here, *taken, **kwargs)
+
+    return apply
+
+
+def _taken(value: Any) -> Any:
+    """What is left of something that is gone through once, as a tuple."""
+    once = isinstance(value, Once) and not isinstance(value, UnorderedView)
+    return tuple(value.take()) if once else value
+
+
+def _call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+    if not isinstance(function, Applicable):
+        raise Failure(NotCallable(found=describe(function)))
+    return function.apply(here, args, kwargs)
+
+
+def _numpy(name: str) -> Any:
+    return MEANINGS[f"numpy.{name}"]
+
+
+def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
+    """A Failure if an array is among some values, or is one of them."""
+    for value in values:
+        for each in (value, *(value if is_sequence(value) else ())):
+            if is_traced(each) or is_known_array(each):
+                raise _leaving(name, each, rewrite, rewrite)
+
+
+def _leaving(name: str, array: Any, rewrite: str, of_sizes: str) -> Failure:
+    """The refusal to ask for the value of an array, or of a number that has no dtype yet."""
+    if isinstance(array, Weak) and not array.ndim:
+        what = f"the number that `{name}` is given"
+        return Failure(NotStatic(what=what, rewrite=of_sizes))
+    return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
+
+
+def _len(here: Any, obj: Any, /) -> Any:
+    if isinstance(obj, Once):
+        raise Failure(BadArguments(function="len", problem=f"of {obj.kind}, use a list"))
+    if is_traced(obj):
+        if not obj.ndim:
+            raise Failure(BadArguments(function="len", problem="of an array without axes"))
+        return obj.shape[0]
+    if (is_known_array(obj) and obj.ndim) or is_set(obj):
+        return len(obj)
+    if isinstance(obj, MapValue):
+        return len(obj.items)
+    if isinstance(obj, RecordValue):
+        obj.cls.refuse_special("__len__")
+    return len(items_of(obj))
+
+
+def _range(here: Any, *bounds: Any) -> Any:
+    for each in bounds:
+        if is_traced(each):
+            raise Failure(
+                ArrayLeavesProgram(
+                    function="range", rewrite="`psc.fori_loop(low, high, body, init)`"
+                )
+            )
+        if isinstance(each, Dim):
+            raise Failure(NotStatic(what=f"the size {each} in a loop", rewrite=LOOPS))
+    raise refused("`range`", *bounds)
+
+
+def _is_lazy(*values: Any) -> bool:
+    return any(isinstance(each, Once) and each.lazy for each in values)
+
+
+def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
+    require_closed("the `start` of `enumerate`", start)
+    if not isinstance(start, int):
+        raise Failure(BadArguments(function="enumerate", problem="starts from an integer"))
+    items, lazy = items_of(iterable), _is_lazy(iterable)
+    return Once("an enumeration", list(enumerate(items, start)), lazy=lazy)
+
+
+def _zip(here: Any, *iterables: Any, strict: Any = False) -> Any:
+    require_closed("the `strict` of `zip`", strict)
+    columns = [items_of(each) for each in iterables]
+    if strict and len({len(each) for each in columns}) > 1:
+        raise Failure(BadArguments(function="zip", problem="got sequences of different lengths"))
+    return Once("a `zip`", list(zip(*columns, strict=False)), lazy=_is_lazy(*iterables))
+
+
+def _reversed(here: Any, sequence: Any, /) -> Any:
+    if isinstance(sequence, Once):
+        problem = f"of {sequence.kind}, use a list"
+        raise Failure(BadArguments(function="reversed", problem=problem))
+    if not isinstance(sequence, str | tuple | list | range | dict | VectorValue):
+        raise Failure(NotStatic(what=f"the reverse of {describe(sequence)}"))
+    return Once("what `reversed` gives", list(items_of(sequence))[::-1])
+
+
+def _map(here: Any, func: Any, /, *iterables: Any) -> Any:
+    if not iterables:
+        raise Failure(BadArguments(function="map", problem="takes a function and its arguments"))
+    lazy = _reads_names(func) or _is_lazy(*iterables)
+    rows = zip(*(items_of(each) for each in iterables), strict=False)
+    return Once("a `map`", [_call(here, func, *row) for row in rows], lazy=lazy)
+
+
+def _filter(here: Any, function: Any, iterable: Any, /) -> Any:
+    kept = [item for item in items_of(iterable) if _holds(here, function, item)]
+    lazy = _reads_names(function) or _is_lazy(iterable)
+    return Once("a `filter`", kept, lazy=lazy)
+
+
+def _reads_names(function: Any) -> bool:
+    """Whether what a function gives may depend on names that are bound anew before the call."""
+    if isinstance(function, Closure):
+        return function.outer is not None
+    return not (function is None or isinstance(function, StaticFunction | Meaning))
+
+
+def _holds(here: Any, function: Any, item: Any) -> bool:
+    frame = _frame(here)
+    value = item if function is None else _call(here, function, item)
+    found = operators.static_truth(value, operators.decider(frame))
+    if isinstance(found, Undecided):
+        raise Failure(operators.undecided(operators.known_facts(frame), found))
+    return found
+
+
+def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
+    if is_traced(iterable):
+        return _sum_of_array(here, iterable, start)
+    items = items_of(iterable)
+    if isinstance(start, str | bytes):
+        raise Failure(BadArguments(function="sum", problem="does not add up texts"))
+    total = start
+    frame = _frame(here)
+    for item in items:
+        first = is_traced(item) and isinstance(total, int) and total == 0
+        if first and item.dtype.name != "bool":
+            total = item  # adding 0 changes neither the value nor the dtype
+        else:
+            total = operators.binary(frame, _NO_NODE, "Add", total, item)
+    return total
+
+
+def _sum_of_array(here: Any, array: Any, start: Any) -> Any:
+    """`0 + x[0] + x[1] + …`: NumPy's sum, where both have one dtype and add in it."""
+    dtype = array.dtype
+    if start.__class__ is not int or start != 0:
+        rewrite = f"`start + {array.type.dtype}_array.sum(axis=0)`"
+        raise Failure(NotStatic(what="`sum` of an array with a start", rewrite=rewrite))
+    if dtype.name == "bool" or dtype.bits < 32:
+        raise Failure(NotStatic(what=f"`sum` of an array of {dtype}", rewrite="x.sum(axis=0)"))
+    return _numpy("sum").apply(here, (array,), {"axis": 0})
+
+
+class _Unwritten:
+    """The source of nodes that stand in no file: what a library function applies."""
+
+    def text_of(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return ast.unparse(node)
+
+
+class _Here(Frame):
+    """A frame that appends where the library function was called."""
+
+    def here(self, node: Any) -> Any:
+        program = self.session.program
+        return None if program is None else program.current
+
+
+_NO_NODE: Any = None
+
+
+def _frame(here: Any) -> Frame:
+    session = session_of(here)
+    return _Here(session, _Unwritten(), None)  # type: ignore[arg-type]
+
+
+def _keys(here: Any, name: str, key: Any, items: Sequence[Any]) -> list[Any]:
+    """What a `key` function makes of each item: closed values, which CPython compares."""
+    keys = list(items) if key is None else [_call(here, key, each) for each in items]
+    _refuse_arrays(name, "", keys)
+    require_closed(f"the order in which `{name}` puts its items", *keys)
+    return keys
+
+
+_ABSENT: Any = object()
+
+
+def _extremum(name: str, real: Callable[..., Any]) -> Rule:
+    def apply(here: Any, *values: Any, key: Any = None, default: Any = _ABSENT) -> Any:
+        if len(values) == 1 and is_traced(values[0]):
+            raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`x.{name}()`"))
+        if not values or (len(values) > 1 and default is not _ABSENT):
+            raise Failure(BadArguments(function=name, problem="takes items, or a `default` of one"))
+        items = items_of(values[0]) if len(values) == 1 else values
+        if not items:
+            if default is _ABSENT:
+                raise Failure(BadArguments(function=name, problem="is given nothing"))
+            return default
+        if key is None:
+            rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
+            _refuse_arrays(name, rewrite, list(items))
+        sizes = all(each.__class__ is int or isinstance(each, Dim) for each in items)
+        if key is None and sizes:
+            result = items[0]
+            for each in items[1:]:
+                result = (minimum if name == "min" else maximum)(result, each)
+            return result
+        keys = _keys(here, name, key, items)
+        return items[by_python(name, real, (range(len(items)),), {"key": keys.__getitem__})]
+
+    return apply
+
+
+def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    require_closed("the `reverse` of `sorted`", reverse)
+    if isinstance(iterable, UnorderedView | MapValue):
+        return _sorted_map(iterable, key, reverse)
+    items = items_of(iterable)
+    if key is None:
+        _refuse_arrays("sorted", "`np.sort(x)`", list(items))
+    keys = _keys(here, "sorted", key, items)
+    options = {"key": keys.__getitem__, "reverse": reverse}
+    return [items[i] for i in by_python("sorted", sorted, (range(len(items)),), options)]
+
+
+def _sorted_map(value: UnorderedView | MapValue, key: Any, reverse: Any) -> Any:
+    """The keys, values or items of a map in an order of their own."""
+    items = list(value.items if isinstance(value, MapValue) else value.in_any_order())
+    require_closed("what `sorted` compares", *items)
+    found: list[Any] = by_python("sorted", sorted, (items,), {"reverse": reverse})
+    ties = any(a == b for a, b in itertools.pairwise(found))
+    if key is not None or ties:
+        raise Failure(SetOrder(kind="a PMap"))
+    return found
+
+
+def _truths(name: str, real: Callable[..., Any]) -> Rule:
+    def apply(here: Any, iterable: Any, /) -> Any:
+        _refuse_arrays(name, f"`np.{name}(x)`", iterable)
+        decide = operators.decider(_frame(here))
+        for each in items_of(iterable):
+            found = operators.static_truth(each, decide)
+            if isinstance(found, Undecided):
+                raise Failure(NotStatic(what=f"`{name}` of conditions on sizes"))
+            if found is (name == "any"):
+                return found
+        return name == "all"
+
+    return apply
+
+
+def _abs(here: Any, x: Any, /) -> Any:
+    if isinstance(x, Dim):
+        if here.facts.proves(Fact("<=", 0, x)):
+            return x
+        raise Failure(NotStatic(what=f"the sign of {x}"))
+    if is_traced(x) or is_constant(x):
+        return invoke(_frame(here), here, _numpy("absolute"), (x,), {})
+    raise refused("`abs`", x)
+
+
+_ROUNDED = "`n // 2` rounds down to a size, `(n + 1) // 2` up; `np.round(n / 2)` is a number"
+
+
+MAX_DIGITS = 10_000
+"""Rounding to more digits, before the point or behind it, takes as long as they are many."""
+
+
+def _rounded(number: Any, ndigits: Any = None) -> Any:
+    """CPython's `round`, to a number of digits that it has soon."""
+    if isinstance(ndigits, int) and abs(ndigits) > MAX_DIGITS:
+        raise Failure(TooLarge(what=f"a number of more than {MAX_DIGITS} digits"))
+    return round(number) if ndigits is None else round(number, ndigits)
+
+
+_rounded.__qualname__ = "round"  # what messages call it
+
+
+def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
+    if is_traced(number) or is_known_array(number):
+        raise _leaving("round", number, "`np.round(x, digits)`", _ROUNDED)
+    raise refused("`round`", number, ndigits)
+
+
+_OF_SIZES = {
+    "int": "`n // 2` of a size is one; `np.trunc(…)` gives the number, which is no size",
+    "float": "multiply it by 1.0",
+    "bool": "compare sizes, as in `x.shape[0] > 2`",
+    "complex": "`number + 0j` is a complex number",
+}
+"""What to write where a number depends on sizes."""
+
+
+def _leaves(name: str, dtype: str, x: Any) -> Failure:
+    """The refusal to make a number of Python's of something."""
+    if is_traced(x) or is_known_array(x):
+        rewrite = f"`x.astype(psc.{dtype})` keeps it an array"
+        return _leaving(name, x, rewrite, _OF_SIZES[name])
+    return refused(f"`{name}`", x)
+
+
+def _int(here: Any, x: Any = 0, /) -> Any:
+    if is_scalar(x):
+        return by_python("int", int, (x,))
+    if isinstance(x, Dim):
+        return x
+    if isinstance(x, Quotient):
+        found = x.truncated()
+        if found is None:
+            raise Failure(NotStatic(what=f"the sign of {x.numerator}"))
+        return found
+    raise _leaves("int", "i32", x)
+
+
+def _float(here: Any, x: Any = 0, /) -> Any:
+    if is_scalar(x):
+        return by_python("float", float, (x,))
+    if isinstance(x, Dim):
+        return operators.binary(_frame(here), _NO_NODE, "Mult", x, 1.0)
+    if isinstance(x, Quotient):
+        return x
+    raise _leaves("float", "f32", x)
+
+
+def _bool(here: Any, x: Any = False, /) -> Any:
+    if is_scalar(x):
+        return bool(x)
+    if is_traced(x) or is_known_array(x):
+        raise _leaves("bool", "bool_", x)
+    return operators.static_truth(x, operators.decider(_frame(here)))
+
+
+def _complex(here: Any, real: Any = 0, imag: Any = 0) -> Any:
+    """A number of two that are known; with a size among them it is weak."""
+    for each in (real, imag):
+        if not isinstance(each, Dim | int | float | complex):
+            raise _leaves("complex", "c64", each)
+    frame = _frame(here)
+    turned = operators.binary(frame, _NO_NODE, "Mult", imag, 1j)
+    return operators.binary(frame, _NO_NODE, "Add", real, turned)
+
+
+def _tuple(here: Any, iterable: Any = (), /) -> Any:
+    return tuple(items_of(iterable))
+
+
+def _list(here: Any, iterable: Any = (), /) -> Any:
+    return list(items_of(iterable))
+
+
+def _dict(here: Any, iterable: Any = (), /, **kwargs: Any) -> Any:
+    table = Table()
+    if isinstance(iterable, MapValue):
+        table = Table(iterable.items)
+    elif is_dict(iterable):
+        table = Table(iterable)
+    else:
+        for pair in items_of(iterable):
+            items = items_of(pair)
+            if len(items) != 2:
+                raise Failure(BadArguments(function="dict", problem="takes pairs"))
+            table.put(items[0], items[1])
+    return {**table.items, **kwargs}
+
+
+def _set(kind: type) -> Rule:
+    def apply(here: Any, iterable: Any = (), /) -> Any:
+        from pscdsl._src.frontend.interpreter.expressions import set_of
+
+        return kind(iterable if is_set(iterable) else set_of(list(items_of(iterable))))
+
+    return apply
+
+
+def _getattr(here: Any, obj: Any, name: Any, default: Any = _ABSENT, /) -> Any:
+    from pscdsl._src.frontend.interpreter.attributes import attribute
+
+    if not isinstance(name, str):
+        raise Failure(NotStatic(what="the attribute that `getattr` reads"))
+    if default is not _ABSENT and not _has(obj, name):
+        what = f"whether {describe(obj)} has the attribute `{name}`"
+        raise Failure(NotStatic(what=what, rewrite="leave the default out"))
+    node = ast.Attribute(ast.Name("x", ast.Load()), name, ast.Load())
+    return attribute(_frame(here), node, obj, name)
+
+
+def _has(value: Any, name: str) -> bool:
+    """Whether an attribute is there for certain; that one is not there is never certain."""
+    return isinstance(value, RecordValue) and (name in value.fields or name in value.cls.members)
+
+
+def _reduce(here: Any, function: Any, iterable: Any, initial: Any = _ABSENT, /) -> Any:
+    items = [*(() if initial is _ABSENT else (initial,)), *items_of(iterable)]
+    if not items:
+        raise Failure(BadArguments(function="functools.reduce", problem="of nothing"))
+    total = items[0]
+    for each in items[1:]:
+        total = _call(here, function, total, each)
+    return total
+
+
+def _partial(here: Any, func: Any, /, *args: Any, **keywords: Any) -> Any:
+    if not isinstance(func, Applicable):
+        raise Failure(NotCallable(found=describe(func)))
+    return Partial(func, args, keywords)
+
+
+def _replace(here: Any, obj: Any, /, **changes: Any) -> Any:
+    if not isinstance(obj, RecordValue) or obj.cls.kind not in ("dataclass", "record"):
+        raise Failure(BadArguments(function="dataclasses.replace", problem="takes a dataclass"))
+    return replaced(here, obj, changes)
+
+
+def _asdict(here: Any, obj: Any) -> Any:
+    if not isinstance(obj, RecordValue) or obj.cls.kind not in ("dataclass", "record"):
+        raise Failure(BadArguments(function="dataclasses.asdict", problem="takes a dataclass"))
+    for each in obj.fields.values():
+        if isinstance(each, RecordValue | tuple | list | dict):
+            what = "`asdict` of a record that holds more than numbers and arrays"
+            raise Failure(NotStatic(what=what, rewrite="name the fields"))
+    return dict(obj.fields)
+
+
+def _identity(here: Any, function: Any, /) -> Any:
+    return function
+
+
+@dataclass(frozen=True, eq=False)
+class Cached:
+    """A function with a cache, which changes nothing but asks its arguments for their hashes.
+
+    Its results are shared by all calls with equal arguments, so that nobody may change them; and
+    arguments are equal whose types differ, as 1 and 1.0 do, unless the cache is `typed`.
+    """
+
+    function: Any
+    typed: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return str(getattr(self.function, "name", "function"))
+
+    def apply(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call the function; a Failure for arguments that are no keys."""
+        for each in (*args, *kwargs.values()):
+            if not (isinstance(each, Dim | RecordValue) or is_key(meant(each))):
+                what = f"{describe(each)} as a key of the cache of `{self.name}`"
+                raise Failure(NotStatic(what=what, rewrite="leave the cache out"))
+        found = self.function.apply(here, args, kwargs)
+        for each in (*args, *kwargs.values()):
+            if not self._has_no_equals(each):
+                what = f"what the cache of `{self.name}` has for {describe(each)}"
+                rewrite = "leave the cache out, or use `functools.lru_cache(typed=True)`"
+                raise Failure(NotStatic(what=what, rewrite=rewrite))
+        if is_mutable(found) or holds_arrays(found):
+            what = f"what all calls of `{self.name}` share, as they have a cache,"
+            raise Failure(NotStatic(what=what, rewrite="leave the cache out"))
+        return found
+
+    def _has_no_equals(self, key: Any) -> bool:
+        """Whether no key of another type is equal to this one for the cache."""
+        if isinstance(key, bool | int | float | complex | Dim):
+            return self.typed
+        return isinstance(key, str | bytes | DType | Closure) or key is None
+
+
+def _cache(here: Any, user_function: Any, /) -> Any:
+    if not isinstance(user_function, Applicable):
+        raise Failure(NotCallable(found=describe(user_function)))
+    return Cached(user_function)
+
+
+def _lru_cache(here: Any, maxsize: Any = 128, typed: Any = False) -> Any:
+    if isinstance(maxsize, Applicable):
+        return Cached(maxsize)
+    require_closed("the `typed` of `lru_cache`", typed)
+
+    def decorated(here: Any, function: Any, /) -> Any:
+        return replace(_cache(here, function), typed=bool(typed))
+
+    return StaticFunction("functools.lru_cache", decorated)
+
+
+def _wraps(here: Any, wrapped: Any) -> Any:
+    return StaticFunction("functools.wraps", _identity)
+
+
+def _pmap(here: Any, initial: Any = None) -> Any:
+    if isinstance(initial, MapValue):
+        return initial
+    items: dict[Any, Any] = {} if initial is None else _dict(here, initial)
+    for key in items:
+        if not isinstance(key, str):
+            raise Failure(NotStatic(what=f"a PMap with the key {describe(key)}"))
+    return MapValue(items)
+
+
+def _pvector(here: Any, iterable: Any = (), /) -> Any:
+    return VectorValue(tuple(items_of(iterable)))
+
+
+def _m(here: Any, **items: Any) -> Any:
+    return MapValue(items)
+
+
+def _v(here: Any, *elements: Any) -> Any:
+    return VectorValue(elements)
+
+
+NUMPY_NAMES = {
+    **{"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"},
+    **{"atan2": "arctan2", "fabs": "absolute"},
+}
+
+
+def _math(name: str) -> Rule:
+    """Functions of numbers that are known; of a size, NumPy's function of the same name."""
+    ours = NUMPY_NAMES.get(name, name)
+
+    def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+        known = f"numpy.{ours}" in MEANINGS
+        _refuse_arrays_but_quotients(f"math.{name}", known and f"`np.{ours}` works on arrays", args)
+        if len(args) == 1 and not kwargs:
+            (x,) = args
+            if isinstance(x, Quotient) and name in ("floor", "ceil"):
+                return x.floor() if name == "floor" else x.ceil()
+            if isinstance(x, Dim) and name in ("floor", "ceil", "trunc"):
+                return x
+            if isinstance(x, Dim | Number) and name in DOMAINS and known:
+                bounds = _within_domain(here, name, x)
+                return Number.of(_numpy(ours).apply(here, (x,), {}), bounds)
+            if isinstance(x, Dim) and name == "isqrt":
+                return _root_of_size(here, x)
+        raise refused(f"`math.{name}`", *args, *kwargs.values())
+
+    return apply
+
+
+def _within_domain(here: Any, name: str, x: Dim | Number) -> Find:
+    """What finds the bounds of a function of `math`; a Failure where Python may raise."""
+    given = bounds_of(here.facts, x)
+    assert given is not None
+    found = applied(name, getattr(math, name), given)
+    if found is not None:
+        return found
+    if isinstance(x, Number):
+        problem = f"may not be defined, where `np.{name}` gives NaN or an infinity"
+        raise Failure(BadArguments(function=f"math.{name}", problem=problem))
+    domain = DOMAINS[name]
+    if given(True).low < domain.low:
+        claim = Fact("<=", math.ceil(domain.low), x)
+    else:
+        claim = Fact("<=", x, math.floor(domain.high))
+    raise Failure(UnprovenSize.of(here.facts, f"the number that `math.{name}` is given", claim))
+
+
+def _refuse_arrays_but_quotients(name: str, rewrite: Any, args: Sequence[Any]) -> None:
+    for each in args:
+        if (is_traced(each) and not isinstance(each, Number)) or is_known_array(each):
+            raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite or ""))
+
+
+def _root_of_size(here: Any, size: Dim) -> Number:
+    """`math.isqrt`: exact, as the root of an integer below 2**52 is in f64."""
+    if not here.facts.proves(Fact("<=", 0, size)):
+        raise Failure(NotStatic(what=f"the sign of {size}"))
+
+    def at(dtype: DType) -> Value:
+        here = builder.program.current
+        (root,) = here.bind(elementwise.sqrt, (here.size(size, F64),))
+        (whole,) = here.bind(elementwise.floor, (root,))
+        (found,) = here.bind(elementwise.Convert(dtype), (whole,))
+        return found
+
+    builder: Builder = here
+    given = bounds_of(here.facts, size)
+    assert given is not None
+
+    def bounds(tight: bool) -> Bounds:
+        low, high = given(tight)
+        return Bounds(math.isqrt(max(0, math.floor(low))), math.isqrt(math.ceil(high)))
+
+    return Number.of(Weak(builder, Kind.INT, (), at), bounds)
+
+
+def _prod(here: Any, iterable: Any, /, *, start: Any = 1) -> Any:
+    if is_traced(iterable) or is_known_array(iterable):
+        raise _leaving("math.prod", iterable, "`np.prod(x, axis=0)`", "")
+    total, frame = start, _frame(here)
+    for each in items_of(iterable):
+        total = operators.binary(frame, _NO_NODE, "Mult", total, each)
+    return total
+
+
+def _large(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `math` whose results are large where its arguments are."""
+    if name not in ("factorial", "comb", "perm"):
+        return real
+
+    def bounded(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(each, int) and abs(each) > 1000 for each in args):
+            raise Failure(TooLarge(what=f"`math.{name}` of numbers above 1000"))
+        return real(*args, **kwargs)
+
+    return bounded
+
+
+def _operator(name: str) -> Rule:
+    def apply(here: Any, a: Any, b: Any, /) -> Any:
+        for each in (a, b):
+            if isinstance(each, External):
+                raise Failure(external_value(each))
+        return operators.binary(_frame(here), _NO_NODE, name, a, b)
+
+    return apply
+
+
+def _pow(here: Any, base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return _operator("Pow")(here, base, exp)
+    require_closed("`pow` with three arguments", base, exp, mod)
+    return by_python("pow", pow, (base, exp, mod))
+
+
+def _divmod(here: Any, x: Any, y: Any, /) -> Any:
+    return _operator("FloorDiv")(here, x, y), _operator("Mod")(here, x, y)
+
+
+def _itemgetter(here: Any, item: Any, /, *items: Any) -> Any:
+    from pscdsl._src.frontend.interpreter.subscripts import subscript
+
+    def get(inner: Any, value: Any, /) -> Any:
+        found = [subscript(_frame(inner), _NO_NODE, value, each) for each in (item, *items)]
+        return tuple(found) if items else found[0]
+
+    return StaticFunction("operator.itemgetter", get)
+
+
+def _type(here: Any, obj: Any, /) -> Any:
+    if isinstance(obj, RecordValue):
+        return obj.cls
+    raise Failure(NotStatic(what=f"the class of {describe(obj)}"))
+
+
+def _text(name: str) -> Rule:
+    def apply(here: Any, obj: Any = "", /) -> Any:
+        if isinstance(obj, RecordValue):
+            obj.cls.refuse_special("__str__", "__repr__")
+        if isinstance(obj, External):
+            raise Failure(external_value(obj))
+        return External(f"the text of {describe(obj)}")  # for messages, which nobody compares
+
+    return apply
+
+
+def _format(here: Any, value: Any, format_spec: Any = "", /) -> Any:
+    require_closed("`format`", value, format_spec)
+    return by_python("format", _formatted, (value, format_spec))
+
+
+def _formatted(value: Any, format_spec: str = "", /) -> str:
+    require_short("format", f"{{:{format_spec}}}", (value,), {})
+    return format(value, format_spec)
+
+
+def _slice(here: Any, *args: Any) -> Any:
+    if not 1 <= len(args) <= 3:
+        raise Failure(BadArguments(function="slice", problem="takes one to three bounds"))
+    return slice(*args)
+
+
+def _cast(here: Any, typ: Any, val: Any) -> Any:
+    return val
+
+
+def _callable(here: Any, obj: Any, /) -> bool:
+    if isinstance(obj, External):
+        raise Failure(external_value(obj))
+    if isinstance(obj, RecordValue):
+        return "__call__" in obj.cls.members
+    if is_closed(obj):
+        return False
+    if isinstance(obj, Applicable):
+        return True
+    raise refused("whether one can call this", obj)
+
+
+FUNCTIONS: dict[str, Entry] = {
+    "builtins.len": Entry(_len, sets=Sets.UNORDERED),
+    "builtins.range": Entry(_range, range),
+    "builtins.enumerate": Entry(_enumerate, consumes=True),
+    "builtins.zip": Entry(_zip, consumes=True),
+    "builtins.reversed": Entry(_reversed),
+    "builtins.map": Entry(_map, consumes=True),
+    "builtins.filter": Entry(_filter, consumes=True),
+    "builtins.sum": Entry(_sum, sum, consumes=True, sets=Sets.SUMMED),
+    "builtins.min": Entry(_extremum("min", min), min, consumes=True, sets=Sets.SORTED),
+    "builtins.max": Entry(_extremum("max", max), max, consumes=True, sets=Sets.SORTED),
+    "builtins.sorted": Entry(_sorted, sorted, consumes=True, sets=Sets.SORTED),
+    "builtins.all": Entry(_truths("all", all), all, consumes=True, sets=Sets.UNORDERED),
+    "builtins.any": Entry(_truths("any", any), any, consumes=True, sets=Sets.UNORDERED),
+    "builtins.abs": Entry(_abs, abs),
+    "builtins.round": Entry(_round, _rounded),
+    "builtins.int": Entry(_int, int),
+    "builtins.float": Entry(_float, float),
+    "builtins.bool": Entry(_bool, bool, sets=Sets.UNORDERED),
+    "builtins.complex": Entry(_complex, complex),
+    "builtins.tuple": Entry(_tuple, tuple, consumes=True),
+    "builtins.list": Entry(_list, list, consumes=True),
+    "builtins.dict": Entry(_dict, dict, consumes=True),
+    "builtins.set": Entry(_set(set), set, consumes=True, sets=Sets.UNORDERED),
+    "builtins.frozenset": Entry(_set(frozenset), frozenset, consumes=True, sets=Sets.UNORDERED),
+    "builtins.str": Entry(_text("str"), str),
+    "builtins.repr": Entry(_text("repr"), repr),
+    "builtins.format": Entry(_format),
+    "builtins.slice": Entry(_slice),
+    "builtins.isinstance": Entry(isinstance_),
+    "builtins.callable": Entry(_callable),
+    "builtins.getattr": Entry(_getattr),
+    "builtins.type": Entry(_type),
+    "builtins.pow": Entry(_pow),
+    "builtins.divmod": Entry(_divmod, divmod),
+    "functools.partial": Entry(_partial),
+    "functools.reduce": Entry(_reduce, consumes=True),
+    "functools.wraps": Entry(_wraps),
+    "functools.cache": Entry(_cache),
+    "functools.lru_cache": Entry(_lru_cache),
+    "typeguard.typechecked": Entry(_identity),
+    "dataclasses.replace": Entry(_replace),
+    "dataclasses.asdict": Entry(_asdict),
+    "pyrsistent.pmap": Entry(_pmap),
+    "pyrsistent.m": Entry(_m),
+    "pyrsistent.pvector": Entry(_pvector, consumes=True),
+    "pyrsistent.v": Entry(_v),
+    "operator.itemgetter": Entry(_itemgetter),
+    "typing.cast": Entry(_cast),
+    **{
+        f"operator.{function}": Entry(_operator(name))
+        for function, name in {
+            "add": "Add",
+            "sub": "Sub",
+            "mul": "Mult",
+            "truediv": "Div",
+            "floordiv": "FloorDiv",
+            "mod": "Mod",
+            "pow": "Pow",
+            "matmul": "MatMult",
+            "and_": "BitAnd",
+            "or_": "BitOr",
+            "xor": "BitXor",
+        }.items()
+    },
+    **{
+        f"math.{name}": Entry(_math(name), _large(name, getattr(math, name)))
+        for name in dir(math)
+        if callable(getattr(math, name)) and not name.startswith("_")
+    },
+    "math.prod": Entry(_prod, math.prod, consumes=True, sets=Sets.SUMMED),
+    "math.fsum": Entry(_math("fsum"), math.fsum, consumes=True),
+}
+
+
+def register() -> None:
+    """Give these functions their names."""
+    for name, entry in FUNCTIONS.items():
+        MEANINGS[name] = Builtin(name, _body(name.removeprefix("builtins."), entry), entry.consumes)

@@ -1,0 +1,455 @@
+"""Statements: static control flow and what leaves a block; all else is refused."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pscdsl._src.frontend.combinators.table import SCOPE
+from pscdsl._src.frontend.due import due, evaluated_annotations
+from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter.assignment import assign, augment
+from pscdsl._src.frontend.interpreter.expressions import closure, evaluate
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.iteration import elements, unrolling
+from pscdsl._src.frontend.interpreter.preconditions import check_assert, check_guard, is_guard
+from pscdsl._src.frontend.ledger import fields
+from pscdsl._src.frontend.modules.live_texts import is_pythons
+from pscdsl._src.frontend.owned import OPERATIONS, noted
+from pscdsl._src.frontend.text.source import FunctionNode, targets
+from pscdsl._src.frontend.values import purity
+from pscdsl._src.frontend.values.values import (
+    POISON,
+    Applicable,
+    External,
+    KnownModule,
+    Poison,
+    Poisoned,
+    describe,
+    is_type,
+)
+from pscdsl.typing.codes.language import NotCallable, UnknownName, Unsupported
+from pscdsl.typing.codes.language_evaluation import RaiseReached
+from pscdsl.typing.codes.purity import Mutation, OuterWrite
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.spans import Span
+
+
+class Return:
+    """A function has returned."""
+
+    __slots__ = ("node", "value")
+
+    def __init__(self, value: Any, node: ast.AST) -> None:
+        self.value = value
+        self.node = node
+
+
+class Jump:
+    """`break` or `continue`."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+
+Outcome = Return | Jump | None
+Handler = Callable[..., Outcome]
+
+
+def run_body(frame: Frame, node: FunctionNode) -> Any:
+    """Elaborate a function's body in a frame with its parameters bound."""
+    if isinstance(node, ast.Lambda):
+        frame.returned = frame.source.span(node.body)
+        return evaluate(frame, node.body)
+    frame.assigned = frame.source.scoping(node)
+    generator = frame.source.yields(node)
+    if generator is not None:
+        evaluate(frame, generator)  # refused, and what it would return is not known
+        return POISON
+    outcome = run(frame, node.body)
+    program = frame.session.program
+    if isinstance(outcome, Return):
+        frame.returned = frame.source.span(outcome.node)
+        if program is not None and frame.closure is frame.session.root:
+            program.return_span = frame.span(outcome.node)
+        return outcome.value
+    return None
+
+
+def run(frame: Frame, body: Sequence[ast.stmt]) -> Outcome:
+    """Elaborate statements in order until one leaves the block."""
+    for statement in body:
+        outcome = _run_one(frame, statement)
+        if outcome is not None:
+            return outcome
+    return None
+
+
+def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
+    handler = STATEMENTS.get(type(statement))
+    session = frame.session
+    began, known = session.ledger.now(), len(session.findings)
+    try:
+        session.step()
+        if handler is None:
+            what, rewrite = REFUSED.get(type(statement), (type(statement).__name__, ""))
+            raise Failure(Unsupported(what=what, rewrite=rewrite))
+        outcome = handler(frame, statement, **fields(statement))
+        if len(session.findings) == known:
+            session.ledger.settle(statement, due(statement), began)
+        return outcome
+    except Failure as failure:
+        session.report(failure.at(_head(frame, statement)))
+    except Poisoned:
+        pass
+    for name in targets(statement):
+        frame.names[name] = POISON
+    return None
+
+
+_KEYWORDS: dict[type[ast.stmt], str] = {
+    ast.Try: "try",
+    ast.TryStar: "try",
+    ast.Match: "match",
+    ast.ClassDef: "class",
+    ast.AsyncFunctionDef: "async def",
+    ast.AsyncFor: "async for",
+    ast.AsyncWith: "async with",
+}
+
+
+def _head(frame: Frame, statement: ast.stmt) -> Span:
+    """The part of a statement that a finding points to: of a compound one, its head."""
+    span = frame.span(statement)
+    keyword = _KEYWORDS.get(type(statement))
+    if keyword is not None:
+        return span.head(len(keyword))
+    if isinstance(statement, ast.With):
+        return frame.span(statement.items[0].context_expr)
+    if isinstance(statement, ast.For):
+        return frame.span(statement.iter)
+    if isinstance(statement, ast.While | ast.If):
+        return frame.span(statement.test)
+    return span
+
+
+def _assign(frame: Frame, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> Outcome:
+    del node
+    found = _made(frame, value)
+    for target in targets:
+        assign(frame, target, found)
+    return None
+
+
+def _annotated(
+    frame: Frame,
+    node: ast.AnnAssign,
+    target: ast.expr,
+    annotation: ast.expr,
+    value: ast.expr | None,
+) -> Outcome:
+    del node, annotation  # that of a local name is never evaluated
+    if not isinstance(target, ast.Name):
+        text = frame.source.text_of(target)
+        what = f"the annotation of `{text}`, which is no name,"
+        raise Failure(Unsupported(what=what, rewrite="", span=frame.span(target)))
+    if value is not None:
+        assign(frame, target, _made(frame, value))
+    return None
+
+
+def _made(frame: Frame, value: ast.expr) -> Any:
+    """What is bound to names; operators make new arrays."""
+    found = evaluate(frame, value)
+    return noted(frame, value, found) if isinstance(value, OPERATIONS) else found
+
+
+def _augmented(
+    frame: Frame, node: ast.AugAssign, target: ast.expr, op: ast.operator, value: ast.expr
+) -> Outcome:
+    augment(frame, node, target, type(op).__name__, value)
+    return None
+
+
+def _assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr | None) -> Outcome:
+    check_assert(frame, node, test, msg)
+    return None
+
+
+def _return(frame: Frame, node: ast.Return, value: ast.expr | None) -> Outcome:
+    return Return(None if value is None else evaluate(frame, value), value or node)
+
+
+def _expression(frame: Frame, node: ast.Expr, value: ast.expr) -> Outcome:
+    del node
+    if not isinstance(value, ast.Constant):
+        evaluate(frame, value)
+    return None
+
+
+def _if(
+    frame: Frame, node: ast.If, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
+) -> Outcome:
+    if is_guard(node):
+        return run(frame, body) if check_guard(frame, node) else None
+    chosen = operators.truth(frame, test, "`if`", "psc.cond(…), or np.where(…)")
+    if chosen is not None:
+        return run(frame, body if chosen else orelse)
+    before = dict(frame.names)
+    outcomes: list[Outcome] = []
+    program = frame.program
+    facts = None if program is None else program.facts
+    for branch, truth in ((body, True), (orelse, False)):  # look for findings in both
+        frame.names = dict(before)
+        if program is not None and facts is not None:
+            program.facts = facts.assume(*operators.presumed(frame, test, truth))
+        outcomes.append(run(frame, branch))
+    frame.names = before
+    if program is not None and facts is not None:
+        program.facts = facts
+    for statement in (*body, *orelse):
+        frame.names.update(dict.fromkeys(targets(statement), POISON))
+    returned = next((o for o in outcomes if isinstance(o, Return)), None)
+    return None if returned is None else Return(POISON, returned.node)
+
+
+def _raise(frame: Frame, node: ast.Raise, exc: ast.expr | None, cause: ast.expr | None) -> Outcome:
+    del cause  # the program ends here, whatever is said of why
+    text = "" if exc is None else frame.source.text_of(exc)
+    finding: Diagnostic = RaiseReached(what=text, span=frame.span(node))
+    if frame.in_kernel and frame.program is not None:
+        from pscdsl._src.frontend.definitions import Excluded
+
+        raise Excluded(finding)
+    raise Failure(finding)
+
+
+def _for(
+    frame: Frame,
+    node: ast.For,
+    target: ast.expr,
+    iter: ast.expr,  # noqa: A002
+    body: list[ast.stmt],
+    orelse: list[ast.stmt],
+) -> Outcome:
+    source = evaluate(frame, iter)
+    broken = False
+    if isinstance(source, Poison):
+        return _unrolled_in_doubt(frame, target, body)
+    try:
+        items = elements(source)
+    except Failure as failure:
+        frame.session.report(failure.at(frame.span(iter)))
+        return _unrolled_in_doubt(frame, target, body)
+    with unrolling(frame, frame.span(node).head(len("for")), items):
+        for item in items:
+            frame.session.step()
+            assign(frame, target, item)
+            outcome = run(frame, body)
+            if isinstance(outcome, Return):
+                return outcome
+            if isinstance(outcome, Jump) and outcome.kind == "break":
+                broken = True
+                break
+    return None if broken else run(frame, orelse)
+
+
+def _unrolled_in_doubt(frame: Frame, target: ast.expr, body: Sequence[ast.stmt]) -> Outcome:
+    """What is wrong in the body of a loop whatever it runs over."""
+    assign(frame, target, POISON)
+    run(frame, body)
+    for statement in body:
+        frame.names.update(dict.fromkeys(targets(statement), POISON))
+    return None
+
+
+def _while(
+    frame: Frame, node: ast.While, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
+) -> Outcome:
+    del node
+    while True:
+        frame.session.step()
+        chosen = operators.truth(frame, test, "`while`", "psc.while_loop(cond, body, init)")
+        if chosen is None:
+            run(frame, body)
+            for statement in body:
+                frame.names.update(dict.fromkeys(targets(statement), POISON))
+            return None
+        if not chosen:
+            return run(frame, orelse)
+        outcome = run(frame, body)
+        if isinstance(outcome, Return):
+            return outcome
+        if isinstance(outcome, Jump) and outcome.kind == "break":
+            return None
+
+
+def _with(frame: Frame, node: ast.With, items: list[ast.withitem], body: list[ast.stmt]) -> Outcome:
+    del node
+    for item in items:
+        _enter(frame, **fields(item))
+    return run(frame, body)
+
+
+def _enter(frame: Frame, context_expr: ast.expr, optional_vars: ast.expr | None) -> None:
+    """`with psc.scope(name):` is the one context that has a meaning; it gives nothing."""
+    findings = frame.session.findings
+    known = len(findings)
+    value = evaluate(frame, context_expr)
+    silent = any("`numpy.errstate`" in each.message() for each in findings[known:])
+    if findings[known:] and all(each.code.startswith("PSC9") for each in findings[known:]):
+        del findings[known:]  # what it is does not matter: it is not `psc.scope`
+    if optional_vars is not None:
+        for name in targets(optional_vars):
+            frame.names[name] = POISON
+    if isinstance(value, Poison) and len(findings) > known:
+        return
+    use = purity.external_use(value) if isinstance(value, External) else None
+    if use is not None and use.code.startswith("PSC2"):
+        frame.report(context_expr, use)
+    elif value != SCOPE:
+        what, rewrite = "`with`", "only `with psc.scope(name)` has a meaning"
+        if silent:
+            rewrite = "leave it out: a kernel warns of no division by zero"
+        frame.report(context_expr, Unsupported(what=what, rewrite=rewrite))
+    elif optional_vars is not None:
+        what = "`as` of `psc.scope`"
+        frame.report(optional_vars, Unsupported(what=what, rewrite="leave it out"))
+
+
+def _function(
+    frame: Frame,
+    node: ast.FunctionDef,
+    name: str,
+    args: ast.arguments,
+    body: list[ast.stmt],
+    decorator_list: list[ast.expr],
+    returns: ast.expr | None,
+) -> Outcome:
+    del args, body, returns  # `closure` and the annotations read them
+    decorators = [(each, evaluate(frame, each)) for each in decorator_list]
+    value: Any = closure(frame, node, name)
+    if not frame.source.postpones_annotations():
+        for each in evaluated_annotations(node):
+            require_plain_type(frame, each)
+    for decorator, function in reversed(decorators):
+        if isinstance(function, Poison):
+            value = POISON
+            break
+        if not isinstance(function, Applicable):
+            raise Failure(NotCallable(found=describe(function))).at(frame.span(decorator))
+        value = function.apply(frame.here(decorator), (value,), {})
+    frame.names[name] = value
+    return None
+
+
+def require_plain_type(frame: Frame, node: ast.expr) -> None:
+    """Refuse an annotation that does more than name types: it is evaluated with the function."""
+    if isinstance(node, ast.Constant):
+        return
+    if isinstance(node, ast.Tuple | ast.List):
+        for each in node.elts:
+            require_plain_type(frame, each)
+        return
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        require_plain_type(frame, node.left)
+        require_plain_type(frame, node.right)
+        return
+    quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
+    if isinstance(node, ast.Subscript) and is_type(evaluate(quiet, node.value)):
+        require_plain_type(frame, node.slice)
+        return
+    if isinstance(node, ast.Name | ast.Attribute):
+        value = evaluate(quiet, node)
+        if is_type(value) or isinstance(value, Poison | KnownModule):
+            return
+        if isinstance(value, External) and (value.library or isinstance(node, ast.Name)):
+            return
+    if isinstance(evaluate(frame, node), Poison):
+        return
+    what = f"the annotation `{frame.source.text_of(node)}`, which is computed,"
+    raise Failure(Unsupported(what=what, rewrite="name a type", span=frame.span(node)))
+
+
+def _global(frame: Frame, node: ast.Global | ast.Nonlocal, names: list[str]) -> Outcome:
+    del frame, node
+    raise Failure(OuterWrite(name=", ".join(names)))
+
+
+def _delete(frame: Frame, node: ast.Delete, targets: list[ast.expr]) -> Outcome:
+    for each in targets:
+        if not isinstance(each, ast.Name):
+            text = frame.source.text_of(node)
+            raise Failure(Mutation(what=f"`{text}`", rewrite="make a copy without it"))
+        if each.id not in frame.assigned:
+            raise Poisoned  # declared global or nonlocal, and reported there
+        if each.id not in frame.names:
+            raise Failure(UnknownName(name=each.id, unassigned=True))
+        del frame.names[each.id]
+    return None
+
+
+def _import(
+    frame: Frame, node: ast.Import | ast.ImportFrom, names: list[ast.alias], **origin: Any
+) -> Outcome:
+    from pscdsl._src.frontend.modules.scope import imported
+
+    del names, origin  # `imported` reads them
+    found = imported(frame.scope, node)
+    for each in found.values():
+        if isinstance(each, External) and not is_pythons(each.name):
+            raise Failure(purity.external_value(each))
+    frame.names.update(found)
+    return None
+
+
+def _pass(frame: Frame, node: ast.Pass) -> Outcome:
+    del frame, node
+    return None
+
+
+def _break(frame: Frame, node: ast.Break) -> Outcome:
+    del frame, node
+    return Jump("break")
+
+
+def _continue(frame: Frame, node: ast.Continue) -> Outcome:
+    del frame, node
+    return Jump("continue")
+
+
+STATEMENTS: dict[type[ast.stmt], Handler] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Return: _return,
+    ast.Expr: _expression,
+    ast.If: _if,
+    ast.For: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.FunctionDef: _function,
+    ast.Assert: _assert,
+    ast.Raise: _raise,
+    ast.Global: _global,
+    ast.Nonlocal: _global,
+    ast.Delete: _delete,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Pass: _pass,
+    ast.Break: _break,
+    ast.Continue: _continue,
+}
+
+REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
+    ast.Try: ("`try`", "a kernel raises nothing; use `np.where` or `psc.cond` for special cases"),
+    ast.TryStar: ("`try`", "use `np.where` or `psc.cond` for special cases"),
+    ast.AsyncFor: ("`async for`", "use `psc.scan`"),
+    ast.AsyncWith: ("`async with`", ""),
+    ast.AsyncFunctionDef: ("an `async` function", "use a plain `def`"),
+    ast.ClassDef: ("a class inside a kernel", "define it at module level"),
+    ast.Match: ("`match`", "use `if` over static values, or `psc.switch`"),
+}

@@ -1,0 +1,138 @@
+"""`value[index]`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from pscdsl._src.frontend.closed import is_closed
+from pscdsl._src.frontend.interpreter.equality import MISSING, found_key
+from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.masked import reduced
+from pscdsl._src.frontend.trees.pytrees import condition
+from pscdsl._src.frontend.values.purity import external_value
+from pscdsl._src.frontend.values.values import (
+    Alias,
+    External,
+    MapValue,
+    Marker,
+    RecordValue,
+    StaticFunction,
+    Undecided,
+    VectorValue,
+    describe,
+    is_traced,
+)
+from pscdsl._src.ir.builder import Weak
+from pscdsl.numpy import indexing
+from pscdsl.typing.codes.language_evaluation import NoSuchItem
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
+from pscdsl.typing.signatures import DTypeClass
+
+
+def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
+    """What `value[index]` is; a Failure if it has no meaning."""
+    if isinstance(index, Undecided):
+        index = condition(frame.here(node), index)
+    if isinstance(index, External):
+        raise Failure(external_value(index))
+    if frame.program is not None and is_known_array(value):
+        value = frame.here(node).constant(value)
+    if isinstance(value, Weak) and not value.ndim:
+        raise Failure(
+            NoSuchItem(found="a number", index=describe(index), reason="numbers have no items")
+        )
+    if is_traced(value):
+        frame.here(node)
+        try:
+            return indexing.getitem(value, index)
+        except Failure as failure:
+            raise _selected(failure, frame, node, value, index) from None
+    if isinstance(value, MapValue):
+        if isinstance(index, str) and index in value.items:
+            return value.items[index]
+        raise Failure(
+            NoSuchItem(found=describe(value), index=describe(index), reason="no such key")
+        )
+    if isinstance(value, VectorValue):
+        items = _sequence(value.items, index, describe(value))
+        return VectorValue(items) if isinstance(index, slice) else items
+    if isinstance(value, RecordValue):
+        value.cls.refuse_special("__getitem__")
+    if isinstance(value, RecordValue) and value.cls.kind == "precord":
+        if isinstance(index, str) and index in value.fields:
+            return value.fields[index]
+        raise Failure(
+            NoSuchItem(found=describe(value), index=describe(index), reason="no such key")
+        )
+    if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
+        return _sequence(tuple(value.fields.values()), index, describe(value))
+    if is_sequence(value) or isinstance(value, str | bytes | range):
+        return _sequence(value, index, describe(value))
+    if is_dict(value):
+        found = MISSING if is_traced(index) else found_key(index, value)
+        if found is not MISSING:
+            return value[found]
+        raise Failure(NoSuchItem(found="a dict", index=describe(index), reason="no such key"))
+    if is_known_array(value):
+        return value[index]
+    if isinstance(value, Marker) and value.name in ("numpy.s_", "numpy.index_exp"):
+        return index
+    if isinstance(value, RecordClass) and value.enumeration:
+        return value.enum_member(index)
+    if _is_applied(frame, value, index):
+        return Alias(value, frame, node)
+    if isinstance(value, External):
+        raise Failure(external_value(value))
+    raise Failure(
+        NoSuchItem(found=describe(value), index=describe(index), reason="it has no items")
+    )
+
+
+def _selected(
+    failure: Failure, frame: Frame, node: ast.Subscript, value: Any, index: Any
+) -> Failure:
+    """The refusal of `x[mask]`, with what to write for the reduction around it."""
+    (found,) = failure.diagnostics if len(failure.diagnostics) == 1 else (None,)
+    if not isinstance(found, DataDependentShape) or not is_traced(index):
+        return failure
+    written = reduced(frame.source, node, value.dtype) if index.ndim == value.ndim else ""
+    return Failure(found.replaced(written=written)) if written else failure
+
+
+def _is_applied(frame: Frame, value: Any, index: Any) -> bool:
+    """Whether `value[index]` applies a type; in a kernel, of records alone."""
+    if isinstance(value, RecordClass) and value.kind != "namespace":
+        return isinstance(index, str) or len(value.variables) > 0
+    outside = frame.program is None or frame.session.annotating
+    return outside and isinstance(value, Marker | DType | DTypeClass | RecordClass | StaticFunction)
+
+
+def _sequence(items: Sequence[Any], index: Any, found: str) -> Any:
+    if is_traced(index):
+        raise Failure(
+            NoSuchItem(
+                found=found,
+                index=describe(index),
+                reason="an array cannot select from a Python sequence",
+                rewrite="stack the items with `np.stack` and index that, or use `psc.switch`",
+            )
+        )
+    try:
+        if not is_closed(index):
+            raise TypeError
+        return items[index]
+    except IndexError:
+        reason = f"it has {len(items)} items"
+        raise Failure(NoSuchItem(found=found, index=str(index), reason=reason)) from None
+    except ValueError:
+        reason = "the step of a slice is not 0"
+        raise Failure(NoSuchItem(found=found, index=describe(index), reason=reason)) from None
+    except TypeError:
+        reason = "the index is not an integer or a slice"
+        raise Failure(NoSuchItem(found=found, index=describe(index), reason=reason)) from None

@@ -1,0 +1,1 @@
+"""Modules and their names: files, scopes, live modules."""

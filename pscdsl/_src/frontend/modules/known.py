@@ -1,0 +1,192 @@
+"""The modules that are known without reading them, and what their names mean."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pscdsl._src.frontend.combinators import table as combinators
+from pscdsl._src.frontend.interpreter import python_library
+from pscdsl._src.frontend.values.values import External, KnownModule, Marker, StaticFunction
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.language.meanings import MEANINGS
+from pscdsl._src.primitives import elementwise as e
+from pscdsl.numpy.registry import register_all
+from pscdsl.typing import dtypes
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.limits import NotSupported
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.signatures import DTypeClass
+
+KNOWN_MODULES = frozenset(
+    {
+        "__future__",
+        "collections",
+        "collections.abc",
+        "dataclasses",
+        "functools",
+        "jaxtyping",
+        "math",
+        "numpy",
+        "numpy.fft",
+        "numpy.linalg",
+        "operator",
+        "pscdsl",
+        "pscdsl.numpy",
+        "pscdsl.random",
+        "pscdsl.special",
+        "pscdsl.tree",
+        "pyrsistent",
+        "pyrsistent.typing",
+        "scipy",
+        "scipy.special",
+        "typeguard",
+        "typing",
+        "typing_extensions",
+    }
+)
+LOADING = frozenset("__name__ __file__ __package__ __spec__ __path__ __loader__".split())
+"""Names that say how a module was loaded."""
+_SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
+_TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
+"""Modules of types: each of their names stands for itself."""
+_KNOWN_IN_PARTS = frozenset(
+    "collections dataclasses functools math operator scipy scipy.special typeguard".split()
+)
+"""Modules with names that have no meaning here."""
+PLANNED = frozenset(
+    "checkpoint custom_jvp custom_vjp grad hessian jacfwd jacrev jvp "
+    "linearize load stop_gradient value_and_grad vjp vmap".split()
+)
+"""Names that the language will have."""
+_MARKERS = frozenset(
+    {
+        "pscdsl.Record",
+        "pscdsl.Static",
+        "pscdsl.Array",
+        "pscdsl.Tree",
+        "pyrsistent.PRecord",
+        "pyrsistent.PClass",
+        "pyrsistent.PMap",
+        "pyrsistent.PVector",
+        "numpy.ndarray",
+        "numpy.s_",
+        "numpy.index_exp",
+        "builtins.tuple",
+        "builtins.float",
+        "builtins.int",
+        "collections.namedtuple",
+    }
+)
+
+register_all()
+for _dtype in (*dtypes.ALL, dtypes.KEY):
+    MEANINGS[f"pscdsl.{_dtype.name}"] = _dtype
+for _name, _members in dtypes.CLASSES.items():
+    MEANINGS[f"pscdsl.{_name}"] = DTypeClass(_name, _members)
+for _constant in ("pi", "e", "inf", "nan", "tau"):
+    MEANINGS[f"math.{_constant}"] = getattr(math, _constant)
+python_library.register()
+combinators.register()
+MEANINGS["pscdsl.bool_"] = dtypes.BOOL
+MEANINGS["dataclasses.dataclass"] = Marker("dataclasses.dataclass")
+MEANINGS["dataclasses.field"] = Marker("dataclasses.field")
+for _method in ("property", "staticmethod", "classmethod"):
+    MEANINGS[f"builtins.{_method}"] = Marker(f"builtins.{_method}")
+
+
+def _made_in(module: str, function: str) -> StaticFunction:
+    """A decorator whose meaning stands in a module that needs this one."""
+
+    def made(here: Any, decorated: Any) -> Any:
+        return getattr(importlib.import_module(module), f"make_{function}")(here, decorated)
+
+    return StaticFunction(f"pscdsl.{function}", made)
+
+
+MEANINGS["pscdsl.primitive"] = _made_in("pscdsl._src.extensions.custom", "primitive")
+MEANINGS["pscdsl.pure"] = _made_in("pscdsl._src.extensions.pure", "pure")
+
+
+def known_attribute(module: KnownModule, name: str) -> Any:
+    """What a name of a known module means; a Failure if there is no such name."""
+    qualified = f"{module.name}.{name}"
+    if qualified in MEANINGS:
+        return MEANINGS[qualified]
+    if qualified in KNOWN_MODULES:
+        return KnownModule(_SAME_AS.get(qualified, qualified))
+    if module.name in _TRANSPARENT or qualified in _MARKERS:
+        return Marker(qualified)
+    if module.name in _KNOWN_IN_PARTS and not _is_missing(module.name, name):
+        return External(qualified, library=True)
+    if module.name.split(".")[0] == "numpy":
+        return _unknown_numpy(module, name)
+    if module.name == "pscdsl" and name in PLANNED:
+        raise Failure(NotSupported(what=f"`psc.{name}`"))
+    raise Failure(
+        NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module))
+    )
+
+
+def _is_missing(module: str, name: str) -> bool:
+    """Whether one of Python's own modules has no such name."""
+    if module.partition(".")[0] not in sys.stdlib_module_names:
+        return False
+    return not hasattr(importlib.import_module(module), name)
+
+
+def _names(module: KnownModule) -> tuple[str, ...]:
+    prefix = module.name + "."
+    return tuple(name.removeprefix(prefix) for name in MEANINGS if name.startswith(prefix))
+
+
+def _unknown_numpy(module: KnownModule, name: str) -> Any:
+    """A name of NumPy without a meaning here; a Failure if NumPy has no such name either."""
+    if hasattr(importlib.import_module(module.name), name):
+        return External(f"{module.name}.{name}", library=True)
+    raise Failure(
+        NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module))
+    )
+
+
+def known_names(module: str) -> list[str]:
+    """What `from module import *` binds."""
+    prefix = f"{_SAME_AS.get(module, module)}."
+    names = (name.removeprefix(prefix) for name in (*MEANINGS, *_MARKERS) if prefix in name)
+    return [name for name in names if "." not in name]
+
+
+def known_module(name: str) -> KnownModule | None:
+    """A module that is known without reading it."""
+    return KnownModule(_SAME_AS.get(name, name)) if name in KNOWN_MODULES else None
+
+
+def builtin(name: str) -> Any:
+    """What a name of Python's builtins means; KeyError if there is none."""
+    import builtins
+
+    qualified = f"builtins.{name}"
+    if qualified in MEANINGS:
+        return MEANINGS[qualified]
+    if not hasattr(builtins, name):
+        raise KeyError(name)
+    if qualified in _MARKERS:
+        return Marker(qualified)
+    return External(qualified, library=True)
+
+
+def compare_sizes(here: Builder, facts: Sequence[Fact], any_of: bool = False) -> Value:
+    """Facts about sizes, all or any of which must hold, decided at run time."""
+    joined = e.bitwise_or if any_of else e.bitwise_and
+    table = {"==": e.equal, "!=": e.not_equal, "<=": e.less_equal, "<": e.less}
+    result: Value | None = None
+    for fact in facts:
+        left, right = here.size(fact.left, dtypes.I32), here.size(fact.right, dtypes.I32)
+        (each,) = here.bind(table[str(fact.relation)], (left, right))
+        result = each if result is None else here.bind(joined, (result, each))[0]
+    assert result is not None
+    return result

@@ -1,0 +1,594 @@
+"""Modules as loaded: real objects as the values that `scope` reads from source."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import functools
+import operator
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar, get_args, get_origin
+
+import numpy as np
+
+from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.interpreter.captures import Guard
+from pscdsl._src.frontend.interpreter.equality import compares_as_itself
+from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
+from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.loaded_annotations import PartOfModule, named_by_annotations
+from pscdsl._src.frontend.loaded_class_rules import kind_of
+from pscdsl._src.frontend.loaded_classes import class_of_object
+from pscdsl._src.frontend.loaded_code import current_source, function_in_text, unchecked
+from pscdsl._src.frontend.modules.known import KNOWN_MODULES, LOADING, builtin, known_module
+from pscdsl._src.frontend.modules.live_texts import (
+    captures_beside,
+    is_pythons,
+    loaded_text,
+    public_name,
+    refuse_derived,
+    text_of,
+)
+from pscdsl._src.frontend.modules.live_types import alias_of, is_applied
+from pscdsl._src.frontend.modules.traces import (
+    MISSING,
+    Trace,
+    captured_by,
+    is_outside,
+    namespace_of,
+)
+from pscdsl._src.frontend.specs.type_variables import TypeVariable, bounded_by
+from pscdsl._src.frontend.text.bindings import Bindings
+from pscdsl._src.frontend.text.neighbours import file_of
+from pscdsl._src.frontend.text.source import FunctionNode, Source
+from pscdsl._src.frontend.text.uses import uses
+from pscdsl._src.frontend.values.values import (
+    External,
+    MapValue,
+    Marker,
+    Once,
+    Partial,
+    RecordValue,
+    VectorValue,
+)
+from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.language.freezing import locked
+from pscdsl._src.language.meanings import MEANINGS
+from pscdsl._src.support.processes import forget_at_end
+from pscdsl.typing.codes.language import NoSuchAttribute, Unsupported
+from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.python_containers import is_constant, is_dtype, is_pmap, is_precord, is_pvector
+
+
+class LoadedModule:
+    """The names of a loaded module, and of the function that is looked at if it is nested."""
+
+    def __init__(
+        self,
+        owner: Any,
+        source: Source | None,
+        trace: Trace,
+        cells: Mapping[str, Any] | None = None,
+        function: FunctionNode | None = None,
+    ) -> None:
+        self.owner = owner
+        """The function or class in whose module names are looked up; None if it has none."""
+        self.namespace: Mapping[str, Any] = {} if owner is None else namespace_of(owner)
+        self.source = source
+        self.trace = trace
+        """What writes down what is looked up."""
+        self.cells = dict(cells or {})
+        self.function = function
+        """The function whose cells these are."""
+        self._values: dict[str, Any] = {}
+        self._annotations: set[str] = set()
+        """The names that stand in annotations alone, which Python evaluates once at most."""
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        return str(self.namespace.get("__name__", "__main__"))
+
+    def lookup(self, name: str) -> Any:
+        """A name of this module or of Python itself."""
+        if name in self._values:
+            if name in self._annotations and not self.trace.annotating:
+                self._annotations.discard(name)
+                self._global(name)  # what it stands for counts from now on
+            return self._values[name]
+        if name in LOADING:
+            return External(f"builtins.{name}")
+        if name in self.cells:
+            self.trace.captured(self.owner, name, self.cells[name])
+            value = abstract(self.cells[name], name, self.trace)
+            self._admit_cell(name, value)
+            value = self._lasting(value)
+        elif (imported := self._imported(name)) is not None:
+            value = imported
+        elif (found := self._global(name)) is not MISSING:
+            value = abstract(found, name, self.trace)
+            refuse_derived(self.namespace, name)
+            if self.source is not None and not _is_outside(value):
+                self.guard.admit(text_of(self.source, self.module), name, value)
+                value = self._lasting(value)
+        else:
+            value = builtin(name)
+            if self.source is not None and self.owner is not None:
+                self.guard.of_builtin(text_of(self.source, self.module), name)
+        self._values[name] = value
+        return value
+
+    def _lasting(self, value: Any) -> Any:
+        """A captured value; an array is written no more, as long as it is read once for all."""
+        return locked(value) if type(value) is np.ndarray and not self.trace.anew else value
+
+    def _global(self, name: str) -> Any:
+        return MISSING if self.owner is None else self.trace.look_up(self.owner, name)
+
+    def lookup_annotation(self, name: str) -> Any:
+        """The same in an annotation: what is imported for type checkers is imported now."""
+        known, annotating = name in self._values, self.trace.annotating
+        self.trace.annotating = True
+        try:
+            return self.lookup(name)
+        except KeyError:
+            if self.source is None:
+                raise
+        finally:
+            self.trace.annotating = annotating
+            if not known:
+                self._annotations.add(name)
+        bindings = Bindings(self.source.tree.body, lambda _: ())
+        for binding, statement in bindings.for_types.get(name, ()):
+            if isinstance(binding, ast.alias):
+                assert isinstance(statement, ast.Import | ast.ImportFrom)
+                node = copy.copy(statement)
+                node.names = [binding]
+                return imported_at_run_time(self, node)[name]
+        raise KeyError(name)
+
+    def _imported(self, name: str) -> Any:
+        """A name that is imported from one of Python's own modules is known by where it is from."""
+        for node in () if self.source is None else self.source.imports():
+            if (
+                isinstance(node, ast.ImportFrom)
+                and not node.level
+                and is_pythons(node.module or "")
+            ):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        return External(f"{node.module}.{alias.name}", library=True)
+        return None
+
+    def _admit_cell(self, name: str, value: Any) -> None:
+        if self.source is None or self.function is None:
+            return
+        owner = uses(self.source).owner(self.function, name)
+        if isinstance(owner, FunctionNode):
+            self.guard.of_function(self.source, owner, name, value)
+
+    @property
+    def guard(self) -> Guard:
+        """Refuses what the modules that are loaded beside this one write."""
+        return Guard(captures_beside(self.namespace), anew=self.trace.anew)
+
+
+def _is_outside(value: Any) -> bool:
+    """Whether only the name of a value is known: it is refused wherever it is used."""
+    if isinstance(value, LoadedModuleValue):
+        return is_pythons(value.name)
+    return isinstance(value, External)
+
+
+class LoadedModuleValue:
+    """A loaded module used as a value."""
+
+    def __init__(self, module: types.ModuleType, trace: Trace) -> None:
+        self.name = module.__name__
+        self.module = module
+        self.trace = trace
+
+    def lookup_attribute(self, name: str) -> Any:
+        """`module.name`."""
+        if is_pythons(self.name):
+            return External(f"{self.name}.{name}", library=True)
+        found = self.trace.look_up(self.module, name)
+        if found is MISSING:
+            if not hasattr(self.module, name):
+                raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
+            found = getattr(self.module, name)
+            self.trace.close(f"`{self.name}.{name}`, which the module computes")
+        value = abstract(found, f"{self.name}.{name}", self.trace)
+        namespace = vars(self.module)
+        module = loaded_text(self.module)
+        if module is not None and name in namespace and not isinstance(value, External):
+            guard = Guard(captures_beside(namespace), anew=self.trace.anew)
+            guard.admit(module, name, value)
+            if type(value) is np.ndarray and not self.trace.anew:
+                value = locked(value)
+        return value
+
+
+def definition_of(function: types.FunctionType, trace: Trace) -> Definition:
+    """A kernel from a loaded function."""
+    made = Definition(closure_of(function, trace))
+    *_, owner, _ = ("", *function.__qualname__.split("."))
+    if owner != "<locals>":
+        made.method_of = owner
+    return made
+
+
+def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
+    """A loaded function as its source; a Failure if there is no source.
+
+    What is looked up when it is elaborated is written down in the trace.
+    """
+    function = unchecked(function)
+    trace.led_to(function)
+    source, node = function_in_text(function)
+    cells = captured_by(function)
+    scope = LoadedModule(function, source, trace, cells, node)
+    parameters = [*node.args.posonlyargs, *node.args.args]
+    defaults: dict[str, Any] = {}
+    values = function.__defaults__ or ()
+    for parameter, value in zip(parameters[len(parameters) - len(values) :], values, strict=True):
+        defaults[parameter.arg] = abstract(value, parameter.arg, trace)
+    for name, value in (function.__kwdefaults__ or {}).items():
+        defaults[name] = abstract(value, name, trace)
+    named = named_by_annotations(node, function, source)
+    if named:
+        trace.annotated(function)
+    annotated = {name: _in_annotation(each, name, trace) for name, each in named.items()}
+    return Closure(function.__name__, node, source, scope, None, defaults, annotated=annotated)
+
+
+def _in_annotation(value: Any, name: str, trace: Trace) -> Any:
+    if isinstance(value, PartOfModule):
+        parts = {each: abstract(part, each, trace) for each, part in value.names.items()}
+        return PartOfModule(name, parts)
+    return abstract(value, name, trace)
+
+
+_SCALARS: tuple[type[Any], ...] = (
+    *(bool, int, float, complex, str, bytes, range, slice),
+    type(None),
+    type(Ellipsis),
+)
+
+
+def abstract(value: Any, name: str, trace: Trace) -> Any:
+    """What a real object stands for in a kernel.
+
+    The trace has it written down already; what is looked up because of it is written down, too.
+    """
+    if isinstance(value, _SCALARS) and type(value).__module__ == "builtins":
+        return value
+    if issubclass(_class_of(value), Enum) and compares_as_itself(value):
+        return value
+    found = _by_identity(value)
+    if is_applied(value):
+        return alias_of(
+            value, LoadedModule(None, None, trace), functools.partial(abstract, trace=trace)
+        )
+    if found is not None:
+        return found
+    if isinstance(value, types.ModuleType):
+        known = known_module(value.__name__)
+        return known if known is not None else LoadedModuleValue(value, trace)
+    definition = getattr(value, "__pscdsl_definition__", None)
+    if definition is not None:
+        found = definition()
+        trace.meet(value, trace_of(value))
+        return found
+    if isinstance(value, types.FunctionType):
+        return _function(value, trace)
+    if hasattr(value, "cache_parameters"):  # by functools
+        from pscdsl._src.frontend.interpreter.python_library import Cached
+
+        return Cached(abstract(value.__wrapped__, name, trace), value.cache_parameters()["typed"])
+    if isinstance(value, types.MethodType):
+        owner = abstract(value.__self__, name, trace)
+        return BoundMethod(value.__name__, _function(value.__func__, trace), owner)  # type: ignore[arg-type]
+    if isinstance(value, functools.partial):
+        args = tuple(abstract(each, name, trace) for each in value.args)
+        kwargs = {key: abstract(each, key, trace) for key, each in value.keywords.items()}
+        return Partial(abstract(value.func, name, trace), args, kwargs)
+    if isinstance(value, type):
+        return _met_class(value, trace)
+    if isinstance(value, TypeVar):
+        return type_variable(value, trace)
+    if is_constant(value):
+        return value
+    if is_dtype(value):
+        try:
+            return from_numpy(value)
+        except TypeError:
+            return External(f"numpy.{value}")
+    return _instance(value, name, trace)
+
+
+def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
+    """A real type variable; its bound may be `psc.Tree`, of some dtype."""
+    bound: Any = variable.__bound__
+    name = variable.__name__
+    if variable.__constraints__:
+        return TypeVariable(name, problem="it has constraints, and no bound")
+    inside = [abstract(each, name, trace) for each in get_args(bound)]
+    return bounded_by(
+        name, abstract(get_origin(bound) or bound, name, trace), *inside[:1] or (None,)
+    )
+
+
+def _function(function: types.FunctionType, trace: Trace) -> Any:
+    function = unchecked(function)
+    home = str(function.__globals__.get("__name__"))
+    if home.partition(".")[0] in sys.stdlib_module_names:
+        return External(f"{home}.{function.__qualname__}", library=True)
+    try:
+        return closure_of(function, trace)
+    except Failure as failure:
+        if any(isinstance(each, TextChanged | SeveralFunctions) for each in failure.diagnostics):
+            raise
+        return External(f"{function.__module__}.{function.__qualname__}")
+
+
+def _instance(value: Any, name: str, trace: Trace) -> Any:
+    if is_pmap(value) and not is_precord(value):
+        return MapValue({str(key): abstract(each, str(key), trace) for key, each in value.items()})
+    if is_pvector(value):
+        return VectorValue(tuple(abstract(each, name, trace) for each in value))
+    read = _met_class(_class_of(value), trace)
+    cls = read if isinstance(read, RecordClass) else None
+    if cls is not None and cls.kind != "namespace":
+        get = value.__getitem__ if is_precord(value) else functools.partial(getattr, value)
+        try:
+            fields = {each: get(each) for each in cls.field_names()}
+        except (KeyError, AttributeError) as missing:  # pyrsistent's need not have all
+            return External(f"{cls.title} object `{name}` without {missing}")
+        return RecordValue(
+            cls, {each: abstract(item, each, trace) for each, item in fields.items()}
+        )
+    items: Any = value
+    if type(value) is tuple:
+        return tuple(abstract(each, name, trace) for each in items)
+    if type(value) is list:
+        return [abstract(each, name, trace) for each in items]
+    if type(value) is dict:
+        return {key: abstract(each, str(key), trace) for key, each in items.items()}
+    if type(value) in (set, frozenset):
+        return {abstract(each, name, trace) for each in items}
+    if type(value) in _ITERATORS:
+        return Once(_ITERATORS[type(value)], ())
+    if hasattr(value, "__array__") and type(value).__module__.startswith(("jaxlib", "pscdsl")):
+        return np.asarray(value)
+    home = public_name(type(value).__module__)
+    return External(f"{home}.{type(value).__qualname__} object `{name}`")
+
+
+_ITERATORS: dict[type, str] = {
+    zip: "a `zip`",
+    map: "a `map`",
+    filter: "a `filter`",
+    enumerate: "an enumeration",
+    reversed: "what `reversed` gives",
+    types.GeneratorType: "a generator",
+}
+
+
+def _by_identity(value: Any) -> Any:
+    """The meaning of an object that a known module holds."""
+    entry = _identities(tuple([name in sys.modules for name in _OPTIONAL])).get(id(value))
+    if entry is not None and entry[0] is value:
+        return entry[1]
+    return _by_module(value)
+
+
+_OPTIONAL = ("scipy.special", "typeguard")
+"""Known modules that take time to load: what nobody has loaded, nobody has objects of."""
+
+
+@functools.cache
+def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
+    """What the objects of known modules mean, of the optional ones those that are loaded."""
+    missing = {
+        name.partition(".")[0] for name, there in zip(_OPTIONAL, loaded, strict=True) if not there
+    }
+    found: dict[int, tuple[Any, Any]] = {}
+    for qualified, meaning in [*MEANINGS.items(), *_types()]:
+        module, _, attribute = qualified.partition(".")
+        if module in missing:
+            continue
+        real: Any = builtins if module == "builtins" else _module(module)
+        for part in attribute.split("."):
+            real = getattr(real, part, None)
+        if real is not None and not isinstance(real, _SCALARS):
+            found.setdefault(id(real), (real, meaning))
+    return found
+
+
+def _module(name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _types() -> list[tuple[str, Any]]:
+    names = (
+        "pscdsl.Record pscdsl.Static pscdsl.Array pscdsl.Tree pyrsistent.PRecord pyrsistent.PClass "
+        "pyrsistent.PMap pyrsistent.PVector numpy.ndarray typing.NamedTuple typing.Any "
+        "typing.Literal typing.Annotated typing.Tuple typing.Callable numpy.s_ numpy.index_exp"
+    )
+    return [(name, Marker(name)) for name in names.split()]
+
+
+def _by_module(value: Any) -> Any:
+    """Names of modules of types that were not listed: jaxtyping's, typing's."""
+    module = getattr(value, "__module__", "") or ""
+    name = getattr(value, "__name__", "") or getattr(value, "_name", "") or ""
+    if isinstance(value, types.FunctionType):
+        return None
+    if module.startswith("jaxtyping") and name:
+        return Marker(f"jaxtyping.{name}")
+    if module in ("typing", "collections.abc") and name:
+        return Marker(f"{module}.{name}")
+    if isinstance(value, types.BuiltinFunctionType):
+        owner = value.__self__
+        if isinstance(owner, types.ModuleType):
+            return External(f"{public_name(owner.__name__)}.{value.__name__}", library=True)
+        home = public_name(type(owner).__module__)
+        return External(f"{home}.{type(owner).__name__}.{value.__name__}")
+    if isinstance(value, np.ufunc):
+        return External(f"numpy.{value.__name__}")
+    return None
+
+
+@dataclass(frozen=True)
+class _ReadClass:
+    """What was read of a class, and when: what it held then."""
+
+    cls: type[Any]
+    held: Sequence[Any]
+    value: Any
+    trace: Trace
+
+
+_CLASSES: dict[int, _ReadClass] = {}
+"""By identity, which a metaclass cannot change the meaning of."""
+forget_at_end(_CLASSES)
+
+
+def record_class(cls: type[Any]) -> RecordClass | None:
+    """The record class of a real class; None if its instances are not records."""
+    found = _class(cls)
+    return found if isinstance(found, RecordClass) else None
+
+
+def trace_of(value: Any) -> Trace | None:
+    """What was looked up when a kernel, a function with rules, or a class was read."""
+    if isinstance(value, type):
+        known = _CLASSES.get(id(value))
+        return None if known is None else known.trace
+    found: Trace | None = getattr(value, "trace", None)
+    return found
+
+
+def is_as_read(cls: type[Any]) -> bool:
+    """Whether a class that was read would be read as the same now."""
+    known = _CLASSES.get(id(cls))
+    return known is not None and _is_current(known, _held(cls))
+
+
+def _is_current(known: _ReadClass, held: Sequence[Any]) -> bool:
+    same = len(known.held) == len(held) and all(map(operator.is_, known.held, held))
+    return same and (isinstance(known.value, External) or not known.trace.changed())
+
+
+def _met_class(cls: type[Any], trace: Trace) -> Any:
+    found = _class(cls)
+    trace.meet(cls, trace_of(cls))
+    return found
+
+
+def _class(cls: type[Any]) -> Any:
+    known, held = _CLASSES.get(id(cls)), _held(cls)
+    if known is not None and _is_current(known, held):
+        return known.value
+    trace = Trace(cls)
+    if known is not None:  # what was read with it before is not what the new look-ups find
+        trace.close(f"the class {cls.__qualname__}, which was changed after it had been read")
+    itself = External(f"{cls.__module__}.{cls.__qualname__}")
+    _CLASSES[id(cls)] = _ReadClass(cls, held, itself, trace)  # while it is read
+    try:
+        value = _read_class(cls, trace)
+    except BaseException:
+        del _CLASSES[id(cls)]
+        raise
+    _CLASSES[id(cls)] = _ReadClass(cls, held, value, trace)
+    return value
+
+
+_DECLARING = ("__annotations__", "__dataclass_fields__", "__dims__")
+
+
+def _held(cls: type[Any]) -> list[Any]:
+    """What a class holds: `%autoreload` changes classes in place."""
+    found: list[Any] = []
+    for each in cls.__mro__:
+        if not is_outside(each.__module__):
+            for name, member in vars(each).items():
+                code = getattr(member, "__code__", None)
+                if code is not None or not name.startswith("__") or name in _DECLARING:
+                    found += (name, member, code)
+    return found
+
+
+def _read_class(cls: type[Any], trace: Trace) -> Any:
+    if _derives(cls, np.generic):
+        try:
+            return from_numpy(np.dtype(cls))
+        except TypeError:
+            return External(f"numpy.{cls.__name__}")
+    if cls.__module__ in KNOWN_MODULES or cls.__module__ == "builtins":
+        return External(f"{cls.__module__}.{cls.__qualname__}")
+    if is_pythons(cls.__module__):
+        return External(f"{public_name(cls.__module__)}.{cls.__qualname__}", library=True)
+    module = sys.modules.get(cls.__module__)
+    namespace = {} if module is None else vars(module)
+    filename = file_of(namespace)
+    source = None if filename is None else current_source(filename, namespace)
+    stands = source is not None and cls.__qualname__ in source.classes()
+    if filename is None or stands or kind_of(cls) is not None:
+        scope, read = LoadedModule(cls, source, trace), functools.partial(abstract, trace=trace)
+        try:
+            return class_of_object(cls, scope, read, source)
+        except Failure as failure:
+            if module is None:  # nothing is known of the names in its text
+                raise _without_module(cls, failure) from None
+            raise
+    return External(f"{cls.__module__}.{cls.__qualname__}")
+
+
+def _without_module(cls: type[Any], failure: Failure) -> Failure:
+    """What to say of a class that cannot be read as its module is not to be found."""
+    name = cls.__module__
+    what = f"the class `{cls.__qualname__}` of `{name}`, which is not in `sys.modules`,"
+    rewrite = f'set `sys.modules["{name}"]` to the module before it is run'
+    return Failure(Unsupported(what=what, rewrite=rewrite, span=failure.diagnostics[0].span))
+
+
+def _class_of(value: object) -> type[Any]:
+    return type(value)
+
+
+def _derives(cls: type[Any], base: type[Any]) -> bool:
+    return issubclass(cls, base)
+
+
+def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
+    """The names that an import inside a loaded function binds."""
+    import importlib
+
+    trace: Trace = scope.trace
+    trace.close("what imports when it is read")
+    names: dict[str, Any] = {}
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            module = importlib.import_module(alias.name)
+            real = module if alias.asname else importlib.import_module(alias.name.split(".")[0])
+            names[alias.asname or alias.name.split(".")[0]] = abstract(real, alias.name, trace)
+        else:
+            package = scope.namespace.get("__package__") or ""
+            base = importlib.import_module("." * node.level + (node.module or ""), package)
+            names[alias.asname or alias.name] = abstract(
+                getattr(base, alias.name), alias.name, trace
+            )
+    return names

@@ -1,0 +1,174 @@
+"""Kernels are read again where what they were read from was loaded again.
+
+A kernel stays what it was when it was first read: calls ask nothing.  But `importlib.reload` and
+`%autoreload` put other functions, classes and values where the kernel found its own, and so do
+cells of a notebook that define them anew.  With the first call after such an event all kernels
+that were read are asked whether their look-ups still find what they found.  Those of which that is
+not so are forgotten, and read again when they are called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+import weakref
+from collections.abc import Callable
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.modules.traces import Trace
+
+
+class Read(Protocol):
+    """Something that is read when it is first needed: a kernel, or a function with rules."""
+
+    @property
+    def trace(self) -> Trace | None:
+        """What was looked up when it was read."""
+        ...
+
+    def ask_first(self) -> None:
+        """Call `reread` before the next call, if calls go past it."""
+        ...
+
+    def go_on(self) -> None:
+        """Call it no more."""
+        ...
+
+    def found_changed(self, changed: Callable[[Any], bool]) -> bool:
+        """Whether it would be read as something else, beside what its trace tells."""
+        ...
+
+    def forget(self) -> None:
+        """Be read again."""
+        ...
+
+
+class _State:
+    """Whether kernels are to be asked."""
+
+    __slots__ = ("asked", "asks", "watches")
+
+    def __init__(self) -> None:
+        self.asked = False
+        """Before the next call."""
+        self.asks = False
+        """Just now."""
+        self.watches = False
+
+
+STATE: Final = _State()
+_lock: Final = RLock()
+_read: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+
+
+def tell(thing: Read) -> None:
+    """Have something asked that is read now."""
+    _read.add(thing)
+    if not STATE.watches:
+        STATE.watches = True
+        sys.meta_path.insert(0, _Reloads())
+        get: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
+        shell: Any = None if get is None else get()
+        if shell is not None:
+            shell.events.register("pre_run_cell", _before_cell)
+
+
+class _Reloads:
+    """Is told of each module that is loaded again, and finds none."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        """`target` is the module, if it is there already."""
+        if target is not None:
+            ask()
+
+
+AUTORELOAD: Final = "IPython.extensions.autoreload"
+"""What gives functions that somebody has imported the code of those that take their place."""
+
+
+def successor(function: types.FunctionType, kernel: Any, spec: object) -> Any:
+    """What has taken a kernel's place in the module that `spec` loaded; the kernel if none has."""
+    module = sys.modules.get(function.__module__)
+    if AUTORELOAD not in sys.modules or module is None:
+        return kernel
+    if spec is None or spec is module.__spec__:
+        return kernel
+    return vars(module).get(function.__qualname__, kernel)
+
+
+def spec_of(function: types.FunctionType, kernel: Any) -> object:
+    """What loaded the module in which a kernel has the name of its function; None elsewhere."""
+    module = sys.modules.get(function.__module__)
+    stands = module is not None and vars(module).get(function.__qualname__) is kernel
+    return module.__spec__ if stands and module is not None else None
+
+
+def _before_cell(_: object) -> None:
+    ask()
+
+
+def ask() -> None:
+    """Have all that was read be asked before it is called again."""
+    with _lock:
+        STATE.asked = True
+        for thing in list(_read):
+            thing.ask_first()
+
+
+def reread() -> None:
+    """Forget what would be read as something else by now, if there may be anything."""
+    if not STATE.asked:
+        return
+    with _lock:
+        if STATE.asked and not STATE.asks:
+            STATE.asks = True
+            try:
+                _ask_all()
+            finally:
+                STATE.asks = False
+
+
+def _ask_all() -> None:
+    things = list(_read)
+    for thing in [each for each in things if _changed(each, set())]:
+        thing.forget()
+    if not getattr(importlib, "_RELOADING", None):  # else a module goes on to change
+        for thing in things:
+            thing.go_on()
+        STATE.asked = False
+
+
+def _changed(thing: Any, asked: set[int]) -> bool:
+    """Whether something, or what it met when it was read, would be read as something else."""
+    if id(thing) in asked:
+        return False
+    asked.add(id(thing))
+
+    def changed(each: Any) -> bool:
+        return _changed(each, asked)
+
+    if isinstance(thing, type):
+        from pscdsl._src.frontend.modules.live import is_as_read, trace_of
+
+        return not is_as_read(thing) or _met_changed(trace_of(thing), changed)
+    if not hasattr(thing, "found_changed"):
+        return False  # a primitive or a function that is vouched for: it is what it is
+    known: Read = thing
+    return known.found_changed(changed) or _met_changed(known.trace, changed)
+
+
+def _met_changed(trace: Trace | None, changed: Callable[[Any], bool]) -> bool:
+    if trace is None:
+        return False
+    if trace.changed():
+        return True
+    return any([_trace_of(each) is not then or changed(each) for each, then in trace.met.values()])
+
+
+def _trace_of(thing: Any) -> Trace | None:
+    from pscdsl._src.frontend.modules.live import trace_of
+
+    return trace_of(thing)

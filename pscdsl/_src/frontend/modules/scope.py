@@ -1,0 +1,398 @@
+"""Modules as written: names are looked up in the source and evaluated when they are needed.
+
+Nothing is imported or run.  `live` is the counterpart for modules as loaded; both
+give the same values for the same source.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.interpreter.assignment import assign
+from pscdsl._src.frontend.interpreter.captures import Guard
+from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, known_or_why
+from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.modules.known import LOADING, builtin, known_module, known_names
+from pscdsl._src.frontend.text.bindings import Binding, Bindings, Node, same
+from pscdsl._src.frontend.text.exports import exported
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.frontend.transformations.derived import derived_kernel
+from pscdsl._src.frontend.transformations.traced import Transformed
+from pscdsl._src.frontend.values.values import (
+    POISON,
+    Applicable,
+    External,
+    KnownModule,
+    Marker,
+    StaticFunction,
+)
+from pscdsl._src.ir.builder import Builder
+from pscdsl._src.language.meanings import MEANINGS
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
+from pscdsl.typing.codes.limits_projects import (
+    BoundInSeveralPlaces,
+    ComputedName,
+    ImportsTooDeep,
+    OnlyForTypeCheckers,
+)
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.modules.finding import Question
+    from pscdsl._src.frontend.modules.project import Project
+
+
+_CONSTANTS = (bool, int, float, complex, str, bytes, type(None), External, KnownModule, Marker)
+MOST_IMPORTS = 200
+"""Over how many modules a name may be reached."""
+
+
+@dataclass(frozen=True)
+class ModuleValue:
+    """A module of the project, used as a value."""
+
+    name: str
+    scope: StaticModule
+
+    def lookup_attribute(self, name: str) -> Any:
+        """`module.name`."""
+        return member(self.scope, name, written=True)
+
+
+class StaticModule:
+    """The names of a module, from its source."""
+
+    def __init__(
+        self,
+        project: Project,
+        source: Source,
+        module: str,
+        path: str | None,
+        folders: tuple[str, ...] = (),
+    ) -> None:
+        self.project = project
+        self.source = source
+        self._module = module
+        self.path = path
+        self.is_package = path is not None and os.path.basename(path) == "__init__.py"
+        if path is not None and self.is_package:
+            folders = (os.path.dirname(path),)
+        self.folders = folders
+        """Where its submodules are, if it is a package; several of a namespace package."""
+        self._bindings: Bindings | None = None
+        self._unseen = False
+        """Whether it takes all names of a module that cannot be read."""
+        self._values: dict[str, Any] = {}
+        self._evaluating: set[str] = set()
+        self._admitted: set[str] = set()
+        self.findings: list[Diagnostic] = []
+        self.asked: set[Question] = set()
+        """The modules that were looked for because of what this one says."""
+        self.searched: set[str] = set()
+        """What was asked of all files because of what this one binds; see `Files.answer_to`."""
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        return self._module
+
+    @property
+    def names(self) -> Bindings:
+        """What binds each module-level name."""
+        if self._bindings is None:
+            self._bindings = Bindings([], lambda _: ())  # for modules that import each other
+            self._bindings = Bindings(self.source.tree.body, self._star)
+        return self._bindings
+
+    def bindings(self) -> dict[str, list[Binding]]:
+        """The statements that bind each module-level name, in order."""
+        return self.names.every
+
+    def _star(self, node: ast.ImportFrom) -> Iterable[str]:
+        """The names that `from … import *` binds."""
+        known = None if node.level else known_module(node.module or "")
+        if known is not None:
+            return [n for n in known_names(node.module or "") if not n.startswith("_")]
+        try:
+            module = imported_module(self, node)
+        except Failure:
+            module = None  # whoever uses a name of it is told
+        if module is None:
+            self._unseen = True
+        return () if module is None or module is self else module.exports()
+
+    def may_bind_more(self) -> bool:
+        """Whether it may have names that its text does not show."""
+        self.bindings()  # reads the imports
+        return self._unseen or "globals()" in self.text
+
+    def exports(self) -> Iterable[str]:
+        """The names that `from module import *` takes from this one."""
+        listed = exported(self.source.tree.body, self._other_exports)
+        if listed is not None:
+            return listed
+        return [name for name in self.names.last if not name.startswith("_")]
+
+    def _other_exports(self, node: ast.expr) -> Iterable[str] | None:
+        """The list that `impl.__all__` stands for, if `impl` is another module of the project."""
+        if not isinstance(node, ast.Attribute) or node.attr != "__all__":
+            return None
+        value = evaluate(self.frame(), node.value)
+        if not isinstance(value, ModuleValue) or value.scope is self:
+            return None
+        return exported(value.scope.source.tree.body, value.scope._other_exports)
+
+    def own(self, name: str) -> Any:
+        """A name bound in this module; KeyError if there is none."""
+        if name in self._values:
+            return self._values[name]
+        if name in LOADING:
+            return External(f"builtins.{name}")
+        if not self.names.of(name):
+            raise KeyError(name)
+        found = [each for each in self.names.all_of(name) if not self._is_overload(each[1])]
+        if name in self._evaluating:
+            raise Failure(UnknownName(name=name, unassigned=True))
+        self._evaluating.add(name)
+        try:
+            value = self._decided(name, [self._evaluate(name, *each) for each in found], found)
+        finally:
+            self._evaluating.discard(name)
+        self._values[name] = value
+        return value
+
+    def _is_overload(self, statement: ast.stmt) -> bool:
+        """Whether a statement only says of a function, which follows, of which types it is."""
+        decorators = getattr(statement, "decorator_list", ()) if statement else ()
+        return any(
+            getattr(each, "attr", getattr(each, "id", "")) == "overload"
+            and evaluate(self.frame(), each) == Marker("typing.overload")
+            for each in decorators
+        )
+
+    def _decided(self, name: str, values: list[Any], found: list[Binding]) -> Any:
+        """What a name stands for, if all statements that bind it agree, whichever was the last."""
+        if values and same(values, _CONSTANTS):
+            return values[0]
+        *others, last = (self.source.span(statement) for _, statement in found)
+        labels = tuple(Label(span.head(1), f"`{name}` is bound here, too") for span in others)
+        finding = BoundInSeveralPlaces(name=name, span=last, labels=labels)
+        return External(f"{self.module}.{name}", (finding,))
+
+    def admitted(self, name: str) -> Any:
+        """A name bound in this module; a Failure if something in the project writes it."""
+        value = self.own(name)
+        if name not in self._admitted and not isinstance(value, External):
+            self.guard.admit(self, name, value)
+            self._admitted.add(name)
+        return value
+
+    @property
+    def guard(self) -> Guard:
+        """Refuses what something in the project writes."""
+        return Guard(self.project.captures, self.searched)
+
+    @property
+    def text(self) -> str:
+        """The text of the module, as it is searched for names."""
+        return self.source.searched
+
+    @property
+    def place(self) -> str:
+        """The path by which findings name it."""
+        return self.source.path
+
+    def lookup(self, name: str) -> Any:
+        """A name of this module or of Python itself."""
+        if self.names.only_for_types(name):
+            raise Failure(OnlyForTypeCheckers(name=name))
+        return self.lookup_annotation(name)
+
+    def lookup_annotation(self, name: str) -> Any:
+        """The same in an annotation, where what is there for type checkers counts too."""
+        try:
+            return self.admitted(name)
+        except KeyError:
+            value = builtin(name)
+        if name not in self._admitted:
+            self.guard.of_builtin(self, name)
+            self._admitted.add(name)
+        return value
+
+    def frame(self) -> Frame:
+        """A frame in which module-level expressions are evaluated."""
+        return Frame(Session(None), self.source, self)
+
+    def _evaluate(self, name: str, binding: Node, statement: ast.stmt) -> Any:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            assert isinstance(binding, ast.alias)
+            return import_alias(self, statement, binding)
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            return self.function(statement)
+        if isinstance(statement, ast.ClassDef):
+            from pscdsl._src.frontend.specs.classes import class_value
+
+            return class_value(self.frame(), statement, self.module)
+        frame = self.frame()
+        if isinstance(statement, ast.Assign):
+            value = evaluate(frame, statement.value)
+            for target in statement.targets:
+                if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(target)):
+                    assign(frame, target, value)
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            assign(frame, statement.target, evaluate(frame, statement.value))
+        else:
+            return External(f"{self.module}.{name}")
+        # What is no constant that can be worked out from the source says so when it is used.
+        return known_or_why(frame, frame.names.get(name, POISON), f"{self.module}.{name}")
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
+        """What a function statement binds: its decorators applied."""
+        frame = self.frame()
+        value: Any = closure(frame, node, node.name)
+        for decorator in reversed(node.decorator_list):
+            value = decorated(frame, decorator, value)
+        return value
+
+
+def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
+    """What a decorator makes of a function."""
+    function = evaluate(frame, decorator)
+    if isinstance(function, Applicable) and not isinstance(function, External | Marker):
+        try:
+            made = function.apply(frame.here(decorator), (value,), {})
+            if made is not POISON:  # its findings are those of another session
+                return made
+        except Failure as failure:
+            frame.session.report(failure.at(frame.span(decorator)))
+    return External(frame.source.text_of(decorator), tuple(frame.session.findings))
+
+
+def imported_module(scope: StaticModule, node: ast.ImportFrom) -> StaticModule | None:
+    """The module of the project that `from … import` names."""
+    if node.level:
+        return scope.project.relative(node.level, node.module or "", scope)
+    return scope.project.module(node.module or "", scope)
+
+
+def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
+    """A name of another module: what it binds, or a module in it.
+
+    `written`: refuse what something in the project writes.
+    """
+    project = module.project
+    project.depth += 1
+    try:
+        if project.depth > MOST_IMPORTS:
+            raise Failure(ImportsTooDeep(name=name, limit=MOST_IMPORTS))
+        return module.admitted(name) if written else module.own(name)
+    except KeyError:
+        pass
+    finally:
+        project.depth -= 1
+    full = f"{module.module}.{name}"
+    inner = project.submodule(name, module) if module.folders else None
+    if inner is not None:
+        return ModuleValue(full, inner)
+    if module.names.of("__getattr__"):
+        raise Failure(ComputedName(module=module.module, name=name))
+    if module.may_bind_more():
+        return External(full)
+    if module.path is None:
+        return External(full, library=True)  # a folder that holds no such module; another one may
+    owner = f"module `{module.module}`"
+    raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=tuple(module.names.last)))
+
+
+def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Any:
+    """What one name of an import statement stands for."""
+    if isinstance(node, ast.Import):
+        name = alias.name if alias.asname else alias.name.split(".")[0]
+        return module_value(scope, name)
+    base = node.module or ""
+    known = None if node.level else known_module(base)
+    if known is not None:
+        from pscdsl._src.frontend.modules.known import known_attribute
+
+        try:
+            return known_attribute(known, alias.name)
+        except Failure:
+            return External(f"{base}.{alias.name}", library=True)
+    module = imported_module(scope, node)
+    if module is scope:  # a package that imports one of its own modules
+        inner = scope.project.submodule(alias.name, scope)
+        return (
+            External(alias.name, library=True) if inner is None else ModuleValue(alias.name, inner)
+        )
+    if module is not None:
+        try:
+            return member(module, alias.name)
+        except Failure as failure:
+            found = failure.at(scope.source.span(node)).diagnostics
+            if any(each.code == "PSC932" or each.code == "PSC103" for each in found):
+                return External(f"{module.module}.{alias.name}", found)
+            raise
+    if base == "pscdsl.stdlib":
+        return module_value(scope, f"{base}.{alias.name}")
+    return External(f"{'.' * node.level}{base}.{alias.name}", library=True)
+
+
+def module_value(scope: StaticModule, name: str) -> Any:
+    """A module as a value: known, of the project, or one of which nothing is known."""
+    known = known_module(name)
+    if known is not None:
+        return known
+    module = scope.project.module(name, scope)
+    return External(name, library=True) if module is None else ModuleValue(name, module)
+
+
+def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
+    """The names that an import inside a function binds."""
+    if not isinstance(scope, StaticModule):
+        from pscdsl._src.frontend.modules.live import imported_at_run_time
+
+        return imported_at_run_time(scope, node)
+    return {
+        alias.asname or alias.name.split(".")[0]: import_alias(scope, node, alias)
+        for alias in node.names
+    }
+
+
+FAST_MATH: Final = "takes True or False for `fast_math`"
+
+
+def make_kernel(
+    here: Any,
+    function: Any = None,
+    *,
+    donate: Any = None,
+    budget: Any = None,
+    fast_math: Any = None,
+    **options: Any,
+) -> Any:
+    """`@psc.kernel`, `@psc.kernel(donate="state")`, `@psc.kernel(budget="flops <= 2*n")`."""
+    given = {"donate": donate, "budget": budget, "fast_math": fast_math}
+    if fast_math is not None and not isinstance(fast_math, bool):
+        raise Failure(BadArguments(function="psc.kernel", problem=FAST_MATH))
+    if function is None and not options:
+        return StaticFunction("pscdsl.kernel", partial(make_kernel, **given))
+    if isinstance(function, Transformed) and not options:
+        made = function if isinstance(here, Builder) else derived_kernel(function)
+        return made.with_options(**given) if isinstance(made, Definition) else made
+    if options or not isinstance(function, Closure | Definition):
+        problem = "takes one function, written in Python"
+        raise Failure(BadArguments(function="psc.kernel", problem=problem))
+    if isinstance(here, Builder):
+        return function  # inside a kernel it is a helper that sees the kernel's values
+    kernel = Definition(function) if isinstance(function, Closure) else function
+    return kernel if all(each is None for each in given.values()) else kernel.with_options(**given)
+
+
+MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)

@@ -1,0 +1,735 @@
+"""What a kernel is read from: the trace of its look-ups, which another process can follow.
+
+While a kernel is read, each global name and each attribute of a module that is looked up goes
+through its `Trace`, which writes down what was found, names that were not there among it.  What an
+object holds by itself, a function its code, cells and defaults, a list its items, is written down
+with it.  A kernel or a class that is met has a trace of its own, because it is read once for all
+that use it.
+
+A process that has not read the kernel looks up the same names (`follow`), and what it finds is the
+same if the digests are: then reading would do the same, step by step, and give the same program.
+What cannot be written down by its content makes a trace `Opaque`: it stands for nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import linecache
+import operator
+import os
+import struct
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_args, get_origin
+
+import numpy as np
+
+from pscdsl._src.frontend.text.code_content import content
+from pscdsl._src.frontend.text.neighbours import file_of, loaded_beside, root_of
+from pscdsl._src.language.elements import ElementType
+from pscdsl._src.support.package import FOLDER
+
+SIZE: Final = 32
+"""Bytes of a digest."""
+MOST_BYTES: Final = 1 << 24
+"""Of captured arrays; writing down more takes longer than it saves."""
+MOST_PARTS: Final = 100_000
+"""Of what is written down: half a second."""
+MISSING: Final = object()
+"""What is found under a name that is not there."""
+CAPTURED: Final = "^"
+"""What the names begin with that a function captures."""
+DEFAULTS: Final = "()"
+"""What stands for the defaults of a function among names."""
+CODE: Final = "{}"
+"""What stands for the code of a function among names."""
+ANNOTATIONS: Final = "->"
+"""What stands for the annotations of a function among names."""
+Names: TypeAlias = tuple[tuple[int, str], ...]
+"""Look-ups, in order: in the namespace of which object, by its number, and of which name."""
+
+_LIBRARIES: Final = frozenset(
+    "jaxlib jaxtyping ml_dtypes numpy pscdsl pyrsistent scipy typeguard typing_extensions".split()
+)
+"""Packages that the front end knows by name, beside Python's own."""
+_DESCRIPTORS: Final = (
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.MethodWrapperType,
+    types.BuiltinFunctionType,
+)
+_KNOWN_BY_NAME: Final = (*_DESCRIPTORS, np.ufunc)
+_PACKAGE: Final = os.path.join(FOLDER, "")
+
+
+class Opaque(Exception):
+    """Something whose content cannot be written down; says what."""
+
+
+class Texts:
+    """What files say at one time: each is asked once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, bytes] = {}
+        self._projects: dict[str, bytes] = {}
+
+    def text(self, file: str, namespace: dict[str, Any]) -> bytes:
+        """The digest of the text of a file, as the front end sees it."""
+        found = self._texts.get(file)
+        if found is None:
+            linecache.checkcache(file)
+            text = "".join(linecache.getlines(file, namespace))
+            if not text:
+                raise Opaque(f"{file}, which is empty")
+            data = text.encode(errors="surrogatepass")
+            found = self._texts[file] = blake2b(data, digest_size=SIZE).digest()
+        return found
+
+    def project(self, root: str, namespace: dict[str, Any]) -> bytes:
+        """What stands for all files of a project: a write in one of them makes others unfit."""
+        found = self._projects.get(root)
+        if found is None:
+            made = blake2b(digest_size=SIZE)
+            for path in sorted(loaded_beside(root, namespace)):
+                if not path.startswith(_PACKAGE):  # which is counted with the language
+                    state = os.stat(path)
+                    parts = (path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+                    made.update(repr(parts).encode())
+            found = self._projects[root] = made.digest()
+        return found
+
+
+class Trace:
+    """What was looked up while one kernel, function with rules, or class was read."""
+
+    def __init__(self, root: Any, texts: Texts | None = None, *, asked: bool = False) -> None:
+        self.annotating = False
+        """Whether an annotation is read: what its names stand for later does not matter."""
+        self.anew = False
+        """Whether all is looked up again at each call."""
+        self.problem: str | None = None
+        """Why it stands for nothing."""
+        self._writer = _Writer(texts or Texts())
+        self._names: list[tuple[int, str]] = []
+        self._last: dict[tuple[int, str], Any] = {}
+        self._seen: dict[tuple[int, str], tuple[Any, Any, bytes | None]] | None = None
+        """Owners, what was found and its content, if it is to be asked what has changed."""
+        if asked or isinstance(root, type):
+            self._seen = {}
+        self.lookups: dict[tuple[int, str], tuple[Any, Any]] = {}
+        """Owners and what was found, by their identities and what was looked up."""
+        self.met: dict[int, tuple[Any, Trace | None]] = {}
+        """The kernels and classes that were met, with the traces that they had then."""
+        self._write(self._writer.root, root)
+        self.start = self._writer.digest()
+        """The digest of the root alone, before anything was looked up."""
+
+    def look_up(self, owner: Any, name: str) -> Any:
+        """A global name of a function, a class or a module; `MISSING` if it is not there."""
+        found = namespace_of(owner).get(name, MISSING)
+        self._found(owner, name, name, found)
+        return found
+
+    def captured(self, owner: Any, name: str, found: Any) -> None:
+        """What a function captures under a name is read now."""
+        self._found(owner, name, f"{CAPTURED}{name}", found)
+
+    def led_to(self, function: types.FunctionType) -> None:
+        """A function is read now, with its defaults; a look-up must have led to it."""
+        self._see(function, CODE, function.__code__)
+        self._see(function, DEFAULTS, (function.__defaults__, function.__kwdefaults__))
+        self._see(function, ANNOTATIONS, _annotations(function))
+        number = self._writer.number(function)
+        if number is None or self._writer.codes[number] is not function.__code__:
+            self.close("a function to which no look-up led")
+        elif function.__defaults__ or function.__kwdefaults__:
+            self._found(function, "_", DEFAULTS, (function.__defaults__, function.__kwdefaults__))
+
+    def annotated(self, function: types.FunctionType) -> None:
+        """The annotations of a function are read now, as Python has them."""
+        self._found(function, "_", ANNOTATIONS, _annotations(function))
+
+    def changed(self) -> bool:
+        """Whether a look-up finds something else by now, or something with another content."""
+        return any(
+            [
+                not _is_same(found, _looked_up(owner, event)) or known != _content_of(found)
+                for (_, event), (owner, found, known) in (self._seen or {}).items()
+            ]
+        )
+
+    def different(self, *, contents: bool) -> Iterator[str]:
+        """The names that stand for something else by now; `contents`: or hold something else."""
+        for (_, event), (owner, found) in self.lookups.items():
+            now = _looked_up(owner, event)
+            seen = self._seen.get((id(owner), event)) if self._seen is not None else None
+            known = None if seen is None else seen[2]
+            if not _is_same(found, now) or (
+                contents and known is not None and known != _content_of(found)
+            ):
+                shown = event.removeprefix(CAPTURED)
+                yield shown if shown.isidentifier() else getattr(owner, "__name__", shown)
+
+    def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
+        self._see(owner, event, found)
+        number = self._writer.number(owner)
+        if number is None or not name.isidentifier():
+            self.close(f"`{name}`, which is looked up where no look-up led")
+            return
+        # What was found before is found again, unless it was bound anew or changed in between.
+        known = self._last.get((number, event), _NOTHING)
+        if known is not found or not isinstance(found, _UNCHANGING):
+            self._last[number, event] = found
+            self._names.append((number, event))
+            self._write(self._writer.found, found)
+
+    def _see(self, owner: Any, event: str, found: Any) -> None:
+        if not self.annotating:
+            self.lookups.setdefault((id(owner), event), (owner, found))
+        if self._seen is not None and (id(owner), event) not in self._seen:
+            self._seen[id(owner), event] = (owner, found, _content_of(found))
+
+    def meet(self, thing: Any, trace: Trace | None) -> None:
+        """A kernel or class that is read by itself."""
+        self.met.setdefault(id(thing), (thing, trace))
+
+    def close(self, reason: str) -> None:
+        """Make it stand for nothing."""
+        self.problem = self.problem or reason
+
+    def _write(self, write: Any, value: Any) -> None:
+        if self.problem is None:
+            try:
+                write(value)
+            except Opaque as reason:
+                self.close(str(reason))
+            except Exception as error:  # whatever strange objects do when they are looked at
+                self.close(f"what raises {type(error).__name__}")
+
+    @property
+    def names(self) -> Names:
+        """What was looked up."""
+        return tuple(self._names)
+
+    @property
+    def inner(self) -> Sequence[Any]:
+        """The kernels and classes that were met, which have traces of their own."""
+        return self._writer.inner
+
+    def digest(self) -> bytes:
+        """What all look-ups found; raises `Opaque` if that cannot be told."""
+        if self.problem is not None:
+            raise Opaque(self.problem)
+        return self._writer.digest()
+
+    def repeat(self, number: int, name: str) -> None:
+        """Look up what another trace did; raises `Opaque` if nothing led there."""
+        if number >= len(self._writer.met):
+            raise Opaque("less than was looked at before")
+        owner = self._writer.met[number]
+        of_function = name.startswith((CAPTURED, DEFAULTS, ANNOTATIONS))
+        if of_function and not isinstance(owner, types.FunctionType):
+            raise Opaque("something else than was looked at before")
+        if name == DEFAULTS:
+            self.led_to(owner)
+        elif name == ANNOTATIONS:
+            self.annotated(owner)
+        elif of_function:
+            name = name.removeprefix(CAPTURED)
+            self.captured(owner, name, captured_by(owner).get(name, MISSING))
+        else:
+            self.look_up(owner, name)
+
+
+def _looked_up(owner: Any, event: str) -> Any:
+    """What a look-up finds now."""
+    if event == CODE:
+        return owner.__code__
+    if event == DEFAULTS:
+        return owner.__defaults__, owner.__kwdefaults__
+    if event == ANNOTATIONS:
+        return _annotations(owner)
+    if event.startswith(CAPTURED):
+        return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
+    return namespace_of(owner).get(event, MISSING)
+
+
+def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
+    """Names and annotations in turn: objects that stay the same until they are set anew."""
+    return tuple(itertools.chain.from_iterable(annotations_of(function).items()))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if class_of(one) is tuple and class_of(other) is tuple and len(one) == len(other):
+        return all(map(operator.is_, one, other))
+    if one is other:
+        return True
+    write = _PLAIN.get(class_of(one))  # a cell that is run again makes equal numbers
+    return write is not None and class_of(other) is class_of(one) and write(one) == write(other)
+
+
+def _content_of(value: Any) -> bytes | None:
+    """The digest of what can change in its place; None if it cannot, or is of an unknown kind."""
+    if value is MISSING or isinstance(value, _UNCHANGING):
+        return None
+    if hasattr(class_of(value), "__pscdsl_origin__"):
+        return None  # what is read by itself
+    try:
+        return described([value])
+    except Exception:  # `Opaque`, or whatever strange objects do
+        return None
+
+
+def unrecorded(reason: str) -> Trace:
+    """A trace that stands for nothing: nothing that is looked up is written down."""
+    trace = Trace(None)
+    trace.close(reason)
+    return trace
+
+
+def namespace_of(owner: Any) -> Mapping[str, Any]:
+    """Where a function, a class or a module looks up global names."""
+    if isinstance(owner, types.FunctionType):
+        return owner.__globals__
+    if isinstance(owner, types.ModuleType):
+        return vars(owner)
+    module = sys.modules.get(getattr(owner, "__module__", ""))
+    return {} if module is None else vars(module)
+
+
+def annotations_of(owner: Any) -> Mapping[str, Any]:
+    """The annotations of a function or class; none if they cannot be evaluated."""
+    try:
+        found: Mapping[str, Any] = owner.__annotations__
+    except Exception:  # which Python 3.14 evaluates only now
+        return {}
+    return found
+
+
+def captured_by(function: Any) -> dict[str, Any]:
+    """What a function captures, without what is not assigned yet."""
+    found: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            pass
+    return found
+
+
+class Recorded(NamedTuple):
+    """What was looked up for a kernel, in it and in all that it met."""
+
+    start: bytes
+    """The digest of the kernel alone."""
+    names: tuple[Names, ...]
+    digest: bytes
+    """Of what was found."""
+    traces: Sequence[Trace]
+
+    def covers(self, trace: Trace | None) -> bool:
+        """Whether the look-ups of a trace are among these."""
+        return trace is None or not trace.names or any([each is trace for each in self.traces])
+
+
+def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> Recorded:
+    """All look-ups that led to a kernel as it was read; raises `Opaque` if that cannot be told.
+
+    `trace_of` gives the trace of a kernel or class, or None if it was not read.
+    """
+    texts = Texts()
+    return _all(kernel, lambda _, value: trace_of(value) or Trace(value, texts))
+
+
+def follow(
+    kernel: Any,
+    wanted: Sequence[Names],
+    texts: Texts | None = None,
+    first: Trace | None = None,
+    traces: list[Trace] | None = None,
+) -> bytes:
+    """What the same look-ups find now; raises `Opaque` where they do not lead as far.
+
+    `first` may be a trace of the kernel in which nothing was looked up yet; `traces` gets those of
+    all that was met.
+    """
+    known = texts or Texts()
+
+    def trace(place: int, value: Any) -> Trace:
+        if place >= len(wanted):
+            raise Opaque("more than was looked at before")
+        made = first if first is not None and place == 0 else Trace(value, known)
+        for number, name in wanted[place]:
+            made.repeat(number, name)
+        return made
+
+    found = _all(kernel, trace)
+    if found.names != tuple(wanted):
+        raise Opaque("other things than were looked at before")
+    if traces is not None:
+        traces.extend(found.traces)
+    return found.digest
+
+
+def _all(root: Any, trace_of: Callable[[int, Any], Trace]) -> Recorded:
+    pending, places = [root], {id(root): 0}
+    traces: list[Trace] = []
+    made = blake2b(digest_size=SIZE)
+    for place, value in enumerate(pending):  # which grows
+        trace = trace_of(place, value)
+        traces.append(trace)
+        made.update(trace.digest())
+        for each in trace.inner:
+            if id(each) not in places:
+                places[id(each)] = len(pending)
+                pending.append(each)
+            made.update(places[id(each)].to_bytes(8, "little"))
+    names = tuple([each.names for each in traces])
+    return Recorded(traces[0].start, names, made.digest(), traces)
+
+
+def described(values: Sequence[Any]) -> bytes:
+    """The digest of arguments by their content, without any look-up."""
+    return recorded([*values], lambda _: None).digest
+
+
+class _Writer:
+    """Writes values down without ambiguity; what was met before is numbered."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._made = blake2b(digest_size=SIZE)
+        self._bytes = 0
+        self._parts = 0
+        self._numbers: dict[int, int] = {}
+        self.met: list[Any] = []
+        """Functions, modules, classes and kernels, by number."""
+        self.codes: list[types.CodeType | None] = []
+        """The code that these had."""
+        self.inner: list[Any] = []
+        self._files: set[str] = set()
+        self._roots: set[str] = set()
+
+    def digest(self) -> bytes:
+        return self._made.digest()
+
+    def number(self, value: Any) -> int | None:
+        return self._numbers.get(id(value))
+
+    def root(self, value: Any) -> None:
+        """A kernel or class with what it is made of; any other value as it is."""
+        kind: Any = class_of(value)
+        if issubclass(kind, type) and not issubclass(kind, ElementType):
+            self._again(value)
+            self._members(value)
+        elif hasattr(kind, "__pscdsl_origin__"):
+            self._again(value)
+            self._put(kind.__qualname__)
+            self.value(value.__pscdsl_origin__())
+        else:
+            self.value(value)
+
+    def found(self, value: Any) -> None:
+        """What a look-up found."""
+        if value is MISSING:
+            self._put("missing")
+        else:
+            self._put("found")
+            self.value(value)
+
+    def _put(self, *parts: object) -> None:
+        self._parts += len(parts)
+        if self._parts > MOST_PARTS:
+            raise Opaque("too much to be looked at")
+        for part in parts:
+            data = part if isinstance(part, bytes) else str(part).encode(errors="surrogatepass")
+            self._made.update(len(data).to_bytes(8, "little") + data)
+
+    def _again(self, value: object) -> bool:
+        """Whether something was met before; its number then stands for it."""
+        number = self._numbers.get(id(value))
+        if number is not None:
+            self._put("again", number)
+            return True
+        self._numbers[id(value)] = len(self.met)
+        self.met.append(value)
+        self.codes.append(getattr(value, "__code__", None))
+        return False
+
+    def value(self, value: Any) -> None:
+        """Any value; `Opaque` if it is of a kind that is not known."""
+        kind: Any = class_of(value)
+        write = _PLAIN.get(kind)
+        if write is not None:
+            self._put(kind.__name__, write(value))
+        elif kind in (tuple, list):
+            self._put(kind.__name__, len(value))
+            for each in value:
+                self.value(each)
+        elif kind is slice:
+            self._put("slice")
+            self.value((value.start, value.stop, value.step))
+        elif isinstance(value, types.FunctionType):
+            self._function(value)
+        elif isinstance(value, types.ModuleType):
+            self._module(value)
+        elif isinstance(value, ElementType):
+            self._put("arrays", value.element.__name__, value.members, repr(value.text))
+        elif isinstance(value, type):
+            self._class(cast("type[Any]", value))
+        elif kind is np.ndarray or issubclass(kind, np.generic):
+            self._array(kind.__name__, np.asarray(value))
+        elif get_origin(value) is not None:
+            self._put("alias")
+            self.value(get_origin(value))
+            self.value(get_args(value))
+        else:
+            self._object(kind, value)
+
+    def _object(self, kind: type[Any], value: Any) -> None:
+        """An instance of a class that is no scalar, container, function or array."""
+        if hasattr(kind, "__pscdsl_origin__"):
+            self._inner("kernel", value)
+        elif kind in (dict, types.MappingProxyType):
+            self._put("dict", len(value))
+            for key, each in value.items():
+                self.value(key)
+                self.value(each)
+        elif isinstance(value, np.dtype):
+            self._dtype(cast("Any", value))
+        elif kind is functools.partial:
+            self._put("partial")
+            self.value([value.func, value.args, value.keywords])
+        elif isinstance(value, types.MethodType):
+            self._put("method")
+            self.value([value.__func__, value.__self__])
+        elif kind.__name__ == "_lru_cache_wrapper":
+            self._put("cached")
+            self.value(value.__wrapped__)
+        elif isinstance(value, Enum):
+            self._put("member", value.name)
+            self.value([kind, value._value_])
+        elif isinstance(value, TypeVar):
+            self._put("variable", value.__name__)
+            self.value([value.__bound__, list(value.__constraints__)])
+        elif isinstance(value, _KNOWN_BY_NAME) or _is_special_form(kind):
+            self._put("outside", kind.__name__, _home(value), getattr(value, "__name__", value))
+        elif tuple in kind.__mro__ and hasattr(kind, "_fields"):
+            self.value(kind)
+            self.value([*value])
+        elif hasattr(kind, "__dataclass_fields__"):
+            self.value(kind)
+            names = list(kind.__dataclass_fields__)
+            self.value([[name, getattr(value, name)] for name in names if hasattr(value, name)])
+        elif kind.__module__.startswith("jaxlib") and hasattr(kind, "__array__"):
+            self._array(kind.__name__, np.asarray(value))
+        else:
+            raise Opaque(f"an object of class {kind.__qualname__}")
+
+    def _dtype(self, dtype: Any) -> None:
+        parts = None if dtype.names is None else dtype.descr
+        self._put("dtype", dtype.str, dtype.name, dtype.isnative, parts)
+
+    def _array(self, kind: str, value: Any) -> None:
+        self._bytes += value.nbytes
+        if value.dtype.hasobject or self._bytes > MOST_BYTES:
+            raise Opaque("an array of objects, or a large one")
+        self._put("array", kind, value.shape, value.flags.writeable)
+        self._dtype(value.dtype)
+        self._put(value.tobytes())
+
+    def _inner(self, what: str, value: Any) -> None:
+        """What has a trace of its own: it stands here by its number among those."""
+        if not self._again(value):
+            self._put(what, len(self.inner))
+            self.inner.append(value)
+
+    def _module(self, module: types.ModuleType) -> None:
+        """A module; which of its names count is seen when they are looked up."""
+        if self._again(module):
+            return
+        self._put("module", module.__name__)
+        if is_outside(module.__name__):
+            return
+        if "__getattr__" in vars(module) or class_of(module) is not types.ModuleType:
+            raise Opaque(f"the module {module.__name__}, which finds its names itself")
+        self._file(file_of(vars(module)), vars(module))
+
+    def _function(self, function: types.FunctionType) -> None:
+        if self._again(function):
+            return
+        code, namespace = function.__code__, function.__globals__
+        module = str(namespace.get("__name__"))
+        self._put("function", module, function.__name__, function.__qualname__, content(code))
+        if is_outside(module) and module.partition(".")[0] in sys.stdlib_module_names:
+            return
+        self._captured(function)
+        self._annotations(function)
+        if not is_outside(module):
+            self._file(code.co_filename, namespace)
+
+    def _captured(self, function: types.FunctionType) -> None:
+        """What a function holds besides its code."""
+        found = captured_by(function)
+        for name in function.__code__.co_freevars:
+            self._put(name)
+            self.found(found.get(name, MISSING))
+        self.value(function.__defaults__)
+        self.value(function.__kwdefaults__)
+        self.value(getattr(function, "__wrapped__", None))
+
+    def _annotations(self, owner: Any) -> None:
+        """Annotations as Python has them: text, or values."""
+        annotations: dict[str, Any] = getattr(owner, "__annotations__", {})
+        self._put("annotations", len(annotations))
+        for name, each in annotations.items():
+            self._put(name)
+            self.value(each)
+
+    def _class(self, cls: type[Any]) -> None:
+        if hasattr(cls, "dim_str") and cls.__module__ == "jaxtyping":
+            known: Any = cls
+            self._put("jaxtyping", known.dtype.__name__, repr(known.dim_str))
+        elif is_outside(cls.__module__):
+            if not self._again(cls):
+                self._put("class", cls.__module__, cls.__qualname__)
+        else:
+            self._inner("class", cls)
+
+    def _members(self, cls: type[Any]) -> None:
+        """A class with all that it holds, which may have been set later."""
+        self._put("class", cls.__module__, cls.__qualname__)
+        if is_outside(cls.__module__):
+            return
+        module = sys.modules.get(cls.__module__)
+        if module is None:
+            raise Opaque(f"the class {cls.__qualname__} of no module")
+        self._file(file_of(vars(module)), vars(module))
+        self.value(list(cls.__mro__[1:]))
+        if "__annotations__" in vars(cls) or "__annotate_func__" in vars(cls):
+            self._annotations(cls)
+        for name, member in list(vars(cls).items()):
+            self._member(name, member)
+        self.value([getattr(cls, name, ()) for name in ("__dims__", "__parameters__")])
+        self._put(repr(getattr(cls, "__dataclass_params__", None)))
+        for field in getattr(cls, "__dataclass_fields__", {}).values():
+            self._put(field.name, field.init, field.kw_only)
+            for each in (field.default, field.default_factory):
+                self.found(MISSING if each is dataclasses.MISSING else each)
+
+    def _member(self, name: str, member: Any) -> None:
+        """What stands in a class: methods, and values."""
+        kind = class_of(member).__name__
+        if isinstance(member, types.DynamicClassAttribute):
+            return  # of an enumeration, which holds its members beside
+        if isinstance(member, staticmethod | classmethod):
+            member = cast("Any", member).__func__
+        elif isinstance(member, property):
+            member = member.fget
+        elif isinstance(member, functools.cached_property):
+            member = member.func
+        if isinstance(member, types.FunctionType):
+            if not member.__code__.co_filename.startswith("<"):  # written by `dataclass`
+                self._put(name, kind)
+                self._function(member)
+        elif not (name.startswith("__") or name == "_abc_impl" or isinstance(member, _DESCRIPTORS)):
+            if kind != "_tuplegetter":
+                self._put(name, kind)
+                self.value(member)
+
+    def _file(self, file: object, namespace: dict[str, Any]) -> None:
+        """The text of a file, as the front end sees it, and the project that it is a part of."""
+        if file in self._files:
+            return
+        if not isinstance(file, str) or not os.path.isfile(file):
+            raise Opaque("code that is in no file")
+        self._files.add(file)
+        self._put(file, self._texts.text(file, namespace))
+        root = root_of(namespace)
+        if root not in self._roots:
+            self._roots.add(root)
+            self._put(self._texts.project(root, namespace))
+
+
+def _complex(value: complex) -> bytes:
+    return struct.pack("<dd", value.real, value.imag)
+
+
+def _range(value: range) -> str:
+    return f"{value.start:x} {value.stop:x} {value.step:x}"
+
+
+_PLAIN: Final[Mapping[type, Any]] = {
+    bool: repr,
+    int: "{:x}".format,
+    float: functools.partial(struct.pack, "<d"),
+    complex: _complex,
+    str: str,
+    bytes: bytes,
+    range: _range,
+    type(None): repr,
+    type(Ellipsis): repr,
+}
+"""How scalars are written: 0.0 is not -0.0, and text is not bytes."""
+
+
+_NOTHING: Final = object()
+_UNCHANGING: Final = (
+    *(bool, int, float, complex, str, bytes, range, type(None)),
+    *(types.FunctionType, types.ModuleType, types.CodeType, type),
+)
+"""Classes of what is the same whenever it is found, or has a trace or a reading of its own."""
+
+
+def class_of(value: object) -> type[Any]:
+    """The class of any object."""
+    return type(value)
+
+
+def is_outside(module: str) -> bool:
+    """Whether a module is known by its name alone."""
+    top = module.partition(".")[0]
+    return top in _LIBRARIES or (top in sys.stdlib_module_names and top != "__main__")
+
+
+def _is_special_form(kind: type[Any]) -> bool:
+    """Whether instances are forms of Python's for types: `typing.Any`, `typing.Literal`."""
+    return kind.__module__ == "typing" and kind.__name__.lstrip("_").endswith(
+        ("SpecialForm", "Alias", "AnyMeta", "TypedCacheSpecialForm")
+    )
+
+
+def _home(value: Any) -> str:
+    """Where something that is known by its name belongs: a module, or the class it is of."""
+    owner = getattr(value, "__self__", None)
+    if isinstance(owner, types.ModuleType):
+        return owner.__name__
+    if owner is not None:
+        return f"{class_of(owner).__module__}.{class_of(owner).__qualname__}"
+    declaring = getattr(value, "__objclass__", None)
+    return str(getattr(value, "__module__", "")) if declaring is None else str(declaring)
+
+
+def to_text(wanted: Sequence[Names]) -> str:
+    """Look-ups as text, which `from_text` reads back."""
+    return "\n\n".join("\n".join(f"{number} {name}" for number, name in each) for each in wanted)
+
+
+def from_text(text: str) -> tuple[Names, ...]:
+    """Look-ups that were written down; a ValueError if it is something else."""
+    return tuple([tuple(_pairs(block.split("\n"))) for block in text.split("\n\n")])
+
+
+def _pairs(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    for line in lines:
+        if line:
+            number, name = line.split(" ")
+            yield int(number), name

@@ -1,0 +1,226 @@
+"""Which arrays a function made itself and gave to nobody: those that `a += e` may change.
+
+`a += e` writes to the array under NumPy, and whoever else holds it sees that; in a kernel it gives
+the name a new array.  The two agree if nobody else holds it: if each binding of the name in the
+function is an operator, or a call of what makes new memory, and if each use of the name hands the
+array to nobody.  What is not on the lists here may do so.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.new_memory import NEW_METHODS, makes_new
+from pscdsl._src.frontend.text.uses import FunctionNode, Uses, parameters, uses
+from pscdsl._src.frontend.values.values import Builtin, is_traced
+from pscdsl._src.language.meanings import Meaning
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.python_containers import is_known_array
+
+T = TypeVar("T")
+
+OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare)
+"""What makes new arrays of arrays, and keeps none."""
+DATA = frozenset({"shape", "ndim", "size", "dtype"})
+"""Attributes of an array that hold nothing of it."""
+VIEWS = frozenset("T mT real imag reshape ravel transpose swapaxes squeeze".split())
+"""Attributes that show an array: what is done with them is done with it."""
+BUILTINS = frozenset({"abs", "bool", "complex", "float", "int", "isinstance", "len"})
+"""Python's own functions that keep nothing of what they are given."""
+
+
+def noted(frame: Frame, node: ast.expr, value: T) -> T:
+    """The value of an expression that makes new memory, as an object that is told apart."""
+    if node not in _right_sides(uses(frame.source)):
+        return value
+    if not is_traced(value) and not is_known_array(value):
+        return value
+    made = copy.copy(value)
+    frame.session.owned[id(made)] = (made, node)
+    return made
+
+
+def noted_call(frame: Frame, node: ast.Call, function: Any, value: Any) -> Any:
+    """The value of a call, noted if the function that is called makes new memory."""
+    absolute = isinstance(function, Builtin) and function.name.rpartition(".")[2] == "abs"
+    return (
+        noted(frame, node, value) if _plain(node) and (absolute or makes_new(function)) else value
+    )
+
+
+def updated(session: Session, node: ast.AugAssign, value: Any) -> None:
+    """Note what an update left under its name."""
+    session.owned[id(value)] = (value, node)
+
+
+def held_elsewhere(frame: Frame, name: str, value: Any) -> str:
+    """Why others may hold the array that a name stands for; empty if nobody does."""
+    function = None if frame.closure is None else frame.closure.node
+    if function is None or isinstance(function, ast.Lambda):
+        return f"`{name}` is not a name of this function alone"
+    if name in parameters(function):
+        return f"`{name}` is an argument, which its caller holds"
+    index = uses(frame.source)
+    for binding in _bindings(index, function, name):
+        if binding.right is None:
+            return f"line {binding.line} may bind `{name}` to an array that has another name"
+    for use in _own_names(index, function, name):
+        if isinstance(use.ctx, ast.Load) and not _stays(frame, index, use, function):
+            return f"line {use.lineno} hands `{name}` on"
+    found = frame.session.owned.get(id(value))
+    if found is None or found[0] is not value or not _binds(index, found[1], name):
+        return f"`{name}` may be a view, or have another name"
+    return ""
+
+
+class _Binding:
+    """A statement that binds a name; `right` is what it binds it to, if it is that alone."""
+
+    def __init__(self, line: int, right: ast.AST | None) -> None:
+        self.line = line
+        self.right = right
+
+
+def _own_names(index: Uses, function: FunctionNode, name: str) -> Iterator[ast.Name]:
+    for each in index.names.get(name, ()):
+        if index.owner(each, name) is function:
+            yield each
+
+
+def _bindings(index: Uses, function: FunctionNode, name: str) -> Iterator[_Binding]:
+    for each in _own_names(index, function, name):
+        if isinstance(each.ctx, ast.Store):
+            yield _Binding(each.lineno, _right_side(index, each))
+
+
+def _right_side(index: Uses, target: ast.Name) -> ast.AST | None:
+    """The expression that a statement binds to one name and to nothing else."""
+    statement = index.parents.get(target)
+    if isinstance(statement, ast.AugAssign):
+        return statement
+    alone = isinstance(statement, ast.Assign) and statement.targets == [target]
+    if isinstance(statement, ast.AnnAssign) or (isinstance(statement, ast.Assign) and alone):
+        return statement.value or statement
+    return None
+
+
+def _binds(index: Uses, node: ast.AST, name: str) -> bool:
+    """Whether a statement binds the value of an expression to a name."""
+    statement = node if isinstance(node, ast.AugAssign) else index.parents.get(node)
+    if isinstance(statement, ast.Assign):
+        return [each.id for each in statement.targets if isinstance(each, ast.Name)] == [name]
+    if isinstance(statement, ast.AnnAssign | ast.AugAssign):
+        return isinstance(statement.target, ast.Name) and statement.target.id == name
+    return False
+
+
+@lru_cache(maxsize=64)
+def _right_sides(index: Uses) -> frozenset[ast.AST]:
+    """What is bound to names that are updated in place."""
+    updated = {
+        (each.id, index.owner(each, each.id))
+        for each in _stores(index)
+        if isinstance(index.parents.get(each), ast.AugAssign)
+    }
+    found = (
+        _right_side(index, each)
+        for each in _stores(index)
+        if (each.id, index.owner(each, each.id)) in updated
+    )
+    return frozenset(each for each in found if each is not None)
+
+
+def _stores(index: Uses) -> list[ast.Name]:
+    return [n for names in index.names.values() for n in names if isinstance(n.ctx, ast.Store)]
+
+
+def _stays(frame: Frame, index: Uses, node: ast.expr, function: FunctionNode) -> bool:
+    """Whether a use of an array, or of a view of it, leaves nobody with it."""
+    child: ast.AST = node
+    in_display = False
+    while True:
+        parent = index.parents.get(child)
+        if isinstance(parent, ast.Return):
+            return index.function_of(parent) is function  # which updates nothing afterwards
+        if isinstance(parent, ast.Tuple | ast.List):
+            in_display = True
+        elif isinstance(parent, ast.Subscript):
+            if parent.slice is child:
+                return isinstance(parent.ctx, ast.Load)  # an index is read
+            if in_display:
+                return False
+        elif isinstance(parent, ast.Call) and child in parent.args:
+            kept = not _keeps_nothing(frame, index, parent, in_display)
+            return not kept or _returned(index, parent, function)
+        elif isinstance(parent, ast.keyword):
+            call = index.parents.get(parent)
+            if not isinstance(call, ast.Call):
+                return False
+            named = parent.arg not in ("out", None)
+            if named and _keeps_nothing(frame, index, call, in_display):
+                return True
+            return _returned(index, call, function)
+        elif in_display:
+            return _returned(index, child, function)
+        elif isinstance(parent, ast.Attribute):
+            if parent.attr in DATA:
+                return True
+            call = index.parents.get(parent)
+            if isinstance(call, ast.Call) and call.func is parent:
+                if parent.attr in NEW_METHODS and _plain(call):
+                    return True
+                if parent.attr not in VIEWS:
+                    return _returned(index, call, function)
+                parent = call
+            elif parent.attr not in VIEWS:
+                return False
+        elif isinstance(parent, ast.IfExp):
+            if parent.test is child:
+                return True
+        elif isinstance(parent, ast.AugAssign | ast.Expr | ast.Assert | ast.If | ast.While):
+            return True
+        else:
+            return isinstance(parent, OPERATIONS) or _returned(index, child, function)
+        child = parent
+
+
+def _returned(index: Uses, node: ast.AST | None, function: FunctionNode) -> bool:
+    """Whether a node stands in what the function returns, so that it is done for."""
+    while node is not None and node is not function:
+        if isinstance(node, ast.Return):
+            return index.function_of(node) is function
+        node = index.parents.get(node)
+    return False
+
+
+def _plain(call: ast.Call) -> bool:
+    """Whether a call says nothing of where its result is to be."""
+    return not any(each.arg in ("out", "copy", None) for each in call.keywords)
+
+
+def _keeps_nothing(frame: Frame, index: Uses, call: ast.Call, in_display: bool) -> bool:
+    """Whether a function that is called keeps nothing of its arguments, nor shows it."""
+    root: ast.AST = call.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name) or index.owner(root, root.id) is not None:
+        return False  # a local name, which may be anything by then
+    function = _read(frame, call.func)
+    if isinstance(function, Builtin):
+        return not in_display and function.name.rpartition(".")[2] in BUILTINS
+    return isinstance(function, Meaning) and makes_new(function) and _plain(call)
+
+
+def _read(frame: Frame, node: ast.expr) -> Any:
+    """What an expression of module names is; None if it is not known."""
+    from pscdsl._src.frontend.interpreter.expressions import evaluate
+
+    try:
+        return evaluate(Frame(Session(None), frame.source, frame.scope), node)
+    except Failure:
+        return None

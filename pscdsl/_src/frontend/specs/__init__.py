@@ -1,0 +1,1 @@
+"""What signatures and classes declare."""

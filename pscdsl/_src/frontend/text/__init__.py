@@ -1,0 +1,1 @@
+"""Sources as text and trees."""

@@ -1,0 +1,345 @@
+"""Source files: text, syntax tree, and the places of nodes in them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import re
+import types
+import unicodedata
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from pscdsl._src.frontend.text.reading import read_bytes
+from pscdsl._src.frontend.text.sources import encoding_of
+from pscdsl._src.support import paths
+from pscdsl.typing.codes.language import NotPython
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.spans import Span
+
+if TYPE_CHECKING:
+    from pscdsl._src.checker.budgets.comments import Comment
+    from pscdsl._src.frontend.specs.contracts import Contract
+    from pscdsl._src.frontend.text.uses import Uses
+
+FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class Source:
+    """One module's text and tree."""
+
+    def __init__(self, path: str, text: str, tree: ast.Module | None = None) -> None:
+        self.path = path
+        self.text = text
+        self.lines = text.split("\n")  # as Python counts: a form feed ends no line
+        self._spans: dict[int, Span] = {}
+        self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
+        self.contracts: WeakKeyDictionary[object, dict[int, Contract | None]] = WeakKeyDictionary()
+        """What the annotations of helpers say, by scope and the identity of the function's node."""
+        self.compiled: dict[object, Sequence[types.CodeType]] = {}
+        """What parts of it compile to, in each way that was asked for; see `loaded_code`."""
+        self.uses: Uses | None = None
+        """Where names and attributes are used, once it was asked for."""
+        self.budgets: tuple[Comment, ...] | None = None
+        """The comments that are budgets, once they were asked for."""
+        self._yields: dict[int, ast.expr | None] = {}
+        self._scoping: dict[int, frozenset[str]] = {}
+        self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None
+        self._classes: dict[str, ast.ClassDef] | None = None
+        self._imports: list[ast.Import | ast.ImportFrom] | None = None
+        self.tree = parsed(text, path) if tree is None else tree
+
+    @classmethod
+    def read(cls, path: str) -> Source:
+        """Read and parse a file; a Failure if it is not Python text of reasonable size."""
+        shown = shown_path(path)
+        return from_bytes(shown, read_bytes(paths.resolved(path), shown))
+
+    @functools.cached_property
+    def searched(self) -> str:
+        """Its text as it is searched for names."""
+        return searchable(self.text)
+
+    def locate(self, line: int) -> tuple[str, int]:
+        """Where a line of the text is found: the path, and the line there."""
+        return self.path, line
+
+    def column(self, line: int, offset: int) -> int:
+        """The 1-based column in characters of a UTF-8 offset."""
+        if line > len(self.lines):
+            return offset + 1
+        text = self.lines[line - 1]
+        if text.isascii():
+            return offset + 1
+        return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+    def span(self, node: ast.AST) -> Span:
+        """The place of a node."""
+        found = self._spans.get(id(node))
+        if found is None:
+            place: Any = node
+            line, end = place.lineno, place.end_lineno
+            columns = self.column(line, place.col_offset), self.column(end, place.end_col_offset)
+            path, first = self.locate(line)
+            found = Span(path, first, columns[0], first + end - line, columns[1])
+            self._spans[id(node)] = found
+            self._nodes.append(node)
+        return found
+
+    def yields(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
+        """The first `yield` of a function, if it is a generator."""
+        if "yield" not in self.text:
+            return None
+        if id(node) not in self._yields:
+            self._yields[id(node)] = _first_yield(node.body)
+            self._nodes.append(node)
+        return self._yields[id(node)]
+
+    def keep(self, node: ast.AST) -> None:
+        """Keep a node alive, so that what is cached under its identity stays its own."""
+        self._nodes.append(node)
+
+    def text_of(self, node: ast.AST) -> str:
+        """The source text of a node, on one line."""
+        place: Any = node
+        span = self.span(node)
+        rows = self.lines[place.lineno - 1 : place.end_lineno]
+        if not rows:
+            return ast.unparse(node)
+        rows[-1] = rows[-1][: span.end_column - 1]
+        rows[0] = rows[0][span.column - 1 :]
+        return " ".join(" ".join(rows).split())
+
+    def postpones_annotations(self) -> bool:
+        """Whether annotations are texts that nobody evaluates, as `__future__` has them."""
+        return any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "__future__"
+            and any(alias.name == "annotations" for alias in node.names)
+            for node in self.tree.body
+        )
+
+    def scoping(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+        """The names that are local to a function."""
+        found = self._scoping.get(id(node))
+        if found is None:
+            found = self._scoping[id(node)] = local_names(node)
+            self._nodes.append(node)
+        return found
+
+    def functions(self, code: types.CodeType) -> list[FunctionNode]:
+        """The function nodes that a code object may come from: one, unless lines are shared."""
+        if self._functions is None:
+            self._functions = {}
+            for node in ast.walk(self.tree):
+                if isinstance(node, FunctionNode):
+                    first, name = node.lineno, "<lambda>"
+                    if not isinstance(node, ast.Lambda):
+                        name = node.name
+                        first = min([first, *(d.lineno for d in node.decorator_list)])
+                    # Code that was compiled again may have lost its decorators.
+                    for line in dict.fromkeys((first, node.lineno)):
+                        self._functions.setdefault((line, name), []).append(node)
+        return self._functions.get((code.co_firstlineno, code.co_name), [])
+
+    def imports(self) -> list[ast.Import | ast.ImportFrom]:
+        """The import statements outside of functions and classes."""
+        if self._imports is None:
+            self._imports = list(_imports(self.tree.body))
+        return self._imports
+
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """Every class statement by qualified name."""
+        if self._classes is None:
+            self._classes = dict(_classes(self.tree.body, ""))
+        return self._classes
+
+
+_MOST_PARTS = 200
+_LONG_NAME = re.compile(
+    rf"^[ \t]*+(?:from|import)[ \t]++(?:\w++[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}", re.M
+)
+"""The name of a module with so many parts, on which CPython's parser spends minutes."""
+
+
+def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
+    """The syntax tree of a text; a Failure if CPython does not compile it (nothing is run)."""
+    long = _LONG_NAME.search(text)
+    if long is not None:
+        line = text.count("\n", 0, long.start()) + 1
+        reason = f"the name of a module has more than {_MOST_PARTS} parts"
+        raise Failure(NotPython(reason=reason, span=Span(path, line, 1, line, 2)))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape is not ours to report
+            tree = ast.parse(text, path)
+            compile(tree, path, "exec", flags, dont_inherit=True)  # it sees more than a parser
+            return tree
+    except SyntaxError as error:
+        line, column = error.lineno or 1, error.offset or 1
+        end = (error.end_lineno or line, max(error.end_offset or 0, column + 1))
+        span = Span(path, line, max(column, 1), *end)
+        raise Failure(NotPython(reason=error.msg or "invalid syntax", span=span)) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
+        span = Span(path, 1, 1, 1, 1)
+        raise Failure(NotPython(reason=reason, span=span)) from None
+
+
+def from_bytes(path: str, data: bytes) -> Source:
+    """A module from the content of its file: a program, or a notebook."""
+    if path.endswith(".ipynb"):
+        from pscdsl._src.frontend.text.notebooks import notebook
+
+        return notebook(path, data)
+    return Source(path, decoded(path, data))
+
+
+_CONTINUED = re.compile(r"\\(?:\r\n|\r|\n)")
+_ESCAPED = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^{}\n]{1,100})\}|([0-7]{1,3}))"
+)
+_JOINED = re.compile(
+    r"""["'](?<=\w["'])(?:[\s"']|#[^\n]{0,200}\n|[rRuUbB](?=[rRuUbB"'])){0,200}["'](?=\w)"""
+)
+
+
+def searchable(text: str) -> str:
+    """A text in which names are found by their letters, however Python lets one write them.
+
+    Below it stands what is written in another way: letters in other forms, lines that go on, and
+    strings with escapes or in pieces.
+    """
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    found = [plain]
+    if _CONTINUED.search(plain):
+        found = [_CONTINUED.sub(" ", plain), _CONTINUED.sub("", plain)]
+    found[-1] = _JOINED.sub("", _ESCAPED.sub(_letter, found[-1]))
+    return "\n".join(dict.fromkeys((text, *found)))
+
+
+def _letter(escape: re.Match[str]) -> str:
+    """What an escape in a string stands for; itself if it stands for nothing."""
+    *hexadecimal, name, octal = escape.groups()
+    digits = next(filter(None, hexadecimal), None)
+    try:
+        if name:
+            return unicodedata.lookup(name)
+        return chr(int(octal, 8) if octal else int(digits or "", 16))
+    except (KeyError, ValueError, OverflowError):
+        return escape[0]
+
+
+def decoded(path: str, data: bytes) -> str:
+    """A program's bytes as text, line ends made plain; a Failure if it is not text."""
+    try:
+        text = data.decode(encoding_of(data))
+    except (SyntaxError, LookupError, ValueError) as error:
+        # What stands in the file is not told: it may be none of Python's.
+        reason = "it is not UTF-8, or its first lines name no encoding of programs"
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"it is not {error.encoding}, from byte {error.start} on"
+        span = Span(path, 1, 1, 1, 1)
+        raise Failure(NotPython(reason=f"not text: {reason}", span=span)) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield prefix + node.name, node
+            yield from _classes(node.body, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _classes(node.body, f"{prefix}{node.name}.<locals>.")
+        elif isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While):
+            yield from _classes(node.body, prefix)
+
+
+_COMPOUND = (ast.If, ast.Try, ast.With, ast.For, ast.While, ast.ExceptHandler)
+
+
+def _imports(body: Sequence[ast.AST]) -> Iterator[ast.Import | ast.ImportFrom]:
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, _COMPOUND):
+            yield from _imports(list(ast.iter_child_nodes(node)))
+
+
+def _first_yield(nodes: Sequence[ast.AST]) -> ast.expr | None:
+    for node in nodes:
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return node
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            continue
+        found = _first_yield(list(ast.iter_child_nodes(node)))
+        if found is not None:
+            return found
+    return None
+
+
+def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """The names that a function assigns and does not declare global or nonlocal."""
+    spec = node.args
+    found = {p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    found |= {p.arg for p in (spec.vararg, spec.kwarg) if p is not None}
+    outer: set[str] = set()
+    for statement in node.body:
+        found |= targets(statement)
+    pending: list[ast.AST] = list(node.body)
+    while pending:  # what a nested function declares is said of its own names
+        each = pending.pop()
+        if isinstance(each, ast.Global | ast.Nonlocal):
+            outer.update(each.names)
+        elif not isinstance(each, FunctionNode | ast.ClassDef):
+            pending.extend(ast.iter_child_nodes(each))
+    return frozenset(found - outer)
+
+
+def targets(node: ast.AST) -> set[str]:
+    """The names that a statement assigns, nested functions left out."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}.union(*map(targets, node.decorator_list), *map(targets, _around(node)))
+    if isinstance(node, ast.Name):
+        return set() if isinstance(node.ctx, ast.Load) else {node.id}
+    if isinstance(node, ast.Lambda):
+        return {name for each in _defaults(node.args) for name in targets(each)}
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        return {each.target.id for each in ast.walk(node) if isinstance(each, ast.NamedExpr)}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    found: set[str] = set()
+    for child in ast.iter_child_nodes(node):
+        found |= targets(child)
+    return found
+
+
+def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.expr]:
+    """What is evaluated around a function or class where it is defined, but for its decorators."""
+    if not isinstance(node, ast.ClassDef):
+        return _defaults(node.args)
+    return iter([*node.bases, *(each.value for each in node.keywords)])
+
+
+def _defaults(spec: ast.arguments) -> Iterator[ast.expr]:
+    return (each for each in (*spec.defaults, *spec.kw_defaults) if each is not None)
+
+
+def shown_path(path: str) -> str:
+    """A path as messages show it: resolved, relative to the current folder where it can be."""
+    real = paths.resolved(path)
+    here = os.path.join(os.getcwd(), "")
+    return real[len(here) :] if real.startswith(here) else real
+
+
+def with_defaults(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters that have defaults, with these."""
+    positional = [*spec.posonlyargs, *spec.args]
+    yield from zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)
+    for parameter, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        if default is not None:
+            yield parameter, default

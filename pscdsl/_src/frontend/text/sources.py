@@ -1,0 +1,183 @@
+"""Source lines for snippets: read once, made safe for a terminal, measured in display columns."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import io
+import os
+import re
+import tokenize
+import unicodedata
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pscdsl._src.frontend.text.cells import NotANotebook, code_cells, split_cell
+from pscdsl._src.frontend.text.code_texts import shown_text
+from pscdsl._src.support.paths import read, resolved
+
+TAB = 4
+"""Display columns between tab stops."""
+
+_LIMIT = 32 * 1024 * 1024
+"""Larger files are not read for the sake of a snippet."""
+_SOURCES = (".py", ".pyi", ".ipynb")
+"""Of other files no line is shown, unless they turn out to be Python."""
+
+_SLOW = ("punycode", "idna")
+"""Encodings that take a time that grows with the square of the length."""
+
+_CONTROL = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_COMMAND = re.compile(r"#(?=#\w*\[)")
+"""`##[…]` and `##vso[…]`, anywhere in a line, are commands to the runners of workflows."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayLine:
+    """A source line as it is printed, with the display column of each of its characters."""
+
+    text: str
+    columns: tuple[int, ...]
+    """The 0-based display column at which each character starts, then that of the end."""
+
+    def at(self, column: int) -> int:
+        """The display column of a 1-based character column, kept within the line."""
+        return self.columns[min(max(column - 1, 0), len(self.columns) - 1)]
+
+
+class Sources:
+    """The lines of files by path; `texts` holds those that are not to be read from disk.
+
+    Lines of Python are shown and of nothing else, but for TOML where that is what was read.
+    """
+
+    def __init__(self, texts: Mapping[str, str] | None = None, *, toml: bool = False) -> None:
+        self._texts = dict(texts or {})
+        self._kinds = (*_SOURCES, ".toml") if toml else _SOURCES
+        self._lines: dict[str, tuple[str, ...]] = {}
+
+    def line(self, path: str, number: int) -> str | None:
+        """A line by its 1-based number, without its end; `None` where there is none."""
+        lines = self.lines(path)
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+    def lines(self, path: str) -> tuple[str, ...]:
+        """All lines of a file, none of what cannot be read."""
+        if path not in self._lines:
+            text = self._texts.get(path)
+            text = _read(*split_cell(path), self._kinds) if text is None else text
+            text = shown_text(path) if text is None else text
+            self._lines[path] = () if text is None else split_lines(text)
+        return self._lines[path]
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """The lines as Python counts them: form feeds and Unicode separators do not end a line."""
+    return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+def display(line: str) -> DisplayLine:
+    """A line ready for a terminal and a log: tabs expanded, what could steer these replaced."""
+    if "##" in line:
+        line = _COMMAND.sub(_REPLACEMENT, line)
+    if line.isascii() and line.isprintable():
+        return DisplayLine(line, tuple(range(len(line) + 1)))
+    shown: list[str] = []
+    columns = [0]
+    for character in line:
+        text, width = _cell(character, columns[-1])
+        shown.append(text)
+        columns.append(columns[-1] + width)
+    return DisplayLine("".join(shown), tuple(columns))
+
+
+def printable(text: str) -> str:
+    """A text of one or more lines, none of which could steer a terminal or a workflow's runner.
+
+    A runner takes a line that begins with `::` for a command.
+    """
+    return "\n".join(_printable(line) for line in text.split("\n"))
+
+
+def printable_path(path: str) -> str:
+    """A path as `shown_path` has it, on one line, which does not begin like a command."""
+    shown = display(shown_path(path)).text
+    return os.path.join(os.curdir, shown) if shown.lstrip().startswith("::") else shown
+
+
+def is_command(line: str) -> bool:
+    """Whether the runner of a workflow would take a line of a log for a command."""
+    return line.lstrip().startswith("::") or _COMMAND.search(line) is not None
+
+
+def printable_json(text: str) -> str:
+    """JSON that says the same, without what a workflow's runner takes for a command."""
+    return text.replace("##", "#\\u0023")
+
+
+def _printable(line: str) -> str:
+    shown = display(line).text
+    rest = shown.lstrip()
+    if rest.startswith("::"):
+        return shown[: len(shown) - len(rest)] + _REPLACEMENT + rest[1:]
+    return shown
+
+
+def shown_path(path: str) -> str:
+    """A path with links resolved, relative to the current folder if it lies inside."""
+    if path.startswith("<") or not path:
+        return path
+    real = resolved(path)
+    relative = os.path.relpath(real)
+    outside = relative == os.pardir or relative.startswith(os.pardir + os.sep)
+    return real if outside else relative
+
+
+def _cell(character: str, column: int) -> tuple[str, int]:
+    if character == "\t":
+        width = TAB - column % TAB
+        return " " * width, width
+    if unicodedata.category(character) in _CONTROL:
+        return _REPLACEMENT, 1
+    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me"}:
+        return character, 0
+    return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _read(path: str, cell: int | None, kinds: tuple[str, ...]) -> str | None:
+    """The text of a file or a cell, at a path without links; none of what is no Python."""
+    try:
+        data = read(path, _LIMIT)
+        if cell is None:
+            return decode(data) if path.endswith(kinds) or _is_python(data) else None
+        return next((each.text for each in code_cells(data) if each.number == cell), None)
+    except (OSError, ValueError, NotANotebook):
+        return None
+
+
+def _is_python(data: bytes) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(data.decode(encoding_of(data)))
+    except (SyntaxError, LookupError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def encoding_of(data: bytes) -> str:
+    """What a program's bytes are to be decoded with; a SyntaxError or LookupError if it is none."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    if codecs.lookup(encoding).name in _SLOW:
+        raise LookupError(encoding)
+    return encoding
+
+
+def decode(data: bytes) -> str:
+    """Source bytes as text by Python's rules (a mark or a coding line), never failing."""
+    try:
+        return data.decode(encoding_of(data), errors="replace")
+    except (SyntaxError, LookupError, ValueError):
+        return data.decode("utf-8", errors="replace")

@@ -1,0 +1,232 @@
+"""Kernels made of kernels: `psc.grad(loss)` as something that is checked and called by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.interpreter.frames import Session
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.specs.defaults import default_fit
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.frontend.transformations.result_specs import spec_of_type
+from pscdsl._src.frontend.transformations.rules import RuledFunction
+from pscdsl._src.frontend.transformations.traced import Transformed
+from pscdsl._src.frontend.trees.results import result_problems
+from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.ir.builder import Builder
+from pscdsl._src.ir.program import Function
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.limits import NotSupported
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.signatures import Choice, NoneSpec, OptionalSpec, Parameter, Signature, Spec
+from pscdsl.typing.spans import Span
+
+
+@dataclass(frozen=True)
+class Made:
+    """Where a transformation is written: `slope = psc.grad(loss)`."""
+
+    name: str
+    source: Source
+    span: Span
+    """The place of the transformation."""
+    name_place: Span
+    """The place of the name that it gets."""
+
+
+class DerivedDefinition(Definition):
+    """What a transformation makes of a kernel: a kernel, with the preconditions of the first."""
+
+    def __init__(
+        self, base: Definition, transformed: Transformed, made: Made | None = None
+    ) -> None:
+        super().__init__(base.closure)
+        self.base = base
+        self.fast_math = base.fast_math
+        self.transformed = transformed
+        self.made = made
+        self.name = made.name if made is not None else str(transformed).removeprefix("psc.")
+
+    @property
+    def source(self) -> Source:
+        """The text that the transformation stands in, if that is known."""
+        return super().source if self.made is None else self.made.source
+
+    @property
+    def span(self) -> Span:
+        """The place of the transformation, if that is known."""
+        return super().span if self.made is None else self.made.span
+
+    @property
+    def written_at(self) -> Span | None:
+        """The place of the transformation, if that is known."""
+        return None if self.made is None else self.made.span
+
+    @property
+    def head(self) -> Span:
+        """The place that findings about the transformation itself have."""
+        return super().head if self.made is None else self.made.span
+
+    @property
+    def name_place(self) -> Span:
+        """The place of the name that it was given."""
+        return super().name_place if self.made is None else self.made.name_place
+
+    @property
+    def signature(self) -> Signature:
+        """The parameters of the base, as the transformation changes them; the result is open."""
+        return replace(self.expected, result=None)
+
+    @cached_property
+    def expected(self) -> Signature:
+        """The signature with the result that the transformation says, if it says one."""
+        base = self.base
+        declared = base.expected if isinstance(base, DerivedDefinition) else base.signature
+        try:
+            return replace(self.transformed.signature(declared), name=self.name)
+        except Failure as failure:
+            raise failure.at(self.head) from None
+
+    def shown(self) -> Signature:
+        """The signature with the type of the result, as far as it can be written down."""
+        signature = self.expected
+        programs = self._programs(signature)
+        result = signature.result
+        if not programs or not all(_fits(result, signature, *each) for each in programs):
+            result = None
+        if result is None and len(programs) == 1:
+            result = spec_of_type(programs[0][1].result)
+        return replace(signature, result=result)
+
+    def _programs(self, signature: Signature) -> list[tuple[Choice, Function]]:
+        found: list[tuple[Choice, Function]] = []
+        for choice in signature.choices() or ():
+            instance = self._instances.get(choice)
+            if isinstance(instance, Function):
+                found.append((choice, instance))
+        return found
+
+    def _assumed(self, choice: Choice) -> Assumptions:
+        return self._root.instance(self._choice_of_root(choice)).facts
+
+    @property
+    def _root(self) -> Definition:
+        """The kernel that was written."""
+        base = self.base
+        return base._root if isinstance(base, DerivedDefinition) else base
+
+    def _choice_of_root(self, choice: Choice) -> Choice:
+        """What a choice is for the kernel that was written: defaults say what is left out."""
+        if not self.left_out:
+            return choice
+        root, given = self._root, dict(choice.given)
+        parts = {each.name: dict(getattr(choice, each.name)) for each in fields(Choice)}
+        for parameter in root.signature.parameters:
+            if parameter.name not in self.left_out:
+                continue
+            if not _takes_none(parameter):
+                parts["given"].pop(parameter.name, None)
+            if not given.get(parameter.name):
+                default = default_fit(root.closure, root.signature, parameter).choice
+                for each, known in parts.items():
+                    known.update({**dict(getattr(default, each)), **known})
+        return Choice(**{each: tuple(known.items()) for each, known in parts.items()})
+
+    @property
+    def _taking_none(self) -> set[str]:
+        """The parameters of the kernel that was written that may be None."""
+        return {each.name for each in self._root.signature.parameters if _takes_none(each)}
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """The parameters of which None says that they are left out; see `batched_signature`."""
+        root = self._root
+        plain = {each.name for each in root.signature.parameters} - self._taking_none
+        none = {name for name, value in root.defaults.items() if value is None}
+        return frozenset(
+            each.name
+            for each in self.signature.parameters
+            if _takes_none(each) and each.name in plain | none
+        )
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """What parameters are that are not given."""
+        return {**super().defaults, **dict.fromkeys(self.left_out)}
+
+    def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
+        assert session.program is not None
+        given = list(self.signature.parameters)
+        absent = [each for each in given if arguments[each.name] is None]
+        kwargs = {
+            each.name: arguments[each.name]
+            for each in given
+            if each.keyword_only and (each not in absent or each.name not in self.left_out)
+        }
+        positional = [each for each in given if not each.keyword_only]
+        while positional and positional[-1] in absent and positional[-1].name in self.left_out:
+            positional.pop()
+        for each in positional:
+            if each in absent and each.name in self.left_out - self._taking_none:
+                what = f"a call that leaves out `{each.name}`, but gives `{positional[-1].name}`"
+                raise Excluded(NotSupported(what=what, instead=f"give `{each.name}` for each row"))
+        args = [arguments[each.name] for each in positional]
+        says = "" if self.made is None else "is made here"
+        return self.transformed.applied(session.program.current, args, kwargs, says)
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """In a kernel, the transformation at the place of the call."""
+        return self.transformed.apply(here, args, kwargs)
+
+
+def _takes_none(parameter: Parameter) -> bool:
+    return isinstance(parameter.spec, OptionalSpec | NoneSpec)
+
+
+def _fits(result: Spec | None, signature: Signature, choice: Choice, made: Function) -> bool:
+    """Whether a program returns what a specification says."""
+    if result is None or made.result is None:
+        return False
+    wanted = signature.result_type(choice, made.result)
+    return not result_problems(made.facts, made.name, made.result, wanted)
+
+
+def derived(transformed: Transformed, made: Made | None = None) -> DerivedDefinition | None:
+    """The kernel that a transformation makes; None if what it transforms has no signature."""
+    base = signed(transformed.function)
+    return None if base is None else DerivedDefinition(base, transformed, made)
+
+
+def derived_kernel(transformed: Transformed) -> Definition | Transformed:
+    """What `psc.kernel` makes of it; a Failure if what it transforms should have a signature."""
+    found = derived(transformed)
+    if found is not None:
+        return found
+    inner: object = transformed
+    while isinstance(inner, Transformed | RuledFunction):
+        inner = inner.function
+    if isinstance(inner, Closure):
+        Definition(inner).signature  # noqa: B018  says what is not declared
+    return transformed
+
+
+def signed(function: object) -> Definition | None:
+    """The kernel whose signature a function has; None if its parameters are not declared."""
+    if isinstance(function, Definition):
+        return function
+    if isinstance(function, Transformed):
+        return derived(function)
+    if isinstance(function, RuledFunction):
+        return signed(function.function)
+    if isinstance(function, Closure):
+        found = Definition(function)
+        try:
+            return found if found.signature.parameters else None
+        except (Failure, Poisoned):
+            return None
+    inner = getattr(function, "definition", None)  # of a primitive of the user's own
+    return inner if isinstance(inner, Definition) else None

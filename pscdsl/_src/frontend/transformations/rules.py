@@ -1,0 +1,394 @@
+"""`custom_jvp` and `custom_vjp`: functions whose derivative their author gives."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from pscdsl._src.frontend.interpreter.frames import inner_block, require_program
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.text.source import FunctionNode
+from pscdsl._src.frontend.text.uses import parameters, uses
+from pscdsl._src.frontend.transformations.fitting import at_place, fitted
+from pscdsl._src.frontend.transformations.modes import tangent_tree
+from pscdsl._src.frontend.transformations.traced import Traced, trace
+from pscdsl._src.frontend.trees.pytrees import flatten, unflatten
+from pscdsl._src.frontend.trees.tracing import applicable, of_values, strong
+from pscdsl._src.frontend.values.values import (
+    Applicable,
+    Poison,
+    Poisoned,
+    StaticFunction,
+    describe,
+)
+from pscdsl._src.interpreters.jvp import has_tangent
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.program import Var
+from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule
+from pscdsl.typing.codes.control_rules import OwnRuleMismatch, RuleMissing
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStatic
+from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.python_containers import is_tuple
+from pscdsl.typing.trees import TupleType, Type, leaves
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.modules.scope import StaticModule
+
+Kind = Literal["custom_jvp", "custom_vjp"]
+REGISTER = {"custom_jvp": "defjvp", "custom_vjp": "defvjp"}
+
+
+@dataclass
+class Recursion:
+    """Rules that are being elaborated, and whether they were met again on the way."""
+
+    rules: list[Rule]
+    captured: list[list[Value]]
+    """What they are known to capture."""
+    used: bool = False
+
+    def settle(
+        self, number: int, inner: Builder, params: Sequence[Value], results: Sequence[Value]
+    ) -> list[Value]:
+        """Finish the block of a rule; what it captures, first that which it was known to."""
+        known: list[Var] = []
+        for value in self.captured[number]:
+            inner.atom(value)
+            assert isinstance(value.atom, Var)
+            known.append(value.atom)
+        for value in results:
+            inner.atom(value)
+        rest = [var for var in inner.captured if var not in known]
+        inner.captured = {var: inner.captured[var] for var in (*known, *rest)}
+        block, captured = inner.finish(params, results)
+        self.rules[number].settle(block)
+        return list(captured)
+
+
+class RuledFunction:
+    """A function with rules for its derivative, as the front end sees it."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        function: Applicable,
+        nondiff_argnums: Sequence[int] = (),
+        rules: Callable[[], Sequence[Applicable]] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.function = function
+        self.nondiff_argnums = tuple(nondiff_argnums)
+        self.rules: tuple[Applicable, ...] = ()
+        self._loaded = rules
+        self._looked_through = False
+        """Whether nothing else in the module gives it rules."""
+        self._active: dict[object, Recursion] = {}
+        """The rules that are being elaborated, by the types of the arguments."""
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return str(getattr(self.function, "name", "…"))
+
+    def _closure(self) -> object:
+        """The function's syntax, if it has one: its own, or that of a kernel."""
+        return getattr(self.function, "closure", self.function)
+
+    def lookup_attribute(self, name: str) -> Any:
+        """`f.defjvp`, `f.defvjp`."""
+        if name == REGISTER[self.kind]:
+            return StaticFunction(f"{self.name}.{name}", self._register)
+        known = (REGISTER[self.kind],)
+        raise Failure(NoSuchAttribute(owner=f"`{self.name}`", attribute=name, known=known))
+
+    def _register(self, here: Any, *rules: Any) -> Any:
+        del here
+        wanted = 1 if self.kind == "custom_jvp" else 2
+        if len(rules) != wanted:
+            name = f"psc.{self.kind}.{REGISTER[self.kind]}"
+            problem = f"takes {wanted} function{'s' * (wanted > 1)}"
+            raise Failure(BadArguments(function=name, problem=problem))
+        self.rules = tuple(applicable(each, f"{self.name}.{REGISTER[self.kind]}") for each in rules)
+        return rules[0] if self.kind == "custom_jvp" else None
+
+    def given_rules(self) -> tuple[Applicable, ...]:
+        """The rules; a Failure if there are none."""
+        if not self.rules and self._loaded is not None:
+            self.rules = tuple(self._loaded())
+        if not self.rules:
+            self._look_up()
+        if not self.rules:
+            register = REGISTER[self.kind]
+            raise Failure(RuleMissing(function=self.name, kind=self.kind, register=register))
+        if not self._looked_through:
+            module = self._module()
+            if module is not None:
+                _require_only_statements(module, self)
+            self._looked_through = True
+        return self.rules
+
+    def _look_up(self) -> None:
+        """Find the statement of the module that registers the rules; nothing has been run."""
+        module = self._module()
+        if module is not None:
+            register_rules(module, self)
+
+    def _module(self) -> StaticModule | None:
+        """The module whose text the function was read from; None if it was loaded."""
+        from pscdsl._src.frontend.modules.scope import StaticModule
+
+        scope = getattr(self._closure(), "scope", None)
+        return scope if isinstance(scope, StaticModule) else None
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """One equation, which knows how it is differentiated."""
+        require_program(here, f"`{self.name}`")
+        rules = self.given_rules()
+        args = self._positional(args, kwargs)
+        varying = [place for place in range(len(args)) if place not in self.nondiff_argnums]
+        name = f"psc.{self.kind}"
+        traced = trace(here, name, self.function, args, {}, varying)
+        trees = tuple(each.tree for each in traced.varying.values())
+        key = (id(here.program), trees)
+        known = self._active.get(key)
+        if known is not None:
+            known.used = True
+            return self._equation(here, traced, known.rules, known.captured)
+        captured: list[list[Value]] = [[] for _ in rules]
+        while True:
+            made = Recursion([Rule() for _ in rules], captured)
+            self._active[key] = made
+            try:
+                found = self._elaborated(here, rules, traced, args, made)
+            finally:
+                del self._active[key]
+            if not made.used or list(map(len, found)) == list(map(len, captured)):
+                break
+            captured = found  # a rule that calls its function passes on what it captures
+        return self._equation(here, traced, made.rules, found)
+
+    def _elaborated(
+        self,
+        here: Builder,
+        rules: Sequence[Applicable],
+        traced: Traced,
+        args: Sequence[Any],
+        made: Recursion,
+    ) -> list[list[Value]]:
+        """Elaborate the rules; what each captures, first that which it is known to."""
+        if self.kind == "custom_jvp":
+            return [self._jvp_rule(here, rules[0], traced, args, made)]
+        saved, ahead = self._forward(here, rules[0], traced, args, made)
+        return [ahead, self._backward(here, rules[1], traced, args, saved, made)]
+
+    def _equation(
+        self,
+        here: Builder,
+        traced: Traced,
+        rules: Sequence[Rule],
+        captured: Sequence[Sequence[Value]],
+    ) -> Any:
+        counts = [len(each) for each in captured]
+        primitive: CustomJvp | CustomVjp
+        if self.kind == "custom_jvp":
+            primitive = CustomJvp(self.name, traced.block, (len(traced.captured), *counts), *rules)
+        else:
+            primitive = CustomVjp(self.name, traced.block, (len(traced.captured), *counts), *rules)
+        more = [value for each in captured for value in each]
+        results = here.bind(primitive, [*traced.captured, *more, *traced.leaves])
+        return unflatten(traced.result, iter(results))
+
+    def _given(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments that are not differentiated, which rules take first."""
+        return [args[place] for place in self.nondiff_argnums if place < len(args)]
+
+    def _positional(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        closure = self._closure()
+        if not isinstance(closure, Closure):
+            return list(args)
+        return list(closure.bind(args, kwargs).values())
+
+    def _jvp_rule(
+        self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
+    ) -> list[Value]:
+        """Elaborate the rule for tangents; what it captures."""
+        trees = [each.tree for each in traced.varying.values()]
+        with inner_block(here) as inner, _blaming(rule):
+            primals = [inner.parameter(x.type) for x in traced.leaves]
+            tangents = [inner.parameter(x.type) for x in traced.leaves if has_tangent(x.type)]
+            first, second = iter(primals), iter(tangents)
+            arguments = tuple(unflatten(tree, first) for tree in trees)
+            moves = tuple(unflatten(tangent_tree(tree), second) for tree in trees)
+            found = self._called(inner, rule, [*self._given(args), arguments, moves])
+            value, tangent = self._pair(found, "the result and its tangent")
+            values = self._fitting(inner, value, traced.result, "the result")
+            wanted = tangent_tree(traced.result)
+            moving = self._fitting(inner, tangent, wanted, "the tangent of the result")
+            return made.settle(0, inner, [*primals, *tangents], [*values, *moving])
+
+    def _forward(
+        self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
+    ) -> tuple[Type, list[Value]]:
+        """Elaborate the first rule of a vjp; what it saves, and what it captures."""
+        with inner_block(here) as inner, _blaming(rule):
+            primals = [inner.parameter(x.type) for x in traced.leaves]
+            remaining = iter(primals)
+            full = list(args)
+            for place, each in traced.varying.items():
+                full[place] = unflatten(each.tree, remaining)
+            found = self._called(inner, rule, full)
+            value, kept = self._pair(found, "the result and what is saved")
+            values = self._fitting(inner, value, traced.result, "the result")
+            saved, tree = flatten(inner, kept, f"what the rule of `{self.name}` saves")
+            extra = strong(saved)
+            captured = made.settle(0, inner, primals, [*values, *extra])
+        return of_values(tree, extra), captured
+
+    def _backward(
+        self,
+        here: Builder,
+        rule: Applicable,
+        traced: Traced,
+        args: Sequence[Any],
+        saved: Type,
+        made: Recursion,
+    ) -> list[Value]:
+        """Elaborate the second rule of a vjp; what it captures."""
+        wanted = TupleType(tuple(tangent_tree(each.tree) for each in traced.varying.values()))
+        received = tangent_tree(traced.result)
+        with inner_block(here) as inner, _blaming(rule):
+            params = [inner.parameter(each) for each in leaves(saved)]
+            cotangents = [inner.parameter(each) for each in leaves(received)]
+            kept = unflatten(saved, iter(params))
+            cotangent = unflatten(received, iter(cotangents))
+            found = self._called(inner, rule, [*self._given(args), kept, cotangent])
+            if len(wanted.items) == 1 and not is_tuple(found):
+                found = (found,)  # of one argument, the cotangent may stand alone
+            values = self._fitting(inner, found, wanted, "the cotangents of the arguments")
+            return made.settle(1, inner, [*params, *cotangents], values)
+
+    def _called(self, here: Builder, rule: Applicable, args: Sequence[Any]) -> Any:
+        found = rule.apply(here, args, {})
+        if isinstance(found, Poison):
+            raise Poisoned
+        return found
+
+    def _pair(self, found: Any, wanted: str) -> tuple[Any, Any]:
+        if not is_tuple(found) or len(found) != 2:
+            what, given = "its value", describe(found)
+            raise Failure(
+                OwnRuleMismatch(
+                    function=self.name, what=what, given=given, wanted=f"a pair: {wanted}"
+                )
+            )
+        return found[0], found[1]
+
+    def _fitting(self, here: Builder, found: Any, wanted: Type, what: str) -> list[Value]:
+        """The leaves of what a rule gives; a Failure if they are not of the function's types."""
+
+        def mismatch(path: str, given: str, wanted: str, why: str) -> OwnRuleMismatch:
+            place = at_place(what, path)
+            return OwnRuleMismatch(
+                function=self.name, what=place, given=given, wanted=wanted, why=why
+            )
+
+        return fitted(here, found, wanted, f"what the rule of `{self.name}` returns", mismatch)
+
+
+@contextmanager
+def _blaming(rule: Applicable) -> Generator[None]:
+    """Findings about what a rule gives show the rule, too."""
+    try:
+        yield
+    except Failure as failure:
+        if not isinstance(rule, Closure):
+            raise
+        place = rule.source.span(rule.node)
+        if place.line != place.end_line:  # a `def`: its first line says which
+            place = place.head(len("def"))
+        label = Label(place, "the rule")
+        raise Failure(
+            *[
+                d.labelled(label) if isinstance(d, OwnRuleMismatch) else d
+                for d in failure.diagnostics
+            ]
+        ) from None
+
+
+def register_rules(module: StaticModule, ruled: RuledFunction) -> None:
+    """Evaluate the statements of a module that give a function its rules."""
+    from pscdsl._src.frontend.interpreter.expressions import evaluate
+
+    for statement in module.source.tree.body:
+        if isinstance(statement, ast.FunctionDef):
+            for decorator in statement.decorator_list:
+                if _registers(module, decorator, ruled):
+                    module.function(statement)
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            if _registers(module, statement.value.func, ruled):
+                frame = module.frame()
+                evaluate(frame, statement.value)
+                if frame.session.findings:
+                    raise Failure(*frame.session.findings)
+
+
+def _require_only_statements(module: StaticModule, ruled: RuledFunction) -> None:
+    """A Failure if anything but statements of the module may give a function its rules."""
+    index = uses(module.source)
+    for node in index.attributes.get(REGISTER[ruled.kind], ()):
+        owner = node.value
+        if isinstance(owner, ast.Name) and index.owner(owner, owner.id) is None:
+            own = _own(module, owner.id)
+            if own is not ruled and isinstance(own, RuledFunction):
+                continue
+            if own is ruled and _is_statement(module, node):
+                continue
+        elif isinstance(owner, ast.Name):
+            scope = index.owner(owner, owner.id)
+            if isinstance(scope, FunctionNode) and owner.id not in parameters(scope):
+                continue  # a function of its own, made there
+        what = f"which rules `{ruled.name}` has, where `{module.source.text_of(node)}` is used"
+        rewrite = f"register them by a statement of the module, `{ruled.name}.{node.attr}(…)`"
+        raise Failure(NotStatic(what=what, rewrite=rewrite, span=module.source.span(node)))
+
+
+def _is_statement(module: StaticModule, node: ast.Attribute) -> bool:
+    """Whether an attribute is called, or decorates, in the body of the module itself."""
+    index = uses(module.source)
+    parent = index.parents.get(node)
+    body = module.source.tree.body
+    if isinstance(parent, ast.FunctionDef):
+        return any(parent is each for each in body)
+    above = index.parents.get(parent) if isinstance(parent, ast.Call) else None
+    return isinstance(above, ast.Expr) and any(above is each for each in body)
+
+
+def _own(module: StaticModule, name: str) -> Any:
+    try:
+        return module.own(name)
+    except (KeyError, Failure):
+        return None
+
+
+def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bool:
+    """Whether this is `f.defjvp` of this function."""
+    if not isinstance(node, ast.Attribute) or node.attr != REGISTER[ruled.kind]:
+        return False
+    if not isinstance(node.value, ast.Name):
+        return False
+    return _own(module, node.value.id) is ruled
+
+
+def make_ruled(kind: Kind) -> Callable[..., Any]:
+    """`@psc.custom_jvp` or `@psc.custom_vjp`."""
+
+    def make(here: Any, fun: Any = None, nondiff_argnums: Any = ()) -> Any:
+        if fun is None:
+            return StaticFunction(f"psc.{kind}", partial(make, nondiff_argnums=nondiff_argnums))
+        return RuledFunction(kind, applicable(fun, f"psc.{kind}"), nondiff_argnums)
+
+    return make

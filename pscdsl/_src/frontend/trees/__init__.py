@@ -1,0 +1,1 @@
+"""Trees of arrays in kernels: arguments, results, traversals."""

@@ -1,0 +1,1 @@
+"""Values while a body is elaborated, and what is pure."""

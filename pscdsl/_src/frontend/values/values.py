@@ -1,0 +1,384 @@
+"""What a Python expression can stand for while a kernel is elaborated.
+
+Traced arrays are `Value` and `Weak` (see `ir.builder`); everything else is static: Python
+numbers, strings, tuples, lists and dicts as they are, `Dim` for a symbolic size, and the classes
+here.  Whatever can be called has a method `apply(here, args, kwargs)`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.descriptions import describe as describe
+from pscdsl._src.language.descriptions import not_taken
+from pscdsl._src.language.descriptions import shortened as shortened
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
+from pscdsl.typing.codes.purity_state import IteratorUsed, SetOrder
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import BOOL, C128, F64, I64
+from pscdsl.typing.python_containers import is_dict, is_sequence
+from pscdsl.typing.trees import RecordName
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.interpreter.frames import Frame
+    from pscdsl._src.frontend.interpreter.records import RecordClass
+
+
+@runtime_checkable
+class Applicable(Protocol):
+    """Anything that can be called in a kernel."""
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The meaning of the call."""
+        ...
+
+
+class Open:
+    """What is no value of CPython's: Python's own protocols do not work on it.
+
+    Whoever asks for the truth, the items or the number of such a value has forgotten that it is
+    open, and would take what Python answers for what the program means: that is refused.
+    """
+
+    def _refuse(self, *_: Any) -> Any:
+        raise Failure(NotStatic(what=describe(self)))
+
+    __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __reversed__ = _refuse
+    __int__ = __float__ = __complex__ = __index__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+class Poison:
+    """Stands for an expression in which an error was found; silences whatever depends on it."""
+
+    def __repr__(self) -> str:
+        return "<error>"
+
+    def description(self) -> str:
+        """How messages speak of it; none should."""
+        return "what was refused before"
+
+
+POISON: Final = Poison()
+
+
+class Poisoned(Exception):
+    """An operation met an expression in which an error was reported already."""
+
+
+@dataclass(frozen=True, eq=False)
+class Undecided(Open):
+    """Facts about sizes, all or any of which must hold; true for some sizes only."""
+
+    facts: tuple[Fact, ...]
+    any_of: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        raise Failure(NotStatic(what=f"whether `{self}` is equal to something"))
+
+    def __hash__(self) -> int:
+        raise Failure(NotStatic(what=f"the hash of `{self}`"))
+
+    def __str__(self) -> str:
+        return (" or " if self.any_of else " and ").join(map(str, self.facts))
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the condition `{self}`"
+
+    def negated(self) -> Undecided:
+        """The opposite."""
+        several = len(self.facts) > 1
+        return Undecided(tuple(f.negated() for f in self.facts), several and not self.any_of)
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A name that matters by itself: `typing.NamedTuple`, `pscdsl.Record`, `pyrsistent.PMap`."""
+
+    name: str
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"`{self.name}`"
+
+
+@dataclass(frozen=True, eq=False)
+class Alias:
+    """An applied type used as a value: `Matrix = f32["n m"]`, `Layer["d h"](…)`."""
+
+    head: Any
+    frame: Frame
+    node: ast.expr
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An instance of a record class, whatever its sizes are called."""
+        if not isinstance(self.head, Applicable):
+            raise Failure(NotCallable(found=describe(self)))
+        return self.head.apply(here, args, kwargs)
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the type of {describe(self.head)}"
+
+
+@dataclass(frozen=True)
+class KnownModule:
+    """A module whose functions have meanings of ours."""
+
+    name: str
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the module `{self.name}`"
+
+
+@dataclass(frozen=True)
+class External:
+    """Something outside of what is known, by its qualified name: `time.time`, `os.environ`."""
+
+    name: str
+    why: tuple[Diagnostic, ...] = ()
+    """What was found when its definition was looked at."""
+    library: bool = field(default=False, compare=False)
+    """Whether it is a module, or what an import takes from one: its attributes may be named."""
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Always refused, also where another function makes the call."""
+        from pscdsl._src.frontend.values.purity import external_use
+
+        raise Failure(external_use(self))
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"`{self.name}`"
+
+
+@dataclass(frozen=True)
+class EnumMember:
+    """A member of an enumeration, read from its source; of a loaded one it is Python's own."""
+
+    owner: str
+    """The qualified name of the enumeration."""
+    name: str
+    value: Any = field(compare=False)
+    alone: bool = field(default=True, compare=False)
+    """Whether it is equal to nothing but itself; members of an `IntEnum` are integers, too."""
+
+    def __repr__(self) -> str:
+        return f"{self.owner.rpartition('.')[2]}.{self.name}"
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"`{self!r}`"
+
+
+PYTHON_DTYPES: Final = {
+    "builtins.bool": BOOL,
+    "builtins.int": I64,
+    "builtins.float": F64,
+    "builtins.complex": C128,
+}
+"""What NumPy takes Python's types for, where they stand for dtypes."""
+
+
+@dataclass(frozen=True)
+class StaticFunction:
+    """A Python function over static values and trees: `len`, `functools.partial`."""
+
+    name: str
+    body: Callable[..., Any]
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call it; what Python raises for bad arguments is a finding."""
+        try:
+            return self.body(here, *args, **kwargs)
+        except (TypeError, ValueError, ArithmeticError, LookupError):
+            name = self.name.removeprefix("builtins.")
+            problem = self._misfit(args, kwargs)
+            raise Failure(BadArguments(function=name, problem=problem)) from None
+
+    def _misfit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """Why it does not take some arguments, in words that name nothing in here."""
+        try:
+            inspect.signature(self.body).bind(None, *args, **kwargs)
+        except TypeError as error:
+            return str(error)
+        return not_taken(args, kwargs)
+
+
+@dataclass(frozen=True)
+class Builtin(StaticFunction):
+    """A function of Python's: CPython's own on closed values, and a rule for others."""
+
+    consumes: bool = False
+    """Whether it goes through its arguments at once, and keeps none of them."""
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A function with some of its arguments given."""
+
+    function: Applicable
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call with all arguments."""
+        return self.function.apply(here, (*self.args, *args), {**self.kwargs, **kwargs})
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"a `functools.partial` of {describe(self.function)}"
+
+
+@dataclass(frozen=True, eq=False)
+class RecordValue(Open):
+    """An instance of a record class."""
+
+    cls: RecordClass
+    fields: Mapping[str, Any]
+
+    @property
+    def name(self) -> RecordName:
+        """Which class."""
+        return self.cls.name
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"a record of the class `{self.cls.title}`"
+
+
+@dataclass(frozen=True, eq=False)
+class MapValue(Open):
+    """A pyrsistent map with string keys."""
+
+    items: Mapping[str, Any]
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return "a PMap"
+
+
+@dataclass(frozen=True, eq=False)
+class VectorValue(Open):
+    """A pyrsistent vector."""
+
+    items: tuple[Any, ...]
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return "a PVector"
+
+
+class Once(Open):
+    """What can be gone through once: a generator, what `zip` and `map` give.
+
+    What is `lazy` is computed where it is gone through, with what names stand for then.  Here it
+    is computed where it stands, so it is used up there: it gets no name and no other way out.
+    """
+
+    def __init__(self, kind: str, items: Sequence[Any], *, lazy: bool = False) -> None:
+        self.kind = kind
+        self.lazy = lazy
+        self._items: Sequence[Any] | None = items
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return self.kind
+
+    def take(self) -> Sequence[Any]:
+        """The items; a Failure if they were taken before."""
+        items, self._items = self._items, None
+        if items is None:
+            raise Failure(IteratorUsed(kind=self.kind))
+        return items
+
+
+class View(Once):
+    """The keys, values or items of a dict: gone through as often as one likes, and no list."""
+
+    def take(self) -> Sequence[Any]:
+        """The items."""
+        return self._items or ()
+
+
+class UnorderedView(View):
+    """The keys, values or items of a map without an order."""
+
+    def take(self) -> Sequence[Any]:
+        """A Failure."""
+        raise Failure(SetOrder(kind="a PMap"))
+
+    def in_any_order(self) -> Sequence[Any]:
+        """The items, for who does not look at their order."""
+        return self._items or ()
+
+
+def is_traced(value: object) -> bool:
+    """Whether this is an array of the program."""
+    return isinstance(value, (Value, Weak))
+
+
+_NUMBERS = (Value, Weak, bool, int, float, complex, Dim, np.ndarray, np.generic)
+
+
+def is_number(value: object) -> bool:
+    """Whether this can stand where an array is wanted."""
+    return isinstance(value, _NUMBERS)
+
+
+def is_poisoned(value: object) -> bool:
+    """Whether an error was reported in this or in a part of it."""
+    if isinstance(value, (Value, Weak)):  # most often, and this is asked for every value
+        return False
+    if isinstance(value, Poison):
+        return True
+    if is_sequence(value):
+        return any(map(is_poisoned, value))
+    if is_dict(value):
+        return any(map(is_poisoned, value.values()))
+    if isinstance(value, RecordValue):
+        return any(map(is_poisoned, value.fields.values()))
+    if isinstance(value, MapValue):
+        return any(map(is_poisoned, value.items.values()))
+    return isinstance(value, VectorValue) and any(map(is_poisoned, value.items))
+
+
+def without_poison(value: Any, unknown: External) -> Any:
+    """A value with something that is not known wherever an error was found."""
+    if not is_poisoned(value):
+        return value
+    if isinstance(value, RecordValue):
+        fields = {key: without_poison(each, unknown) for key, each in value.fields.items()}
+        return RecordValue(value.cls, fields)
+    if is_dict(value):
+        return {key: without_poison(each, unknown) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(without_poison(each, unknown) for each in value)
+    return unknown
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value's text is the same in a check and when the program runs."""
+    return value is None or isinstance(value, str | bool | int | float | complex)
+
+
+def is_type(value: object) -> bool:
+    """Whether a value names a type, and does nothing where an annotation has it."""
+    from pscdsl._src.frontend.interpreter.records import RecordClass
+    from pscdsl._src.frontend.specs.type_variables import TypeVariable
+    from pscdsl.typing.dtypes import DType
+    from pscdsl.typing.signatures import DTypeClass
+
+    kinds = (Marker, StaticFunction, Alias, RecordClass, TypeVariable, DType, DTypeClass)
+    return value is None or isinstance(value, kinds)

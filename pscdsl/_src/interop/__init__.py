@@ -1,0 +1,1 @@
+"""Kernels in jax, and jax's protocols."""

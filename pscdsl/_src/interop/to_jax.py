@@ -1,0 +1,139 @@
+"""A kernel as a function of jax arrays, around which jax can `jit`, `grad` and `vmap`."""
+
+# jax is not installed where types are checked.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pscdsl._src.calls import boundary
+from pscdsl._src.calls.errors import ArgumentError
+from pscdsl._src.interop.array_programs import ArrayProgram
+from pscdsl._src.interop.derived_programs import as_function
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Function
+from pscdsl._src.language.elements import Array
+from pscdsl.typing.arrays import ArrayType
+
+if TYPE_CHECKING:
+    from pscdsl._src.kernels.kernel import Kernel
+    from pscdsl._src.kernels.lowered import Lowered
+
+_registered: set[type] = set()
+
+
+@Array.register
+class Traced:
+    """A tracer of jax on its way into a kernel: an array of which only the type is known."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.shape = value.shape
+        self.dtype = value.dtype
+
+
+def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
+    """A function of jax arrays that computes what the kernel does.
+
+    Records and pyrsistent containers become pytrees of jax.  Raises an ImportError without jax,
+    ArgumentErrors as the kernel does, and one where 64-bit types are switched off in jax that the
+    kernel needs.
+    """
+    jax = imported()
+    register = functools.partial(register_class, jax)
+    boundary.register_signature(kernel.signature, register, apart=True)
+    programs: dict[tuple[Function, tuple[tuple[str, int], ...]], ArrayProgram] = {}
+
+    def program(lowered: Lowered) -> ArrayProgram:
+        whole = lowered.program
+        key = whole, tuple(sorted(lowered.sizes.items()))
+        if key not in programs:
+            programs[key] = ArrayProgram(as_function(whole, whole.body), lowered.sizes)
+        return programs[key]
+
+    @functools.wraps(kernel)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        from pscdsl._src.interop.jax_primitive import call
+
+        boundary.register_value((args, kwargs), register, kernel.record_class, apart=True)
+        given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
+        lowered = kernel.lowered_for(given, named)
+        found = program(lowered)
+        leaves = jax.tree.map(lambda leaf: traced(jax, leaf), (args, kwargs))
+        operands = [
+            operand(jax, each, type_)
+            for each, type_ in zip(kernel.arguments(*leaves)[0], found.inputs, strict=True)
+        ]
+        admit_types(jax, kernel.name, (*found.inputs, *found.outputs))
+        tree = lowered.program.result
+        assert tree is not None
+        boundary.register_result(tree, register, apart=True)
+        return boundary.result(tree, iter(call(found, operands)))
+
+    return function
+
+
+def imported() -> Any:
+    """The package jax, with our arrays ready to be its; an ImportError says that it is needed."""
+    try:
+        jax: Any = import_module("jax")
+    except ImportError as error:
+        raise ImportError("to_jax needs jax, which is not installed: `pip install jax`") from error
+    from pscdsl._src.xla.runtime.arrays import prepare
+
+    prepare()
+    return jax
+
+
+def standing_in(jax: Any, leaf: Any) -> Any:
+    """What has the type of a leaf; of a scalar without a dtype of its own, a Python scalar."""
+    found = traced(jax, leaf)
+    if isinstance(found, Traced) and leaf.aval.weak_type and not found.shape:
+        return np.zeros((), found.dtype).item()
+    return found
+
+
+def traced(jax: Any, leaf: Any) -> Any:
+    """A leaf that kernels take: a tracer is wrapped."""
+    return Traced(leaf) if isinstance(leaf, jax.core.Tracer) else leaf
+
+
+def operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
+    """A leaf as jax takes it, with the dtype of a type."""
+    from pscdsl._src.xla.runtime.arrays import is_result
+
+    if isinstance(leaf, Traced):
+        return jax.lax.convert_element_type(leaf.value, to_numpy(type_.dtype))
+    if isinstance(leaf, jax.Array) and not is_result(leaf):
+        return leaf
+    return jax.numpy.asarray(np.asarray(leaf, to_numpy(type_.dtype)))
+
+
+def admit_types(jax: Any, name: str, types: Iterable[ArrayType]) -> None:
+    """Refuse types of 64 bits where jax has none."""
+    if jax.config.jax_enable_x64:
+        return
+    for each in types:
+        if each.dtype.is_inexact or each.dtype.is_integer:
+            if each.dtype.bits // (2 if each.dtype.is_complex else 1) == 64:
+                raise ArgumentError(
+                    f"{name} has {each}, and 64-bit types are switched off in jax; "
+                    'jax.config.update("jax_enable_x64", True) switches them on'
+                )
+
+
+def register_class(jax: Any, cls: type, to_children: Any, from_children: Any) -> None:
+    """Make a class one of jax's pytrees, unless it is one."""
+    if cls not in _registered:
+        _registered.add(cls)
+        try:
+            jax.tree_util.register_pytree_node(cls, to_children, from_children)
+        except ValueError:
+            pass  # its author, or another library, has done so

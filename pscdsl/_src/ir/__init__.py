@@ -1,0 +1,1 @@
+"""The typed program and its primitives; the builder and the evaluator."""

@@ -1,0 +1,494 @@
+"""Building the typed program: values that know their program, and the rules by which they meet.
+
+A `Value` is a traced array.  A `Weak` is one whose dtype is still open: what it will be is a
+function of the dtype it meets, so nothing is ever computed in one precision and rounded to
+another.  Python scalars and symbolic sizes are lifted to literals and `size` equations.
+
+All appending happens at `Program.current`, the innermost block under construction; a value of an
+enclosing block that is used there is captured: it becomes a parameter of the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.ir import numpy_dtypes
+from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Origin, Scalar, Var
+from pscdsl._src.ir.scalars import fit, kind_of
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Constant, SizeValue
+from pscdsl._src.primitives.shaping import Broadcast
+from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind, accepts_weak
+from pscdsl.typing.spans import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.primitive import Primitive
+
+
+class Program:
+    """What one function under construction shares: facts, the place in the source, warnings."""
+
+    def __init__(self, facts: Assumptions | None = None) -> None:
+        self.facts = facts if facts is not None else Assumptions()
+        self.span: Span = NOWHERE
+        self.findings: list[Diagnostic] = []
+        self.revealed: list[tuple[int, str]] = []
+        """Lines and types that `reveal_type` was asked for."""
+        self.names: dict[Var, str] = {}
+        """What the code called variables first."""
+        self.origins: dict[Equation, Origin] = {}
+        """What derivatives and batches were made of, by their first equations."""
+        self.return_span: Span | None = None
+        """The place of what the function returns."""
+        self.transformed = 0
+        """How many transformed functions have been called so far."""
+        self.session: object = None
+        """Whatever the front end keeps for this program."""
+        self.current = Builder(self, None)
+
+    def named(self, name: str, value: object) -> None:
+        """Note that the code calls a value so."""
+        if isinstance(value, Value) and isinstance(value.atom, Var):
+            self.names.setdefault(value.atom, name)
+
+    @contextmanager
+    def inside(self) -> Generator[Builder]:
+        """A new innermost block while the context lasts."""
+        outer = self.current
+        self.current = Builder(self, outer)
+        try:
+            yield self.current
+        finally:
+            self.current = outer
+
+
+class Builder:
+    """One block under construction."""
+
+    __slots__ = ("captured", "depth", "equations", "outer", "program")
+
+    def __init__(self, program: Program, outer: Builder | None) -> None:
+        self.program = program
+        self.outer = outer
+        self.depth: int = 0 if outer is None else outer.depth + 1
+        self.equations: list[Equation] = []
+        self.captured: dict[Var, Var] = {}
+        """Variables of the enclosing block, and the parameters that stand for them here."""
+
+    @property
+    def facts(self) -> Assumptions:
+        """What is known of the sizes."""
+        return self.program.facts
+
+    def parameter(self, type: ArrayType, hint: str = "") -> Value:  # noqa: A002
+        """A new variable that this block will take as a parameter."""
+        return Value(self, Var(type, hint))
+
+    def bind(self, primitive: Primitive, operands: Sequence[Value]) -> tuple[Value, ...]:
+        """Append an equation to the innermost block."""
+        program = self.program
+        here = program.current
+        atoms = tuple([v.atom if v.builder is here else here.atom(v) for v in operands])
+        types = primitive.type_rule(program.facts, *[atom.type for atom in atoms])
+        if len(types) == 1:  # nearly always
+            var = Var(types[0])
+            here.equations.append(Equation(primitive, atoms, (var,), program.span))
+            return (Value(here, var),)
+        outputs = tuple([Var(t) for t in types])
+        here.equations.append(Equation(primitive, atoms, outputs, program.span))
+        return tuple([Value(here, var) for var in outputs])
+
+    def atom(self, value: Value) -> Atom:
+        """How a value is named in this block, captured from outside if need be."""
+        owner, atom = value.builder, value.atom
+        if owner is self or isinstance(atom, Literal):
+            return atom
+        if self.outer is None or owner.depth >= self.depth:
+            raise AssertionError("a value has left the block that defines it")
+        outside = self.outer.atom(value)
+        assert isinstance(outside, Var)
+        inside = self.captured.get(outside)
+        if inside is None:
+            inside = self.captured[outside] = Var(outside.type, outside.hint)
+        return inside
+
+    def finish(
+        self, params: Sequence[Value], results: Sequence[Value]
+    ) -> tuple[Block, tuple[Value, ...]]:
+        """The block, its captured variables first among the params, and what was captured."""
+        atoms = tuple(self.atom(v) for v in results)
+        own = tuple(v.atom for v in params)
+        block = Block((*self.captured.values(), *own), tuple(self.equations), atoms)  # type: ignore[arg-type]
+        outer = self.outer
+        captured = () if outer is None else tuple(Value(outer, var) for var in self.captured)
+        return block, captured
+
+    def elementwise(self, primitive: e.Elementwise, operands: Sequence[Operand]) -> Value | Weak:
+        """Apply an elementwise primitive with NumPy's broadcasting and strict promotion."""
+        known = [x.atom.type for x in operands if type(x) is Value]
+        if len(known) == len(operands) and known.count(known[0]) == len(known):
+            return self.bind(primitive, operands)[0]  # type: ignore[arg-type]
+        values = promote(*operands, weak_ok=True)
+        if values is None:
+            return _elementwise_weak(self, primitive, operands)
+        shapes = [value.shape for value in values if value.shape]
+        if shapes.count(shapes[0] if shapes else ()) != len(shapes):
+            shape = broadcast_shapes(self.facts, *shapes)
+            values = tuple(v if not v.shape else broadcast_to(v, shape) for v in values)
+        return self.bind(primitive, values)[0]
+
+    def literal(self, value: Scalar, dtype: DType) -> Value:
+        """A scalar constant; a Failure if the dtype cannot hold it."""
+        return Value(self.program.current, Literal(fit(value, dtype), dtype))
+
+    def constant(self, array: Any) -> Value:
+        """An array constant, captured by value."""
+        array = np.asarray(array)
+        dtype = numpy_dtypes.from_numpy(array.dtype)
+        if array.ndim == 0:
+            return self.literal(array.item(), dtype)
+        return self.bind(Constant.of(array, dtype), ())[0]
+
+    def size(self, size: Size, dtype: DType) -> Value:
+        """A size as a number in the program."""
+        if isinstance(size, int):
+            return self.literal(size, dtype)
+        return self.bind(SizeValue(size, dtype), ())[0]
+
+    def full(self, value: Scalar | Value, shape: Shape, dtype: DType) -> Value:
+        """An array with the same number everywhere."""
+        scalar = value if isinstance(value, Value) else self.literal(value, dtype)
+        return scalar if not shape else self.bind(Broadcast(shape, ()), (scalar,))[0]
+
+    def weak(self, operand: Scalar | Size) -> Weak:
+        """A Python scalar or a size as a weak operand."""
+        if isinstance(operand, Dim):
+            return Weak(self, Kind.INT, (), lambda dtype: self.size(operand, dtype), scalar=True)
+        value, kind = operand, kind_of(operand)
+        return Weak(self, kind, (), lambda dtype: self.literal(value, dtype), scalar=True)
+
+
+class Operators:
+    """Python's operators with NumPy's meanings, for values and weak values."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy operands defer to us
+
+    def __add__(self, other: Operand) -> Any:
+        return e.add(self, other)
+
+    def __radd__(self, other: Operand) -> Any:
+        return e.add(other, self)
+
+    def __sub__(self, other: Operand) -> Any:
+        return e.subtract(self, other)
+
+    def __rsub__(self, other: Operand) -> Any:
+        return e.subtract(other, self)
+
+    def __mul__(self, other: Operand) -> Any:
+        return e.multiply(self, other)
+
+    def __rmul__(self, other: Operand) -> Any:
+        return e.multiply(other, self)
+
+    def __truediv__(self, other: Operand) -> Any:
+        return e.divide(self, other)
+
+    def __rtruediv__(self, other: Operand) -> Any:
+        return e.divide(other, self)
+
+    def __neg__(self) -> Any:
+        return e.negative(self)
+
+    def __and__(self, other: Operand) -> Any:
+        return e.bitwise_and(self, other)
+
+    def __or__(self, other: Operand) -> Any:
+        return e.bitwise_or(self, other)
+
+    def __xor__(self, other: Operand) -> Any:
+        return e.bitwise_xor(self, other)
+
+    def __invert__(self) -> Any:
+        return e.invert(self)
+
+    def __lt__(self, other: Operand) -> Any:
+        return e.less(self, other)
+
+    def __le__(self, other: Operand) -> Any:
+        return e.less_equal(self, other)
+
+    def __gt__(self, other: Operand) -> Any:
+        return e.greater(self, other)
+
+    def __ge__(self, other: Operand) -> Any:
+        return e.greater_equal(self, other)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a traced value has no truth value while the program is built")
+
+
+class Value(Operators):
+    """A traced array: an atom of the block that defines it."""
+
+    __slots__ = ("atom", "builder")
+
+    def __init__(self, builder: Builder, atom: Atom) -> None:
+        self.builder = builder
+        self.atom = atom
+
+    @property
+    def type(self) -> ArrayType:
+        """Dtype and shape."""
+        return self.atom.type
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of the axes."""
+        return self.atom.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.atom.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.atom.type.shape)
+
+    def __repr__(self) -> str:
+        return f"Value({self.atom!r})"
+
+
+class Weak(Operators):
+    """An array whose dtype is decided by what it meets; `at` builds it in a dtype, once each."""
+
+    made_of_sizes = False
+    """Whether it is a number that Python makes of sizes."""
+    __slots__ = ("_at", "_built", "_scalar", "_whole", "builder", "kind", "shape")
+
+    def __init__(
+        self,
+        builder: Builder,
+        kind: Kind,
+        shape: Shape,
+        at: Callable[[DType], Value],
+        scalar: bool = False,
+        whole: DType = I64,
+    ) -> None:
+        self.builder = builder
+        self.kind = kind
+        self.shape = shape
+        self._at = at
+        self._scalar = scalar  # a Python scalar or a size: exact in every dtype
+        self._whole = whole  # what integers are computed in on their way to another kind
+        self._built: dict[DType, Value] = {}
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype that it has where nothing decides."""
+        return DEFAULT[self.kind]
+
+    @property
+    def type(self) -> ArrayType:
+        """The type that it has where nothing decides."""
+        return ArrayType(self.dtype, self.shape)
+
+    def at(self, dtype: DType) -> Value:
+        """This array in a dtype; a Failure if the dtype is of a lower kind."""
+        found = self._built.get(dtype)
+        # A value built inside a block that is finished by now is out of reach: build it again.
+        if found is None or not _reachable(found, self.builder.program.current):
+            if not accepts_weak(dtype, self.kind):
+                raise Failure(ScalarDoesNotFit(scalar=f"a weak {self.dtype}", dtype=dtype))
+            natural = dtype if self._scalar else self._natural(dtype)
+            if natural is dtype:
+                found = self._at(dtype)
+            else:
+                found = e.Convert(dtype)(self.at(natural))
+            self._built[dtype] = found
+        return found
+
+    def _natural(self, dtype: DType) -> DType:
+        """In what it is computed on its way to a dtype of a higher kind: as NumPy counts."""
+        if self.kind is dtype.kind:
+            return dtype
+        if self.kind is Kind.INT:
+            return self._whole
+        return dtype.real if self.kind is Kind.FLOAT else DEFAULT[self.kind]
+
+    def remember(self, built: Value) -> None:
+        """Keep what `at` gave already."""
+        self._built[built.dtype] = built
+
+    def default(self) -> Value:
+        """This array in the dtype that it has where nothing decides."""
+        return self.at(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"Weak({self.type})"
+
+
+Operand: TypeAlias = "Value | Weak | Scalar | Dim | np.generic | NDArray"
+NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def _reachable(value: Value, here: Builder) -> bool:
+    block: Builder | None = here
+    while block is not None and block.depth >= value.builder.depth:
+        if block is value.builder:
+            return True
+        block = block.outer
+    return isinstance(value.atom, Literal)
+
+
+def builder_of(operands: Sequence[object]) -> Builder:
+    """The program that the operands belong to."""
+    for each in operands:
+        if isinstance(each, (Value, Weak)):
+            return each.builder
+    raise TypeError("no operand belongs to a program")
+
+
+def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | None:
+    """The operands as values of one dtype.
+
+    Arrays must agree; weak operands take the arrays' dtype.  If all are weak the result is None
+    with `weak_ok`, else they meet at the default dtype of the highest kind.
+    """
+    here = builder_of(operands)
+    strong: Value | None = None
+    values: list[Value | Weak | int | float] = []
+    for each in operands:
+        if type(each) is float or type(each) is int:
+            values.append(each)
+            continue
+        if isinstance(each, (np.generic, np.ndarray)):
+            each = here.constant(each)
+        elif not isinstance(each, (Value, Weak)):
+            each = here.weak(each)
+        if isinstance(each, Value):
+            if strong is None:
+                strong = each
+            elif strong.dtype is not each.dtype:
+                raise Failure(DtypesDiffer(left=strong.type, right=each.type))
+        values.append(each)
+    if strong is not None:
+        dtype = strong.dtype
+    elif weak_ok:
+        return None
+    else:
+        kinds = [x.kind if isinstance(x, Weak) else kind_of(x) for x in values]  # type: ignore[arg-type]
+        dtype = DEFAULT[max(kinds)]
+    return tuple([_in_dtype(here, each, dtype) for each in values])
+
+
+def _in_dtype(here: Builder, operand: Value | Weak | int | float, dtype: DType) -> Value:
+    if isinstance(operand, Value):
+        return operand
+    if isinstance(operand, Weak):
+        return operand.at(dtype)
+    if accepts_weak(dtype, kind_of(operand)):  # often: no weak value is needed in between
+        return here.literal(operand, dtype)
+    return here.weak(operand).at(dtype)
+
+
+def broadcast_shapes(facts: Assumptions, *shapes: Shape) -> Shape:
+    """NumPy's broadcasting of shapes; a Failure where sizes are not provably equal or 1."""
+    rank = max(map(len, shapes))
+    result: list[Size] = []
+    for axis in range(-rank, 0):
+        size: Size = 1
+        for shape in shapes:
+            if len(shape) + axis < 0:
+                continue
+            other = shape[axis]
+            if other == 1 or size == other:
+                continue
+            if size == 1:
+                size = other
+            elif not facts.equal(size, other):
+                if facts.equal(other, 1):
+                    continue
+                if facts.equal(size, 1):
+                    size = other
+                    continue
+                raise Failure(ShapesDoNotBroadcast.of(facts, shapes, axis, size, other))
+        result.append(size)
+    return tuple(result)
+
+
+def broadcast_to(value: Value, shape: Shape) -> Value:
+    """A value repeated along new leading axes and along axes of size 1."""
+    if value.shape == shape:
+        return value
+    facts = value.builder.facts
+    offset = len(shape) - value.ndim
+    kept: list[int] = []
+    for axis, size in enumerate(value.shape):
+        wanted = shape[axis + offset]
+        if size == 1 and wanted != 1:
+            continue
+        if not facts.equal(size, wanted):
+            if facts.equal(size, 1):
+                continue
+            raise Failure(
+                ShapesDoNotBroadcast.of(
+                    facts, (value.shape, shape), axis - value.ndim, size, shape[axis + offset]
+                )
+            )
+        kept.append(axis)
+    if len(kept) != value.ndim:
+        value = squeeze(value, tuple(a for a in range(value.ndim) if a not in kept))
+    if value.shape == shape:
+        return value
+    return value.builder.bind(Broadcast(shape, tuple(a + offset for a in kept)), (value,))[0]
+
+
+def squeeze(value: Value, axes: tuple[int, ...]) -> Value:
+    """A value without some of its axes of size 1."""
+    from pscdsl._src.primitives.shaping import Reshape
+
+    shape = tuple(s for axis, s in enumerate(value.shape) if axis not in axes)
+    return value.builder.bind(Reshape(shape), (value,))[0]
+
+
+def _elementwise_weak(
+    here: Builder, primitive: e.Elementwise, operands: Sequence[Operand]
+) -> Value | Weak:
+    weak = [each if isinstance(each, Weak) else here.weak(each) for each in operands]  # type: ignore[arg-type]
+    kind = primitive.weak_kind(max(each.kind for each in weak))
+
+    def at(dtype: DType) -> Value:
+        result = here.elementwise(primitive, [each.at(dtype) for each in weak])
+        assert isinstance(result, Value)
+        return result
+
+    return weakened(here, kind, at)
+
+
+def weakened(here: Builder, kind: Kind, at: Callable[[DType], Value]) -> Value | Weak:
+    """The result of a function of weak operands: weak itself, unless its dtype is fixed."""
+    first = at(DEFAULT[kind])
+    if first.dtype is not DEFAULT[kind]:
+        return first
+    result = Weak(here, kind, first.shape, at)
+    result.remember(first)
+    return result

@@ -1,0 +1,1 @@
+"""Kernels: from the decorated function to its executable."""

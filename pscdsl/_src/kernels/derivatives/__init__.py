@@ -1,0 +1,1 @@
+"""Derivatives of kernels, and checks of them."""

@@ -1,0 +1,168 @@
+"""Kernels as artefacts: lowered for sizes, with all that a call has to know of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
+from pscdsl._src.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
+from pscdsl._src.artefacts.keys import signing_key
+from pscdsl._src.artefacts.values import NotWritable, encoded
+from pscdsl._src.artefacts.writing import written
+from pscdsl._src.calls.errors import ArgumentError
+from pscdsl._src.ir.program import Function
+from pscdsl._src.kernels.executables import emitted
+from pscdsl._src.kernels.warm_start.source_hash import source_hash
+from pscdsl._src.language.donation import donated, named
+from pscdsl._src.language.stand_ins import stand_in
+from pscdsl._src.support.paths import Folder, resolved
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.python_containers import is_dict, is_tuple
+from pscdsl.typing.signatures import Choice
+from pscdsl.typing.trees import substitute_tree
+from pscdsl.typing.unify import match
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pscdsl._src.kernels.kernel import Kernel
+    from pscdsl._src.kernels.lowered import Lowered
+    from pscdsl._src.language.donation import Donate
+
+
+def export(
+    kernel: Kernel[..., Any],
+    path: Path | str | None,
+    variants: Sequence[object],
+    target: Target,
+    donate: Donate | None,
+    key: bytes | None,
+    sizes: Mapping[str, Any],
+) -> bytes:
+    """The bytes of the artefact, which are also written to the file if one is named."""
+    signed_with = signing_key(key)
+    lowered = [_lowered(kernel, each, sizes) for each in variants or ({},)]
+    if donate is not None:
+        lowered = [replace(each, donate=kernel.donated(each.choice, donate)) for each in lowered]
+    chosen = kernel.definition.donate if donate is None else named(donate)
+    names = donated(kernel.signature, chosen)
+    try:
+        data = written(artefact(kernel, lowered, target, names), signed_with)
+    except NotWritable as problem:
+        raise ArgumentError(f"{kernel.name} cannot be exported with {problem}") from None
+    if path is not None:
+        folder, name = os.path.split(os.path.abspath(path))
+        with Folder(resolved(folder)) as here:
+            here.replace(name, data, mode=0o666)  # for others to load, as any file
+    return data
+
+
+def _lowered(kernel: Kernel[..., Any], variant: object, sizes: Mapping[str, Any]) -> Lowered:
+    """What one of the variants asks for: sizes and choices by name, or arguments."""
+    if is_dict(variant):
+        return kernel.lower(**{**sizes, **variant})
+    if not is_tuple(variant) or sizes:
+        raise TypeError(f"not sizes by name, nor a tuple of arguments alone: {variant!r}")
+    return kernel.lowered_for(list(map(stand_in, variant)), {})
+
+
+def artefact(
+    kernel: Kernel[..., Any], lowered: Sequence[Lowered], target: Target, donate: Sequence[str]
+) -> Artefact:
+    """A kernel at all sizes that it was lowered for."""
+    import pscdsl
+    from pscdsl._src.xla.compilation import portable
+
+    if target not in TARGETS:
+        raise ValueError(f"the target is {' or '.join(map(repr, TARGETS))}, not {target!r}")
+    found: dict[Choice, list[Lowered]] = {}
+    for each in lowered:
+        known = found.setdefault(_matched(each), [])
+        if not any(dict(other.sizes) == dict(each.sizes) for other in known):
+            known.append(each)
+    return Artefact(
+        pscdsl.__version__,
+        portable.VERSION,
+        target,
+        replace(kernel.signature, name=kernel.name),
+        dict(_defaults(kernel)),
+        tuple(donate),
+        source_hash(kernel.definition, [each.program for each in lowered]),
+        tuple([_program(choice, group, target) for choice, group in found.items()]),
+    )
+
+
+def _matched(lowered: Lowered) -> Choice:
+    """The choice as a call finds it: for each path, where it may be made for many at once."""
+    sizes = dict(lowered.sizes)
+    given = {name: substitute_tree(tree, sizes) for name, tree in lowered.program.parameters}
+    return match(lowered.kernel.signature, given, Assumptions()).choice
+
+
+def _program(choice: Choice, lowered: Sequence[Lowered], target: Target) -> Program:
+    program = lowered[0].program
+    assert program.result is not None
+    return Program(
+        choice,
+        program.dims,
+        program.facts,
+        program.body.in_types,
+        program.result,
+        program_hash(program),
+        tuple([_module(each, target) for each in lowered]),
+    )
+
+
+def program_hash(program: Function) -> str:
+    """The fingerprint of a program as text; empty if it has none."""
+    try:
+        return fingerprint(program).hex()
+    except NoFingerprint:
+        return ""
+
+
+def _module(lowered: Lowered, target: Target) -> Module:
+    from pscdsl._src.xla import lapack_shapes
+    from pscdsl._src.xla.compilation import ahead, portable
+    from pscdsl._src.xla.runtime.executable import aval_of
+
+    program = lowered.program
+    module = emitted(program, lowered.sizes, lowered.donate, portable=target == "any")
+    sizes = {name: lowered.sizes[name] for name in program.dims}
+    calls = tuple(portable.targets(module))
+    made = Module(sizes, portable.portable(module), calls, lowered.donate)
+    inputs, outputs = (
+        [aval_of(each, sizes) for each in types]
+        for types in (program.body.in_types, program.body.out_types)
+    )
+    others = [each for each in calls if lapack_shapes.routine_of(each) is None]
+    try:
+        ahead.verified(made, inputs, outputs, others)
+    except ahead.Unreadable as problem:
+        raise ArtefactError(f"{program.name} cannot be exported: {problem}") from None
+    return made
+
+
+def _defaults(kernel: Kernel[..., Any]) -> Iterable[tuple[str, object]]:
+    """The defaults that can be written down."""
+    given = kernel.definition.defaults
+    for each in kernel.signature.parameters:
+        if each.has_default and each.name in given:
+            try:
+                encoded(given[each.name])
+            except NotWritable:
+                continue
+            yield each.name, given[each.name]
+
+
+def unchanged(artefact: Artefact, kernel: Kernel[..., Any]) -> bool:
+    """Whether a kernel has the source and the programs that an artefact was made of."""
+    programs = [kernel.optimised(each.choice) for each in artefact.programs]
+    same = source_hash(kernel.definition, programs) == artefact.source_hash
+    return same and all(
+        program_hash(made) == each.fingerprint
+        for made, each in zip(programs, artefact.programs, strict=True)
+    )

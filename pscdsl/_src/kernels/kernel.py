@@ -1,0 +1,666 @@
+"""Kernels as Python objects: checked at the first call, compiled for each kind of arguments."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import types
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
+
+from pscdsl._src.calls.called import Called, Passing, admit
+from pscdsl._src.calls.errors import ArgumentError, CheckError
+from pscdsl._src.calls.forwarded import call_directly, called_through
+from pscdsl._src.frontend.modules.rereading import STATE, reread, spec_of, successor, tell
+from pscdsl._src.kernels.executables import Executables
+from pscdsl._src.support.tracebacks import public
+
+# The language is loaded when a kernel has to be read: one that is found on disk needs none of it.
+if TYPE_CHECKING:
+    import inspect
+    from pathlib import Path
+
+    from pscdsl._src.artefacts.contents import Target
+    from pscdsl._src.calls import boundary
+    from pscdsl._src.frontend.definitions import Definition
+    from pscdsl._src.frontend.modules.traces import Trace
+    from pscdsl._src.ir.program import Function
+    from pscdsl._src.kernels.captured_state import Watch
+    from pscdsl._src.kernels.executables import CacheInfo
+    from pscdsl._src.kernels.lowered import Compiled, Lowered
+    from pscdsl._src.kernels.warm_start.starts import Start
+    from pscdsl._src.language.donation import Donate
+    from pscdsl._src.xla.calls.dispatch import Specialised
+    from pscdsl._src.xla.runtime.executable import Executable
+    from pscdsl.typing.diagnostics import Diagnostic
+    from pscdsl.typing.signatures import Choice, Signature, Spec
+
+Budget: TypeAlias = str | Sequence[str]
+"""Bounds on what a kernel costs, in one text or in several."""
+
+_SIZE_BITS = 63
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Kernel(Called[P, R]):
+    """A pure, typed function that is compiled for the sizes of its arguments."""
+
+    def __init__(
+        self,
+        function: Callable[P, R] | None,
+        definition: Definition | None = None,
+        donate: Donate | None = None,
+        budget: Budget | None = None,
+        fast_math: bool | None = None,
+    ):
+        self._function = function
+        self._donate, self._budget, self._fast_math = donate, budget, fast_math
+        self._definition = definition
+        self._executables = Executables()
+        self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
+        self._made_of: Kernel[..., Any] | None = None
+        """The kernel that this one has other options than."""
+        self.trace: Trace | None = None
+        """What was looked up when the kernel was read; None if it was not."""
+        self._watch: Watch | None = None
+        """What was captured, as soon as a program was found for a call."""
+        self._spec: object = None
+        """What had loaded the module then in which the kernel stands, if it has its name there."""
+        if function is not None:
+            functools.update_wrapper(self, function)
+
+    @classmethod
+    def from_definition(cls, definition: Definition) -> Kernel[Any, Any]:
+        """A kernel that was read from source and never loaded."""
+        return Kernel(None, definition)
+
+    @property
+    def definition(self) -> Definition:
+        """What the front end knows of this kernel."""
+        reread()
+        if self._definition is None:
+            function = self._function
+            if not isinstance(function, types.FunctionType):
+                raise TypeError("psc.kernel takes a function written in Python")
+            from pscdsl._src.frontend.modules.live import definition_of
+            from pscdsl._src.frontend.modules.traces import Trace
+            from pscdsl.typing.diagnostics import Failure
+
+            self._tell()
+            self.trace = trace = Trace(self, asked=True)
+            try:
+                found = definition_of(function, trace)
+                self._definition = found.with_options(*self._own_options)
+            except Failure as failure:
+                raise CheckError(failure.diagnostics) from None
+        return self._definition
+
+    def __pscdsl_definition__(self) -> Definition:
+        """What a kernel stands for in another one."""
+        return self.definition
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.definition.name if self._function is None else self._function.__name__
+
+    @property
+    @public
+    def signature(self) -> Signature:
+        """The declared types; printed, they are text."""
+        from pscdsl.typing.diagnostics import Failure
+
+        try:
+            return self.definition.signature
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+
+    @property
+    def _own_options(self) -> tuple[Donate | None, Budget | None, bool | None]:
+        return self._donate, self._budget, self._fast_math
+
+    @public
+    def with_options(
+        self,
+        donate: Donate | None = None,
+        budget: Budget | None = None,
+        fast_math: bool | None = None,
+    ) -> Kernel[P, R]:
+        """Return the same kernel with other options; see `kernel`."""
+        from pscdsl.typing.diagnostics import Failure
+
+        made: Kernel[P, R] = object.__new__(called_through(type(self)))
+        made.__dict__.update(self.__dict__)
+        for each in ("dispatcher", "_start"):
+            made.__dict__.pop(each, None)
+        made._donate = self._donate if donate is None else donate
+        made._budget = self._budget if budget is None else budget
+        made._fast_math = self._fast_math if fast_math is None else fast_math
+        made._executables, made._simplified, made._spec = Executables(), {}, None
+        try:
+            made._definition = self.definition.with_options(donate, budget, fast_math)
+            made._made_of, made.trace = self, None  # what it was read from stands there
+            tell(made)
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+        return made
+
+    def donated(
+        self, choice: Choice, donate: Donate | None = None, constants: Sequence[str] = ()
+    ) -> tuple[int, ...]:
+        """The arrays, by their place in the program, that give their memory to results."""
+        from pscdsl._src.language.donation import donated, named, reused
+        from pscdsl.typing.diagnostics import Failure
+
+        definition = self.definition
+        try:
+            chosen = definition.donate if donate is None else named(donate)
+            names = donated(definition.signature, chosen)
+        except Failure as failure:
+            raise CheckError(failure.at(definition.head).diagnostics) from None
+        return tuple(reused(self.optimised(choice, constants), names))
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}>"
+
+    def __copy__(self) -> Kernel[P, R]:
+        """The kernel itself, as with functions."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Kernel[P, R]:
+        """The kernel itself."""
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By its name, as functions are pickled; a PicklingError if another process has none."""
+        from pscdsl._src.language.pickling import by_name
+
+        return by_name(self, self._function, self._with_its_options())
+
+    def _with_its_options(self) -> Callable[[Any], Any]:
+        """What makes a kernel with the options of this one."""
+        return functools.partial(
+            kernel, donate=self._donate, budget=self._budget, fast_math=self._fast_math
+        )
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """A kernel in a class is a function of its first argument, as functions are."""
+        return self if instance is None else functools.partial(self, instance)  # type: ignore[arg-type]
+
+    @public
+    def check(self) -> tuple[Diagnostic, ...]:
+        """Check the kernel for all sizes.
+
+        Returns:
+            The warnings and notes.
+
+        Raises:
+            CheckError: There are errors.
+        """
+        from pscdsl._src.checker.check import check_definition
+        from pscdsl.typing.diagnostics import Severity
+
+        found, status = check_definition(self.definition)
+        if status == "error" or any(each.severity is Severity.ERROR for each in found):
+            raise CheckError(found)
+        return tuple(found)
+
+    @public
+    def ir(self, **choices: Any) -> Function:
+        """Return the typed program; printed, it is text.
+
+        Args:
+            choices: What the signature leaves open: dtypes, ranks, lengths, static values.
+        """
+        return self._instance(self._chosen(choices))
+
+    def _chosen(self, choices: Mapping[str, Any]) -> Choice:
+        from pscdsl._src.calls.choices import chosen
+
+        with self._in_bounds():
+            return chosen(self.definition, self.signature, choices)
+
+    def _instance(self, choice: Choice) -> Function:
+        from pscdsl._src.frontend.definitions import Excluded
+        from pscdsl._src.frontend.values.values import Poisoned
+        from pscdsl.typing.diagnostics import Failure
+
+        try:
+            with self._in_bounds():
+                return self.definition.instance(choice)
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+        except Excluded as excluded:
+            finding = excluded.finding
+            advice = f"; {finding.advice()}" if finding.advice() else ""
+            raise ArgumentError(f"{self.name}: {finding.message()}{advice}") from None
+        except Poisoned:
+            self.check()
+            raise CheckError(()) from None
+
+    @contextlib.contextmanager
+    def _in_bounds(self) -> Generator[None]:
+        """CheckError where kernels that call each other are nested too deeply."""
+        try:
+            yield
+        except RecursionError:
+            from pscdsl.typing.codes.limits import NestedTooDeeply
+
+            finding = NestedTooDeeply(what=f"kernel `{self.name}`", span=self.definition.head)
+            raise CheckError((finding,)) from None
+
+    def optimised(self, choice: Choice, constants: Sequence[str] = ()) -> Function:
+        """The typed program without dead and repeated equations, and checks that nobody sees.
+
+        The parameters that are `constants` are not taken: their numbers are their defaults.
+        """
+        key = choice, tuple(constants)
+        found = self._simplified.get(key)
+        if found is None:
+            from pscdsl._src.kernels.number_defaults import with_constants
+            from pscdsl._src.transforms.simplify.extremes import with_largest
+            from pscdsl._src.transforms.simplify.simplify import simplify
+
+            numbers = {name: self.number_defaults[name] for name in constants}
+            program = with_constants(self._instance(choice), numbers)
+            with self._in_bounds():
+                found = with_largest(simplify(program))
+            if self.definition.fast_math:
+                found = replace(found, fast_math=True)
+            self._simplified[key] = found
+        return found
+
+    @public
+    def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
+        """Return the StableHLO at the given sizes.
+
+        Args:
+            donate: Parameters whose memory results may take, in place of those of the kernel.
+            sizes: Sizes by name, and what else the signature leaves open.
+
+        Returns:
+            An object with the methods `text()` and `compile()`.
+        """
+        open_parts = self.signature.open_parts()
+        choices = {key: value for key, value in sizes.items() if key in open_parts}
+        choice = self._chosen(choices)
+        program = self.optimised(choice)
+        given = {key: value for key, value in sizes.items() if key not in open_parts}
+        if given.keys() != set(program.dims):
+            wanted, names = (", ".join(each) or "none" for each in (program.dims, given))
+            raise ArgumentError(f"{self.name} has the sizes {wanted}; given are: {names}")
+        numbers = {key: self._size(key, value) for key, value in given.items()}
+        return self.lowered(choice, numbers, donate=donate)
+
+    def lowered(
+        self,
+        choice: Choice,
+        sizes: Mapping[str, int],
+        constants: tuple[str, ...] = (),
+        donate: Donate | None = None,
+    ) -> Lowered:
+        """The StableHLO at sizes that are admitted, where some parameters are constants."""
+        from pscdsl._src.kernels.lowered import Lowered
+
+        program = self.optimised(choice, constants)
+        admit(self.name, program.dims, program.facts, sizes)
+        places = self.donated(choice, donate, constants)
+        return Lowered(self, choice, program, sizes, places, constants)
+
+    def _size(self, name: str, value: Any) -> int:
+        try:
+            size = operator.index(value)
+        except TypeError:
+            said = f"{self.name}: size {name} is {value!r}; a size is an integer"
+            raise ArgumentError(said) from None
+        if size.bit_length() > _SIZE_BITS:
+            raise ArgumentError(f"{self.name}: size {name} has more than {_SIZE_BITS} bits")
+        return size
+
+    @public
+    def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The StableHLO for arguments of a kind: their types count, not what they hold.
+
+        Numbers that are left to their defaults are constants in it, as in what a call runs.
+        """
+        return self.lowered_for(args, kwargs, self.left_out(args, kwargs))
+
+    def lowered_for(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: tuple[str, ...] = ()
+    ) -> Lowered:
+        """The same, with the parameters that are to be constants."""
+        _, types = self.arguments(args, kwargs)
+        fit, sizes = self.matched(types)
+        return self.lowered(fit.choice, sizes, constants)
+
+    @public
+    def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
+        """Return the compiled program at the given sizes.
+
+        The program can be called, without looking up sizes; its `text()` is the output of XLA.
+        Arguments are those of `lower`.
+        """
+        return self.lower(donate=donate, **sizes).compile()
+
+    @public
+    def export(
+        self,
+        path: Path | str | None = None,
+        /,
+        *variants: Mapping[str, Any] | tuple[Any, ...],
+        target: Target = "any",
+        donate: Donate | None = None,
+        key: bytes | None = None,
+        **sizes: Any,
+    ) -> bytes:
+        """Export the kernel at the given sizes, for `psc.load` without its source.
+
+        Args:
+            path: The file to write; without it, the bytes are only returned.
+            variants: Several sizes, `{"n": 4}, {"n": 8}`, or tuples of example arguments as in
+                `psc.compile_all`.
+            target: "any" for portable StableHLO, or "cpu" to include forms for CPUs.
+            donate: Parameters whose memory results may take, as in `lower`.
+            key: A signing key of 16 bytes or more. By default it is the user's own, which the first
+                export creates.
+            sizes: Sizes that all variants share.
+
+        Returns:
+            The bytes of the artefact.
+
+        Raises:
+            ArtefactError: There is no place for the user's key.
+        """
+        from pscdsl._src.kernels.exporting import export
+
+        return export(self, path, variants, target, donate, key, sizes)
+
+    def executable(self, lowered: Lowered, *, ahead: bool = False) -> Executable:
+        """The compiled program at given sizes, made once, or found on disk.
+
+        One that is made `ahead` serves all calls, also those that leave numbers to their defaults.
+        """
+        return self._executables.get(lowered.variant, ahead=ahead)
+
+    def cache_info(self) -> CacheInfo:
+        """Return how often this kernel was compiled or loaded from disk, and how long that took."""
+        return self._executables.info
+
+    @public
+    def to_jax(self) -> Callable[P, R]:
+        """Return a function of jax arrays, for `jit`, `grad`, `vmap` and `scan` of jax.
+
+        Its derivatives and batches are those of the kernel. Pass random keys as
+        `jax.random.key_data(key)`. jax must be installed.
+        """
+        from pscdsl._src.interop.to_jax import to_jax
+
+        return to_jax(self)
+
+    # Reading again.
+
+    _OF_READING = (
+        *("dispatcher", "_start", "number_defaults", "_python_signature"),
+        *("_derived", "_transformed"),
+    )
+    """What is kept of what was read."""
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """Finds the compiled program for a call's arguments."""
+        reread()
+        self._tell()
+        return self._made_dispatcher()
+
+    def _tell(self) -> None:
+        if isinstance(self._function, types.FunctionType) and self._spec is None:
+            self._spec = spec_of(self._function, self)
+        tell(self)
+
+    def _entered(self, dispatcher: Any, entry: Any) -> None:
+        super()._entered(dispatcher, self._asking if STATE.asked else self._watching(entry))
+
+    def _watching(self, entry: Any) -> Any:
+        """An entry that compares what was captured, if there is anything; see `captured_state`."""
+        watch = self._watch
+        return entry if watch is None else watch.guarded(entry, self._require_same)
+
+    @public
+    def _require_same(self) -> None:
+        """A CheckError if what was captured is something else by now."""
+        from pscdsl.typing.codes.limits_capture import CapturedStateChanged
+
+        assert self._watch is not None
+        changed = next(self._watch.changed(), None)
+        if changed is not None:
+            raise CheckError((CapturedStateChanged(name=changed, function=self.name),))
+
+    def _watch_captures(self) -> None:
+        """Compare what was captured from now on: the kernel was read, or found on disk."""
+        from pscdsl._src.kernels.captured_state import Watch
+
+        start = self.__dict__.get("_start")
+        read = (self.trace, None if self._made_of is None else self._made_of.trace)
+        watch = Watch(read if any(read) else () if start is None else start.traces, self._function)
+        self._watch = watch if watch else None
+        if self._watch is not None and "dispatcher" in self.__dict__:
+            self._entered(self.dispatcher, self.dispatcher.entry)
+
+    def ask_first(self) -> None:
+        """Ask before the next call whether the kernel is to be read again: see `rereading`."""
+        if "dispatcher" in self.__dict__:
+            call_directly(self, self._asking)
+
+    def go_on(self) -> None:
+        """Call the kernel as it was read."""
+        if "dispatcher" in self.__dict__:
+            call_directly(self, self._watching(self.dispatcher.entry))
+
+    @public
+    def _asking(self, *args: Any, **kwargs: Any) -> Any:
+        reread()
+        return self._watching(self.dispatcher.entry)(*args, **kwargs)
+
+    def found_changed(self, changed: Callable[[Any], bool]) -> bool:
+        """Whether it was made of what has changed, or was found by look-ups that find another."""
+        if self._made_of is not None and changed(self._made_of):
+            return True
+        if self._successor() is not self:
+            return True
+        start: Start | None = self.__dict__.get("_start")
+        return self.trace is None and start is not None and start.has_changed(self)
+
+    def _successor(self) -> Kernel[..., Any]:
+        """The kernel that `%autoreload` has put into the place of this one."""
+        if not isinstance(self._function, types.FunctionType):
+            return self
+        found = successor(self._function, self, self._spec)
+        return found if isinstance(found, Kernel) else self  # pyright: ignore[reportUnknownVariableType]
+
+    def forget(self) -> None:
+        """Be read again when it is needed."""
+        other = self._successor() if self._made_of is None else self._made_of
+        if other is not self:
+            self._function = other._function
+        if isinstance(other._function, types.FunctionType) and self._made_of is None:
+            self._spec = spec_of(other._function, other)
+            self._donate, self._budget, self._fast_math = other._own_options
+        object.__setattr__(self, "__class__", called_through(type(self)))
+        for name in self._OF_READING:
+            self.__dict__.pop(name, None)
+        self._definition, self.trace, self._simplified, self._watch = None, None, {}, None
+        self._executables.forget()
+
+    # Calls.
+
+    @property
+    def python_signature(self) -> inspect.Signature:
+        """The parameters as Python has them."""
+        return self._python_signature
+
+    @functools.cached_property
+    def _python_signature(self) -> inspect.Signature:
+        if self._function is not None:
+            import inspect
+
+            return inspect.signature(self._function)
+        from pscdsl._src.calls.default_arguments import signature
+
+        return signature(self.definition)
+
+    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
+        """What the front end knows of the class of an argument."""
+        from pscdsl._src.frontend.modules.live import record_class
+
+        return record_class(cls)
+
+    @functools.cached_property
+    def number_defaults(self) -> Mapping[str, Any]:
+        """The parameters with a number for their default, which programs take as an array."""
+        from pscdsl._src.kernels.number_defaults import number_defaults
+
+        return number_defaults(self.signature, self.python_signature)
+
+    def _constants(self) -> Sequence[str]:
+        return tuple(self.number_defaults)
+
+    def _gives(self) -> Sequence[str]:
+        from pscdsl._src.language.donation import donated
+        from pscdsl.typing.diagnostics import Failure
+
+        definition = self.definition
+        try:
+            return donated(definition.signature, definition.donate)
+        except Failure as failure:
+            raise CheckError(failure.at(definition.head).diagnostics) from None
+
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
+        """Find or make the program for arguments of a kind."""
+        start = self._start
+        known = None if start is None else start.find(self, args, kwargs)
+        if known is not None:
+            made, kind = known
+            self._executables.started(kind, made.executable)
+            self._watch_captures()
+            return made
+        left_out = self.left_out(args, kwargs)
+        lowered = self._called(args, kwargs, left_out)
+        program, tree = lowered.program, lowered.program.result
+        assert tree is not None
+        closed = lowered.choice == type(lowered.choice)()
+        fills = lowered.constants != left_out
+        made = lowered.specialised(self.executable(lowered), fills=fills)
+        if start is not None:
+            start.keep(
+                self,
+                (args, kwargs),
+                super()._passing(),
+                made,
+                tree,
+                sizes=tuple([(name, lowered.sizes[name]) for name in program.dims]),
+                donate=lowered.donate,
+                constants=lowered.constants,
+                closed=closed,
+            )
+        self._watch_captures()
+        return made
+
+    def _called(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], left_out: tuple[str, ...]
+    ) -> Lowered:
+        """What a call runs: that in which the numbers are constants which it leaves out.
+
+        If only the one that takes them was compiled ahead, it is that.
+        """
+        found = self.lowered_for(args, kwargs, left_out)
+        if not left_out or self._executables.is_there(found.variant):
+            return found
+        general = self.lowered_for(args, kwargs)
+        return general if self._executables.is_ahead(general.variant) else found
+
+    @functools.cached_property
+    def _start(self) -> Start | None:
+        """What an earlier process kept of this kernel, and this one will."""
+        from pscdsl._src.kernels.warm_start.starts import Start
+
+        return Start.of(self)
+
+    def _passing(self) -> Passing:
+        start = self._start
+        known = None if start is None else start.passing
+        return super()._passing() if known is None else known
+
+    def __pscdsl_origin__(self) -> object:
+        """What decides which kernel this is; see `pscdsl._src.frontend.modules.traces`."""
+        return self._made_of or self._function or object(), *self._own_options
+
+
+@public
+def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
+    """A kernel built from a file's source, without importing it.
+
+    Raises LookupError if the file has no such kernel, CheckError if it cannot be read.
+    """
+    from pscdsl._src.checker.check import load_definition
+    from pscdsl.typing.diagnostics import Failure
+
+    try:
+        return Kernel.from_definition(load_definition(path, name))
+    except Failure as failure:
+        raise CheckError(failure.diagnostics) from None
+
+
+@overload
+def kernel(
+    function: Callable[P, R],
+    /,
+    *,
+    donate: Donate | None = None,
+    budget: Budget | None = None,
+    fast_math: bool | None = None,
+) -> Kernel[P, R]: ...
+@overload
+def kernel(
+    *,
+    donate: Donate | None = None,
+    budget: Budget | None = None,
+    fast_math: bool | None = None,
+) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    donate: Donate | None = None,
+    budget: Budget | None = None,
+    fast_math: bool | None = None,
+) -> Any:
+    """Make a kernel of a pure function with typed array parameters.
+
+    Args:
+        function: A function whose parameters and result have array types; without it, a decorator
+            is returned.
+        donate: Names or positions of parameters whose memory results of the same type may take.
+            Arrays passed for them cannot be used after a call. NumPy arrays are not affected.
+        budget: A bound of the cost, `"flops <= 2*n*d, peak <= 8*n*d"`, which `pscdsl check` proves.
+        fast_math: Whether XLA may rewrite arithmetic by the laws of real numbers, for the kernel,
+            what it calls, and its derivatives and batches: `a / b / c` becomes `a / (b * c)`,
+            divisions become products, and sums of products use a library that is wrong for some
+            shapes.
+
+    Returns:
+        A `Kernel`, which is called like the function.
+    """
+    if fast_math is not None and not isinstance(fast_math, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("psc.kernel takes True or False for `fast_math`")
+    if function is None:
+        return functools.partial(kernel, donate=donate, budget=budget, fast_math=fast_math)
+    if isinstance(function, Kernel):
+        known: Kernel[..., Any] = function  # pyright: ignore[reportUnknownVariableType]
+        if donate is None and budget is None and fast_math is None:
+            return known
+        return known.with_options(donate, budget, fast_math)
+    return Kernel(function, donate=donate, budget=budget, fast_math=fast_math)

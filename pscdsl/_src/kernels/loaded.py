@@ -1,0 +1,335 @@
+"""Exported kernels, called without their source: nothing is elaborated, traced or lowered."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter as Declared
+from inspect import Signature as PythonSignature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pscdsl._src.artefacts.contents import Artefact, ArtefactError, Module, Program
+from pscdsl._src.artefacts.keys import Trust
+from pscdsl._src.artefacts.layout import LARGEST
+from pscdsl._src.artefacts.reading import read
+from pscdsl._src.calls import boundary
+from pscdsl._src.calls.called import Called, admit
+from pscdsl._src.calls.errors import ArgumentError
+from pscdsl._src.language.records.layouts import Layout, layout_of, stand_in_class
+from pscdsl._src.support import paths as files
+from pscdsl._src.support.tracebacks import public
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.signatures import RecordSpec, Signature, Spec, StaticSpec, walk_paths
+from pscdsl.typing.trees import RecordName, RecordType, StaticType, Type, leaves, map_records, nodes
+
+if TYPE_CHECKING:
+    from pscdsl._src.xla.calls.dispatch import Specialised
+    from pscdsl._src.xla.runtime.boot import Aval
+    from pscdsl._src.xla.runtime.executable import Executable
+
+
+@public
+def load(
+    source: os.PathLike[str] | str | bytes,
+    /,
+    *,
+    types: Sequence[type[Any]] = (),
+    calls: Sequence[str] = (),
+    trust: Trust = "user",
+) -> Loaded:
+    """Load an exported kernel.
+
+    Args:
+        source: The path of a file, or its bytes.
+        types: Classes of records among the arguments and results, matched by name and fields. Other
+            records become NamedTuples.
+        calls: Names of custom calls, besides LAPACK's, that the artefact may make.
+        trust: Which artefacts are accepted, since they become machine code: `"user"`, those signed
+            with the key of the user; a key of bytes, those signed with it; `"anyone"`, all.
+
+    Raises:
+        ArtefactError: The artefact is damaged, is not accepted, or does not fit this version.
+    """
+    if isinstance(source, bytes):
+        return Loaded(read(source, trust), types, calls)
+    path = Path(source)
+    try:
+        data = files.read(files.resolved(os.fspath(path)), LARGEST)
+    except (OSError, ValueError) as problem:
+        told = getattr(problem, "strerror", None) or problem
+        raise ArtefactError(f"{path} cannot be read: {told}") from problem
+    try:
+        return Loaded(read(data, trust), types, calls)
+    except ArtefactError as problem:
+        raise ArtefactError(f"{path} is no exported kernel that can be used: {problem}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A loaded kernel at certain sizes."""
+
+    program: Program
+    module: Module
+
+    def types(self) -> tuple[tuple[ArrayType, ...], tuple[ArrayType, ...]]:
+        """What its `main` takes and gives."""
+        sizes = dict(self.module.sizes)
+        inputs = tuple([each.substitute(sizes) for each in self.program.inputs])
+        return inputs, tuple([each.substitute(sizes) for each in leaves(self.program.result)])
+
+    def avals(self) -> tuple[list[Aval], list[Aval]]:
+        """The same as jaxlib has it."""
+        from pscdsl._src.xla.runtime.executable import aval_of
+
+        inputs, outputs = self.types()
+        return [aval_of(each, {}) for each in inputs], [aval_of(each, {}) for each in outputs]
+
+    def __str__(self) -> str:
+        return self.program.choice.at(self.module.sizes)
+
+
+class Loaded(Called[..., Any]):
+    """An exported kernel, which is called like the kernel, at the exported sizes."""
+
+    def __init__(
+        self, artefact: Artefact, types: Sequence[type[Any]] = (), calls: Sequence[str] = ()
+    ) -> None:
+        self._artefact = artefact
+        self._types, self._calls = tuple(types), tuple(calls)
+        self._layouts = dict(_layouts(artefact, types))
+        self._results = [
+            map_records(each.result, lambda name: self._layouts[name].name)
+            for each in artefact.programs
+        ]
+        self._places = {each.choice: at for at, each in enumerate(artefact.programs)}
+        self._python_signature = _python_signature(artefact)
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return self._artefact.signature.name
+
+    @property
+    def signature(self) -> Signature:
+        """The declared types; printed, they are text."""
+        return self._artefact.signature
+
+    @property
+    def python_signature(self) -> PythonSignature:
+        """The parameters as Python has them."""
+        return self._python_signature
+
+    @property
+    def source_hash(self) -> str:
+        """The SHA-256 of the source text of the kernel; see `made_from`."""
+        return self._artefact.source_hash
+
+    @property
+    def target(self) -> str:
+        """The devices that it runs on: "any" or "cpu"."""
+        return self._artefact.target
+
+    @property
+    def version(self) -> str:
+        """The version of pscdsl that exported it."""
+        return self._artefact.version
+
+    @property
+    def sizes(self) -> tuple[dict[str, int], ...]:
+        """The exported sizes, in their order."""
+        return tuple([dict(each.module.sizes) for each in self.variants])
+
+    @functools.cached_property
+    def variants(self) -> tuple[Variant, ...]:
+        """The programs that it has, each at certain sizes."""
+        programs = self._artefact.programs
+        return tuple([Variant(program, each) for program in programs for each in program.modules])
+
+    @property
+    def preconditions(self) -> tuple[str, ...]:
+        """The facts that sizes must satisfy, as text."""
+        facts = (fact for each in self._artefact.programs for fact in each.facts.facts)
+        return tuple(dict.fromkeys(map(str, facts)))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The custom calls that it makes: LAPACK's, which jaxlib has for CPUs, and others."""
+        return tuple(dict.fromkeys(call for each in self.variants for call in each.module.calls))
+
+    @property
+    def records(self) -> dict[str, type[Any]]:
+        """The classes of the records that it returns and takes, by name."""
+        return {name.name: each.constructor for name, each in self._layouts.items()}
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """The records that it returns and takes, each with its class."""
+        return tuple(self._layouts.values())
+
+    def __repr__(self) -> str:
+        return f"<loaded kernel {self.signature}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The artefact, and what was said of it."""
+        return Loaded, (self._artefact, self._types, self._calls)
+
+    def text(self, **sizes: int) -> str:
+        """Return the StableHLO at the first exported sizes that agree with the given ones."""
+        from pscdsl._src.xla.compilation import ahead
+
+        try:
+            return ahead.text(self.variant(**sizes).module.code)
+        except ahead.Unreadable as problem:
+            raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
+
+    def variant(self, **sizes: int) -> Variant:
+        """The first program at sizes that are not others than those given."""
+        for each in self.variants:
+            if all(each.module.sizes.get(name) == size for name, size in sizes.items()):
+                return each
+        asked = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise ArgumentError(f"{self.name} was not exported for {asked}; {self._told()}")
+
+    def to_jax(self) -> Callable[..., Any]:
+        """Return a function of jax arrays, for `jax.jit`. jax must be installed.
+
+        It has no derivatives: export those that you need. Records become pytrees: NamedTuples, or
+        the classes named when it was loaded. Pass random keys as `jax.random.key_data(key)`.
+        """
+        from pscdsl._src.kernels.loaded_to_jax import to_jax
+
+        return to_jax(self)
+
+    def made_from(self, kernel: Any) -> bool:
+        """Return whether a kernel still has the source and programs that this one is made of."""
+        from pscdsl._src.kernels.exporting import unchanged
+
+        return unchanged(self._artefact, kernel)
+
+    # Calls.
+
+    def record_class(self, cls: type[Any], spec: Spec | None) -> Layout | None:
+        """A class of records, which is the declared one if it has its name and its fields."""
+        found = layout_of(cls)
+        if found is None:
+            return None
+        for name, known in self._layouts.items():
+            same = found.names == known.names
+            same = same or (found.kind == "precord" and {*found.names} == {*known.names})
+            if same and cls.__name__ == name.name:
+                return Layout(known.name, found.kind, cls, known.names, known.statics)
+        if isinstance(spec, RecordSpec) and cls.__name__ == spec.record.name:
+            theirs, ours = ", ".join(found.names), ", ".join(n for n, _ in spec.fields)
+            raise boundary.NotAnArgument(f"a {cls.__name__} of {theirs}, not of {ours}")
+        return found
+
+    def _gives(self) -> Sequence[str]:
+        return self._artefact.donate
+
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
+        from pscdsl._src.xla.calls.dispatch import Specialised
+        from pscdsl._src.xla.calls.trees import register_class
+
+        variant, tree = self.found(self.arguments(args, kwargs)[1])
+        boundary.register_result(tree, register_class)
+        return Specialised(
+            self._executable(variant),
+            lambda args, kwargs: self.arguments(args, kwargs)[0],
+            lambda arrays: boundary.result(tree, iter(arrays)),
+        )
+
+    def found(self, types: Mapping[str, Type]) -> tuple[Variant, Type]:
+        """The variant for arguments of these types, and what it returns; or an ArgumentError."""
+        fit, sizes = self.matched(types)
+        place = self._places.get(fit.choice)
+        if place is None:
+            raise ArgumentError(f"{self.name} was not exported for {fit.choice}; {self._told()}")
+        program = self._artefact.programs[place]
+        admit(self.name, program.dims, program.facts, sizes)
+        for each in self.variants:
+            own = each.module.sizes
+            if each.program is program and all(own[n] == sizes[n] for n in program.dims):
+                return each, self._results[place]
+        asked = ", ".join(f"{name}={sizes[name]}" for name in program.dims)
+        raise ArgumentError(f"{self.name} was not exported for {asked}; {self._told()}")
+
+    def _told(self) -> str:
+        """What there is, in words."""
+        known = [str(each) for each in self.variants]
+        shown = "; ".join(known[:8]) + (f"; and {len(known) - 8} more" if len(known) > 8 else "")
+        return f"it was for: {shown}"
+
+    def _executable(self, variant: Variant) -> Executable:
+        from pscdsl._src.xla.compilation import ahead
+
+        module = variant.module
+        try:
+            return ahead.executable(module, *variant.avals(), self._calls)
+        except ahead.Unreadable as problem:
+            raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
+        except ahead.Refused as problem:
+            needs = f"; it needs {', '.join(module.calls)}" if module.calls else ""
+            raise ArtefactError(f"{self.name} does not compile here: {problem}{needs}") from None
+
+    def verify(self, variant: Variant) -> None:
+        """An ArtefactError unless a module holds what kernels hold, and is what is said of it."""
+        from pscdsl._src.xla.compilation import ahead
+
+        try:
+            ahead.verified(variant.module, *variant.avals(), self._calls)
+        except ahead.Unreadable as problem:
+            raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
+
+
+def _layouts(artefact: Artefact, types: Sequence[type[Any]]) -> Iterator[tuple[RecordName, Layout]]:
+    """The class of each record that occurs: one of `types`, or one that is made."""
+    for name, (fields, statics) in dict(_records(artefact)).items():
+        made: Layout | None = None
+        for cls in types:
+            found = layout_of(cls)
+            if found is not None and cls.__name__ == name.name and {*found.names} == {*fields}:
+                made = found
+                break
+        try:
+            made = made or stand_in_class(name, fields)
+        except (TypeError, ValueError) as problem:
+            raise ArtefactError(f"`{name.name}` is no record: {problem}") from None
+        definition = Layout(name, made.kind, made.constructor, fields, statics)
+        called = RecordName(name.name, name.module, definition)
+        yield name, Layout(called, made.kind, made.constructor, fields, statics)
+
+
+def _records(
+    artefact: Artefact,
+) -> Iterator[tuple[RecordName, tuple[tuple[str, ...], frozenset[str]]]]:
+    """The fields of each record that occurs, and which of them are static."""
+    for parameter in artefact.signature.parameters:
+        for _, part in walk_paths(parameter.spec, parameter.name):
+            if isinstance(part, RecordSpec):
+                statics = [name for name, each in part.fields if isinstance(each, StaticSpec)]
+                yield part.record, (tuple([name for name, _ in part.fields]), frozenset(statics))
+    for program in artefact.programs:
+        for tree in (program.result, *[each for _, each in program.choice.trees]):
+            for node in nodes(tree):
+                if isinstance(node, RecordType):
+                    statics = [n for n, each in node.fields if isinstance(each, StaticType)]
+                    yield node.record, (tuple([n for n, _ in node.fields]), frozenset(statics))
+
+
+def _python_signature(artefact: Artefact) -> PythonSignature:
+    """The parameters as Python knows them; an ArtefactError if they are none of a function."""
+    try:
+        made = [
+            Declared(
+                each.name,
+                Declared.KEYWORD_ONLY if each.keyword_only else Declared.POSITIONAL_OR_KEYWORD,
+                default=artefact.defaults.get(each.name, Declared.empty),
+            )
+            for each in artefact.signature.parameters
+        ]
+        return PythonSignature(made)
+    except ValueError as problem:
+        raise ArtefactError(f"its parameters are none of a function: {problem}") from None

@@ -1,0 +1,329 @@
+"""The transformations of functions, for calls from Python: each makes a kernel of a kernel."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
+
+from pscdsl._src.calls.call_sites import CallSite, call_site
+from pscdsl._src.calls.errors import CheckError
+from pscdsl._src.frontend.modules.rereading import reread, tell
+from pscdsl._src.kernels.kernel import Budget, Kernel, kernel
+from pscdsl._src.support.tracebacks import public
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.definitions import Definition
+    from pscdsl._src.frontend.modules.traces import Trace
+    from pscdsl._src.frontend.transformations.derived import DerivedDefinition
+    from pscdsl._src.frontend.transformations.traced import Transformed
+    from pscdsl._src.language.donation import Donate
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class DerivedKernel(Kernel[P, R]):
+    """A kernel that a transformation makes of a function."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        name: str,
+        make: Callable[[Any], Transformed],
+        site: CallSite | None = None,
+        options: object = None,
+        again: tuple[Any, ...] | None = None,
+    ) -> None:
+        super().__init__(None)
+        self._again = again
+        """A public function and its arguments, which make the kernel in another process."""
+        self._fun = fun
+        self._transformation = name
+        self._make = make
+        self._site = site
+        self._options = object() if options is None else options
+
+    @functools.cached_property
+    def _derived(self) -> DerivedDefinition:
+        from pscdsl._src.frontend.transformations.derived import DerivedDefinition, Made
+        from pscdsl.typing.diagnostics import Failure
+
+        trace = self._traced()
+        if isinstance(self._made_of, DerivedKernel):
+            return cast(
+                "DerivedDefinition", self._made_of.definition.with_options(*self._own_options)
+            )
+        base = as_kernel(self._fun, self._transformation)
+        try:
+            transformed = self._make(base.definition)
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+        trace.meet(base, base.trace)
+        place = None if self._site is None else self._site.place()
+        if place is None:
+            return DerivedDefinition(base.definition, transformed)
+        name = str(transformed).removeprefix("psc.")
+        return DerivedDefinition(base.definition, transformed, Made(name, *place, place[1]))
+
+    @property
+    def definition(self) -> Definition:
+        """What the front end knows of it."""
+        reread()
+        return self._derived
+
+    @functools.cached_property
+    def _transformed(self) -> Transformed:
+        from pscdsl._src.frontend.modules.live import abstract
+
+        if isinstance(self._made_of, DerivedKernel):
+            return self._made_of._transformed
+        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…"), self._traced()))
+
+    def _traced(self) -> Trace:
+        """What is looked up when the function is read."""
+        from pscdsl._src.frontend.modules.traces import Trace
+
+        if self.trace is None:
+            self.trace = Trace(self, asked=True)
+            tell(self)
+        return self.trace
+
+    def with_options(
+        self,
+        donate: Donate | None = None,
+        budget: Budget | None = None,
+        fast_math: bool | None = None,
+    ) -> Kernel[P, R]:
+        """The same kernel, whose results may take the memory of these parameters."""
+        made = super().with_options(donate, budget, fast_math)
+        made.__dict__["_derived"] = made.__dict__["_definition"]
+        return made
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """The transformation, and what it is applied to."""
+        from pscdsl._src.language.pickling import made_again
+
+        plain = self._own_options == (None, None, None)
+        return made_again(self._again, None if plain else self._with_its_options())
+
+    def __pscdsl_origin__(self) -> object:
+        """The transformation with its options, and the function, also as the kernel that it is."""
+        if self._made_of is not None:
+            return super().__pscdsl_origin__()
+        try:
+            base = as_kernel(self._fun, self._transformation)
+        except TypeError:  # it is a function for other kernels to call
+            base = None
+        parts = self._transformation, self._options, self._fun, base
+        return *parts, *self._own_options
+
+    def __pscdsl_definition__(self) -> Any:
+        """In another kernel the function need not be typed; it is seen as its source has it."""
+        return self._transformed
+
+
+class _Kernels:
+    """The kernels that were made of a function, so that each is elaborated once."""
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
+        """Decorators copy what is kept with a function to another one."""
+        self.held = _held(owner)
+        self.made: dict[object, Kernel[..., Any]] = {}
+
+    @classmethod
+    def of(cls, fun: object) -> _Kernels:
+        """Those of a function, which are kept as long as it is."""
+        found = getattr(fun, "__pscdsl_kernels__", None)
+        if not isinstance(found, _Kernels) or not found.are_of(fun):
+            found = cls(fun)
+            try:
+                setattr(fun, "__pscdsl_kernels__", found)  # noqa: B010
+            except AttributeError:
+                pass  # it keeps nothing
+        return found
+
+    def are_of(self, fun: object) -> bool:
+        """Whether they were made of a function as it is: `%autoreload` gives it other code."""
+        return self.owner is fun and all(map(operator.is_, self.held, _held(fun)))
+
+    def get(self, key: object, make: Callable[[], Kernel[..., Any]]) -> Kernel[..., Any]:
+        """What was made before under a key, or is made now."""
+        try:
+            found = self.made.get(key)
+        except TypeError:
+            return make()  # the key cannot be hashed
+        if found is None:
+            found = self.made[key] = make()
+        return found
+
+
+def _held(fun: object) -> tuple[object, ...]:
+    """What a function can be given another one of, and then is another function."""
+    names = ("__code__", "__defaults__", "__kwdefaults__", "rules")
+    return tuple([getattr(fun, name, None) for name in names])
+
+
+def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
+    """A kernel as it is; a typed function, also one with rules of its own, as one."""
+    if isinstance(function, Kernel):
+        return function  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(function, types.FunctionType):
+        return _Kernels.of(function).get("kernel", lambda: kernel(function))
+    from pscdsl._src.extensions.custom import UserPrimitive
+    from pscdsl._src.extensions.custom_derivatives import Ruled
+
+    if isinstance(function, Ruled | UserPrimitive):
+        plain: Any = function.function  # pyright: ignore[reportUnknownMemberType]
+        if isinstance(plain, Kernel | types.FunctionType):
+            of_rules = functools.partial(_ruled_kernel, function, plain, name)
+            return _Kernels.of(function).get("kernel", of_rules)  # pyright: ignore[reportUnknownArgumentType]
+    kind = type(function).__name__  # pyright: ignore[reportUnknownArgumentType]
+    problem = f"psc.{name} takes a kernel, or a function with typed parameters, not a {kind}"
+    if isinstance(function, functools.partial):
+        problem += (
+            "; write a typed function that calls it with those arguments, "
+            f"or give them to what psc.{name} makes"
+        )
+    raise TypeError(problem)
+
+
+def _ruled_kernel(function: Any, plain: Any, name: str) -> Kernel[..., Any]:
+    """The kernel of a function with rules of its own; `plain` says which types it has."""
+    again = (as_kernel, (function, name))
+    return DerivedKernel(plain, name, lambda _: _call_of(function), again=again)
+
+
+def _call_of(function: Any) -> Transformed:
+    """A function with rules of its own, as something that can be called."""
+    from pscdsl._src.frontend.transformations.traced import Transformed
+
+    definition = function.__pscdsl_definition__()
+    return Transformed(definition.name, definition, definition.apply, called=definition.name)
+
+
+def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Kernel[P, Any]:
+    """The kernel that a transformation makes of a function; the same one at the same place.
+
+    `where` is the module with the transformation's meaning.
+    """
+    if not callable(fun):
+        raise TypeError(f"psc.{name} takes a function, not {fun!r}")
+    site = call_site(__name__)
+
+    def apply(function: Any) -> Transformed:
+        module = import_module(f"pscdsl._src.frontend.transformations.{where}")
+        return cast("Transformed", getattr(module, name)(None, function, *options))
+
+    key = (name, options, repr(options), site)
+    again = (globals()[name], (fun, *options))
+
+    def make() -> Kernel[P, Any]:
+        return DerivedKernel(fun, name, apply, site, options, again)
+
+    found: Any = _Kernels.of(fun).get(key, make)  # pyright: ignore[reportUnknownArgumentType]
+    return cast("Kernel[P, Any]", found)
+
+
+@public
+def grad(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """Return a kernel that computes the gradient of `fun`.
+
+    Args:
+        fun: A kernel or typed function with a real scalar result.
+        argnums: The position of the argument to differentiate in, or several positions.
+        has_aux: Whether `fun` returns `(value, aux)`.
+
+    Returns:
+        A kernel with the parameters of `fun`. It returns a tree like the argument, or a tuple of
+        trees if `argnums` is a sequence; with `has_aux`, `(gradient, aux)`. For a complex argument
+        z = x + iy the gradient is df/dx - i df/dy.
+    """
+    return _derived(fun, "grad", "gradients", argnums, has_aux)
+
+
+@public
+def value_and_grad(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """Return a kernel that computes the value and the gradient of `fun`; see `grad`.
+
+    It returns `(value, gradient)`, or with `has_aux` `((value, aux), gradient)`.
+    """
+    return _derived(fun, "value_and_grad", "gradients", argnums, has_aux)
+
+
+@public
+def jacfwd(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """Return a kernel that computes the Jacobian of `fun` in forward mode.
+
+    Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
+    """
+    return _derived(fun, "jacfwd", "jacobians", argnums, has_aux)
+
+
+@public
+def jacrev(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """Return a kernel that computes the Jacobian of `fun` in reverse mode.
+
+    Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
+    """
+    return _derived(fun, "jacrev", "jacobians", argnums, has_aux)
+
+
+@public
+def hessian(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Kernel[P, Any]:
+    """Return a kernel that computes all second derivatives of `fun`, in forward over reverse mode.
+
+    `argnums` and `has_aux` are as in `grad`.
+    """
+    return _derived(fun, "hessian", "jacobians", argnums, has_aux)
+
+
+@public
+def vmap(
+    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
+) -> Kernel[..., Any]:
+    """Return a kernel that applies `fun` to a batch of arguments.
+
+    Args:
+        fun: A kernel, or a function.
+        in_axes: The batch axis of all arguments, or a tuple with an axis, a tree of axes, or None
+            for each argument. None shares an argument between all rows, as do defaults.
+        out_axes: The batch axis of the results, or a tree of axes.
+        axis_size: The size of the batch, if no argument has a batch axis.
+    """
+    return _derived(fun, "vmap", "mapping", in_axes, out_axes, axis_size)
+
+
+@public
+def checkpoint(
+    fun: Callable[P, R] | None = None, policy: Literal["nothing", "dots", "everything"] = "nothing"
+) -> Any:
+    """Return `fun` with its intermediate values recomputed, not saved, in reverse mode.
+
+    Args:
+        fun: A kernel or function; without it, a decorator is returned.
+        policy: What is saved in addition to the arguments: "nothing", the results of matrix
+            products and convolutions ("dots"), or "everything".
+    """
+    if fun is None:
+        return functools.partial(checkpoint, policy=policy)
+    return _derived(fun, "checkpoint", "saving", policy)
+
+
+def stop_gradient(x: R) -> R:
+    """Return the same value, which counts as a constant in derivatives."""
+    return x

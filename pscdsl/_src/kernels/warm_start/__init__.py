@@ -1,0 +1,1 @@
+"""What a process finds of its kernels on disk."""

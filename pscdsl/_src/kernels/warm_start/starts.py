@@ -1,0 +1,427 @@
+"""Kernels that an earlier process compiled, called without being read.
+
+Three kinds of entries stand in the store beside the executables.  One is kept for a kernel, under
+the digest of what it holds by itself: which look-ups reading it took, in the ways that are known.
+One is kept for what these look-ups found: how its arguments are passed.  And one for each kind of
+arguments that it was called with: which executable that comes to, its types, and how the result is
+put together.  None is found, and the kernel is read as ever, if anything that was read is
+different; see `pscdsl._src.frontend.modules.traces`.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from pscdsl._src.calls.called import Called, Passing
+from pscdsl._src.frontend.modules.traces import (
+    Names,
+    Opaque,
+    Texts,
+    Trace,
+    class_of,
+    described,
+    follow,
+    from_text,
+    recorded,
+    to_text,
+)
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.ir.numpy_dtypes import is_masked, to_numpy
+from pscdsl._src.language.records import containers
+from pscdsl._src.xla.calls.dispatch import Specialised
+from pscdsl._src.xla.calls.trees import register_class
+from pscdsl._src.xla.compilation import conditions
+from pscdsl._src.xla.compilation import stored as kept
+from pscdsl._src.xla.runtime import boot
+from pscdsl.typing import dtypes
+
+if TYPE_CHECKING:
+    from pscdsl._src.caching.store import Store
+    from pscdsl._src.xla.runtime.executable import Executable
+    from pscdsl.typing.trees import Type
+
+_DTYPES: Final = {to_numpy(each).name: to_numpy(each) for each in dtypes.ALL}
+_WAYS: Final = 8
+"""Of reading one kernel that are kept: what is captured may be different each time."""
+_NEXT_WAY: Final = "\f"
+_STATIC: Final = (bool, int, float, str, type(None))
+"""Of the static parts of results; other values are not written down."""
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+class Kind(NamedTuple):
+    """What is kept for arguments of a kind."""
+
+    executable: str
+    """The entry that holds it."""
+    inputs: tuple[tuple[tuple[int, ...], str], ...]
+    outputs: tuple[tuple[tuple[int, ...], str], ...]
+    result: Any
+    """See `_written`."""
+    sizes: tuple[tuple[str, int], ...]
+    donate: tuple[int, ...]
+    constants: tuple[str, ...]
+    """The parameters that are left to defaults which the program has."""
+    closed: bool
+    """Whether the signature leaves nothing open but sizes."""
+
+
+class Unknown(Exception):
+    """An argument or a result of a kind that is not written down."""
+
+
+class Start:
+    """What is kept of one kernel, and what is to be."""
+
+    def __init__(self, store: Store, kernel: Any, here: tuple[str, ...]) -> None:
+        self._store = store
+        self._here = here
+        self._loaded: dict[str, Executable] = {}
+        self._keys: list[str] = []
+        """Under which the kernel is kept as the look-ups find it that are known."""
+        self.passing: Passing | None = None
+        """How its arguments are passed; None if nothing is kept of it."""
+        self._texts = texts = Texts()
+        self.traces: list[Trace] = []
+        """Of the kernel and all that it meets, if it is found in one of these ways."""
+        self._followed: list[tuple[tuple[Names, ...], str]] = []
+        """The look-ups that led to these keys."""
+        alone = Trace(kernel, texts)
+        if alone.problem is not None:
+            log.debug("a kernel is read when it is called: it holds %s", alone.problem)
+            return
+        start, unused = alone.start, [alone]
+        for wanted in self._ways(start):
+            try:
+                first = unused.pop() if unused else None
+                traces: list[Trace] = []
+                found = self._found(start, wanted, follow(kernel, wanted, texts, first, traces))
+            except Opaque:
+                continue
+            passing = _passing(store, found)
+            if passing is not None:
+                self._keys.append(found)
+                self._followed.append((wanted, found))
+                self.traces.extend(traces)
+                self.passing = passing
+
+    def has_changed(self, kernel: Any) -> bool:
+        """Whether the look-ups that led to the kernel find something else by now."""
+        try:
+            start = Trace(kernel, self._texts).start
+            return any(
+                [
+                    self._found(start, wanted, follow(kernel, wanted, self._texts)) != found
+                    for wanted, found in self._followed
+                ]
+            )
+        except Opaque:
+            return True
+
+    @classmethod
+    def of(cls, kernel: Any) -> Start | None:
+        """What is kept of a kernel; None if nothing can be.
+
+        Where somebody wants to be told why a program is loaded, it is read.
+        """
+        store = kept.opened()
+        if store is None or log.isEnabledFor(logging.INFO):
+            return None
+        return cls(store, kernel, _conditions())
+
+    def _entry(self, start: bytes) -> str:
+        return kept.digest("look-ups", *self._here, start)
+
+    def _ways(self, start: bytes) -> list[tuple[Names, ...]]:
+        """The look-ups that reading a kernel took, in each way that is kept."""
+        content = self._store.get(self._entry(start))
+        if content is None:
+            return []
+        try:
+            return [from_text(each) for each in content.decode().split(_NEXT_WAY)][:_WAYS]
+        except (ValueError, UnicodeDecodeError):
+            return []
+
+    def _found(self, start: bytes, wanted: Sequence[Names], found: bytes) -> str:
+        return kept.digest("kernel", *self._here, start, to_text(wanted), found)
+
+    def find(
+        self, kernel: Called[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Specialised, Kind] | None:
+        """The program for arguments of this kind, if one is kept."""
+        passing = self.passing
+        if passing is None:
+            return None
+        try:
+            walk = self._walk(kernel, args, kwargs, passing)
+            content = described([*walk.classes, *walk.statics])
+            for key in self._keys:
+                kind = _read(self._store, _call(key, walk, content), Kind)
+                if kind is not None:
+                    return self._made(kernel, walk, kind, passing), kind
+        except (Unknown, Opaque, LookupError, TypeError, ValueError):
+            pass
+        return None
+
+    def _made(
+        self, kernel: Called[..., Any], walk: Walk, kind: Kind, passing: Passing
+    ) -> Specialised:
+        inputs, outputs = (
+            [boot.Aval(shape, _DTYPES[name]) for shape, name in avals]
+            for avals in (kind.inputs, kind.outputs)
+        )
+        if len(inputs) != len(walk.leaves):
+            raise Unknown
+        for leaf, aval in zip(walk.leaves, inputs, strict=True):
+            _must_fit(leaf, aval.dtype)
+        build = _read_tree(kind.result)
+        donated = frozenset(kind.donate)
+        executable = self._loaded.get(kind.executable)
+        if executable is None:
+            executable = kept.load(self._store, kind.executable, inputs, outputs)
+            if executable is None:
+                raise Unknown
+            self._loaded[kind.executable] = executable
+        for cls in walk.classes:
+            containers.register(cls, register_class)
+
+        def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+            try:
+                leaves = self._walk(kernel, args, kwargs, passing).leaves
+                for leaf, aval in zip(leaves, inputs, strict=True):
+                    _must_fit(leaf, aval.dtype)
+            except (Unknown, ValueError):
+                # What is wrong is told there.
+                return kernel.arguments(args, kwargs, kind.constants)[0]
+            return leaves
+
+        return Specialised(executable, flatten, lambda arrays: build(iter(arrays)), donated)
+
+    def keep(
+        self,
+        kernel: Called[..., Any],
+        call: tuple[Sequence[Any], Mapping[str, Any]],
+        passing: Passing,
+        made: Specialised,
+        tree: Type,
+        **facts: Any,
+    ) -> None:
+        """Keep what a call came to, unless something of it cannot be written down."""
+        executable, (args, kwargs) = made.executable, call
+        if passing.inner_statics or passing.tree_statics or not executable.kept:
+            return
+        from pscdsl._src.frontend.modules.live import trace_of
+
+        try:
+            read = recorded(kernel, trace_of)
+            start, now = read.start, Trace(kernel)
+            if now.problem is not None or now.start != start or _conditions() != self._here:
+                return  # something was changed since it was read
+            walk = self._walk(kernel, args, kwargs, passing)
+            leaves = made.flatten(args, kwargs)  # type: ignore[arg-type]
+            if [id(each) for each in walk.leaves] != [id(each) for each in leaves]:
+                return
+            inputs, outputs = (
+                tuple([(each.shape, each.dtype.name) for each in avals])
+                for avals in (executable.inputs, executable.outputs)
+            )
+            kind = Kind(executable.kept, inputs, outputs, _written(tree), **facts)
+            content = described([*walk.classes, *walk.statics])
+            if not all(map(read.covers, map(trace_of, walk.classes))):
+                return
+        except (Unknown, Opaque):
+            return
+        key = self._found(start, read.names, read.digest)
+        self._store.put(_call(key, walk, content), repr(tuple(kind)).encode())
+        self._store.put(key, repr(tuple(passing)).encode())
+        self._add(start, read.names)
+
+    def _add(self, start: bytes, wanted: tuple[Names, ...]) -> None:
+        """Keep look-ups among those of the kernel; what was kept long ago makes room."""
+        known = self._ways(start)
+        if wanted not in known:
+            ways = [wanted, *known][:_WAYS]
+            text = _NEXT_WAY.join(map(to_text, ways))
+            self._store.put(self._entry(start), text.encode())
+
+    def _walk(
+        self,
+        kernel: Called[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        passing: Passing,
+    ) -> Walk:
+        names = passing.parameters
+        if not kwargs and len(args) == len(names) == passing.positional:
+            values: Mapping[str, Any] = dict(zip(names, args, strict=True))
+        else:
+            values = kernel.bound(args, kwargs)
+        left_out = kernel.left_out(args, kwargs)
+        walk = Walk()
+        for name in names:
+            if name in left_out:
+                walk.text.append("default")
+            elif name in passing.static:
+                walk.static(values[name])
+            else:
+                walk.value(values[name])
+        return walk
+
+
+def _conditions() -> tuple[str, ...]:
+    """What decides how a kernel is read, beside what it is read from."""
+    without = os.environ.get(VARIABLE, "")
+    return (*conditions.backend(), *conditions.reading(), f"without {without}")
+
+
+def _call(key: str, walk: Walk, content: bytes) -> str:
+    """The name of the entry for arguments of a kind."""
+    return kept.digest("call", key, " ".join(walk.text), content)
+
+
+class Walk:
+    """Goes through arguments: their arrays in order, and what kind of arguments they are."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+        self.text: list[str] = []
+        self.classes: dict[type[Any], None] = {}
+        self.statics: list[Any] = []
+
+    def static(self, value: Any) -> None:
+        """A static value, of which all counts."""
+        self.statics.append(value)
+        self.text.append("static")
+
+    def value(self, value: Any) -> None:
+        """An argument, or a part of one."""
+        kind = class_of(value)
+        if kind is boot.ArrayImpl:
+            self._array(value, value.aval.dtype, value.aval.shape)
+        elif kind is np.ndarray or (np.generic in kind.__mro__ and not is_masked(value)):
+            self._array(value, value.dtype, value.shape)
+        elif kind in (bool, int, float, complex):
+            self.leaves.append(value)
+            self.text.append(kind.__name__)
+        elif value is None:
+            self.text.append("None")
+        elif kind is tuple:
+            self._parts(value)
+        else:
+            names = containers.field_names(kind)
+            if names is None:
+                raise Unknown
+            self.classes[kind] = None
+            self.text.append(f"{kind.__module__}.{kind.__qualname__}")
+            self._parts([getattr(value, name) for name in names])
+
+    def _array(self, value: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+        self.leaves.append(value)
+        self.text.append(f"{dtype.name}{shape}")
+
+    def _parts(self, parts: Sequence[Any]) -> None:
+        self.text.append("(")
+        for each in parts:
+            self.value(each)
+        self.text.append(")")
+
+
+def _passing(store: Store, key: str) -> Passing | None:
+    found = _read(store, key, Passing)
+    if found is None or not isinstance(found.name, str) or not isinstance(found.positional, int):
+        return None
+    texts = (found.parameters, found.static, found.donated, found.constants)
+    return (
+        found if all(type(t) is tuple and all(type(n) is str for n in t) for t in texts) else None
+    )
+
+
+def _read(store: Store, key: str, kind: Callable[..., Any]) -> Any:
+    """An entry that was written as a tuple of literals; None if there is none of this form."""
+    content = store.get(key)
+    if content is None:
+        return None
+    try:
+        return kind(*ast.literal_eval(content.decode()))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _must_fit(value: Any, dtype: Any) -> None:
+    """Raise `Unknown` unless a Python scalar certainly fits into a dtype."""
+    kind = class_of(value)
+    if kind not in (bool, int, float, complex):
+        return
+    if kind is int and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fits = limits.min <= value <= limits.max
+    elif kind is bool and dtype.kind in "biu":
+        fits = True
+    else:
+        large = 3e38 if dtype.itemsize > 2 else 6e4
+        fits = dtype.kind in "fc" and (value != value or abs(value) < large)
+    if not fits:
+        raise Unknown
+
+
+def _written(tree: Type) -> Any:
+    """The structure of a result, in literals."""
+    from pscdsl.typing.arrays import ArrayType
+    from pscdsl.typing.trees import NoneType, RecordType, StaticType, TupleType
+
+    if isinstance(tree, ArrayType):
+        return "array"
+    if isinstance(tree, NoneType):
+        return ("static", None)
+    if isinstance(tree, StaticType) and type(tree.value) in _STATIC:
+        return ("static", tree.value)
+    if isinstance(tree, TupleType):
+        return ("tuple", *[_written(each) for each in tree.items])
+    if isinstance(tree, RecordType):
+        cls: Any = getattr(tree.record.definition, "constructor", None)
+        names = tuple([name for name, _ in tree.fields])
+        if cls is None or containers.field_names(cls) != names:
+            raise Unknown
+        where = (cls.__module__, cls.__qualname__)
+        if _class(*where) is not cls:
+            raise Unknown
+        return ("record", *where, *[_written(each) for _, each in tree.fields])
+    raise Unknown
+
+
+def _class(module: str, name: str) -> type[Any]:
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type):
+        raise Unknown
+    return found
+
+
+def _read_tree(written: Any) -> Callable[[Iterator[Any]], Any]:
+    """What takes arrays in order and makes the result of them."""
+    if written == "array":
+        return next
+    kind, *rest = written
+    if kind == "static":
+        (value,) = rest
+        return lambda arrays: value
+    if kind == "tuple":
+        parts = [_read_tree(each) for each in rest]
+        return lambda arrays: tuple([part(arrays) for part in parts])
+    module, name, *fields = rest
+    cls = _class(module, name)
+    names = containers.field_names(cls)
+    if kind != "record" or names is None or len(names) != len(fields):
+        raise Unknown
+    containers.register(cls, register_class)
+    parts = [_read_tree(each) for each in fields]
+    return lambda arrays: containers.construct(cls, names, [part(arrays) for part in parts])

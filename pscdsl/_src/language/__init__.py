@@ -1,0 +1,1 @@
+"""What kernels are written with: arrays, control flow, donation."""

@@ -1,0 +1,312 @@
+"""The combinators' public names: their meanings are the compiler's, also outside of kernels."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, TypeVar, TypeVarTuple, overload
+
+from pscdsl._src.language.outside import outside
+from pscdsl.arrays import Array, c64, i32
+
+# What goes around a loop and what comes out of it are two variables: to a type checker
+# `np.zeros(3)` and `np.zeros(3) + x` differ in dtype, and whether they do is for `pscdsl check`.
+C = TypeVar("C")
+D = TypeVar("D")
+X = TypeVar("X")
+Y = TypeVar("Y")
+Ts = TypeVarTuple("Ts")
+
+
+@overload
+def scan(
+    f: Callable[[C, X], tuple[D, Y]],
+    init: C,
+    xs: X,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[D, Y]: ...
+@overload
+def scan(
+    f: Callable[[C, None], tuple[D, Y]],
+    init: C,
+    *,
+    length: int,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[D, Y]: ...
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Any, Any]:
+    """Loop over rows with a carry: `carry, y = f(carry, x)`.
+
+    Args:
+        f: A function of the carry and a row of `xs`. It returns the next carry, with the types of
+            the first one, and a result for this row.
+        init: The first carry, a tree of arrays.
+        xs: A tree of arrays with the same leading axis; None for a loop without rows.
+        length: The number of steps; required if `xs` is None.
+        reverse: Whether to go from the last row to the first. Row i of the results belongs to row i
+            of `xs` either way.
+        unroll: Accepted for compatibility with JAX; it has no effect.
+
+    Returns:
+        The last carry, and the results of all rows, stacked along a leading axis.
+    """
+    return outside("scan", f, init, xs, length, reverse, unroll)
+
+
+def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
+    """Apply a function to each row: `f(x)` for x along the leading axis of `xs`.
+
+    Returns:
+        The results, stacked along a leading axis.
+    """
+    return outside("map", f, xs)
+
+
+def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, axis: int = 0) -> Y:
+    """Combine all prefixes: `y[0] = x[0]` and `y[i] = fn(y[i-1], x[i])`.
+
+    Args:
+        fn: An associative function of two rows, trees like `elems` without the axis. Rows are
+            combined in any grouping, in their order. In `jax.lax` this function is called on arrays
+            of many rows; most such functions work for rows too.
+        elems: A tree of arrays.
+        reverse: Whether to combine from the last row to the first: `y[i] = fn(y[i+1], x[i])`.
+        axis: The axis of the rows.
+
+    Returns:
+        A tree like `elems`.
+    """
+    return outside("associative_scan", fn, elems, reverse, axis)
+
+
+def map_reduce(
+    map_fn: Callable[[X], Any], combine: Callable[[Any, Any], D], xs: X, init: Any = None
+) -> D:
+    """Apply a function to each row and combine the results, a monoidal reduction.
+
+    Args:
+        map_fn: A function of a row of `xs`.
+        combine: An associative function of two results of `map_fn`. Results are combined in any
+            grouping, in their order.
+        xs: A tree of arrays with the same leading axis.
+        init: Combined before the first result, and the result if there are no rows. Without it
+            there must be at least one row.
+
+    Returns:
+        The combined result. Large results of single rows are not all in memory together.
+    """
+    return outside("map_reduce", map_fn, combine, xs, init)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val: C) -> D:
+    """Loop over integers from `lower` up to `upper - 1` with a carry: `val = body_fun(i, val)`.
+
+    Returns:
+        The last value; `init_val` if there are no steps.
+    """
+    return outside("fori_loop", lower, upper, body_fun, init_val)
+
+
+def while_loop(
+    cond_fun: Callable[[C], Any],
+    body_fun: Callable[[C], D],
+    init_val: C,
+    max_steps: i32 | None = None,
+    checkpoint_every: int | None = None,
+) -> D:
+    """Loop while a condition holds: `val = body_fun(val)` while `cond_fun(val)`.
+
+    Args:
+        cond_fun: A function of the value that returns a bool scalar.
+        body_fun: A function of the value that returns the next one, with the same types.
+        init_val: The first value, a tree of arrays.
+        max_steps: The largest number of steps. Reverse mode needs one that is known at check time;
+            its time is proportional to the steps taken.
+        checkpoint_every: Reverse mode saves the value every so many steps and recomputes those in
+            between. 1 saves all. By default all are saved if they are small, otherwise every square
+            root of `max_steps`.
+
+    Returns:
+        The first value for which `cond_fun` does not hold, or the value after `max_steps` steps.
+    """
+    return outside("while_loop", cond_fun, body_fun, init_val, max_steps, checkpoint_every)
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable[[*Ts], Y],
+    false_fun: Callable[[*Ts], Y],
+    *operands: *Ts,
+) -> Y:
+    """Call `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
+
+    Both functions return the same types. Only one of them runs, except in a batch of predicates.
+    """
+    return outside("cond", pred, true_fun, false_fun, *operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[[*Ts], Y]], *operands: *Ts) -> Y:
+    """Call one of several functions: `branches[index](*operands)`.
+
+    All branches return the same types. An index out of range is clamped.
+    """
+    return outside("switch", index, branches, *operands)
+
+
+def update(
+    x: C,
+    index: Any,
+    value: Any,
+    combine: Literal["set", "add", "multiply", "minimum", "maximum"] = "set",
+) -> C:
+    """Return `x` with `value` at `index`, the functional form of `x[index] = value`.
+
+    Args:
+        x: An array.
+        index: Anything that can index `x`: integers, slices, integer arrays, boolean masks.
+            Computed indices out of range are clamped.
+        value: An array or number that broadcasts to `x[index]`.
+        combine: How old and new elements are combined: "set", "add", "multiply", "minimum" or
+            "maximum".
+
+    Returns:
+        A new array; `x` does not change.
+    """
+    return outside("update", x, index, value, combine)
+
+
+def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
+    """Return the part of `x` that begins at computed indices.
+
+    Args:
+        x: An array.
+        starts: An integer for each axis. They are clamped so that the part lies inside `x`.
+        sizes: The size of the part along each axis, known at check time.
+    """
+    return outside("dynamic_slice", x, starts, sizes)
+
+
+def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
+    """Return `x` with `update` written at computed indices.
+
+    Args:
+        x: An array.
+        update: An array with as many axes, no larger than `x`.
+        starts: An integer for each axis. They are clamped so that `update` lies inside `x`.
+    """
+    return outside("dynamic_update", x, update, starts)
+
+
+def complex(x: Any, y: Any) -> c64:  # noqa: A001
+    """Return complex numbers with the given real and imaginary parts, which have the same dtype."""
+    return outside("complex", x, y)
+
+
+def top_k(x: C, k: int) -> tuple[C, i32]:
+    """Return the k largest elements along the last axis, in descending order, and their indices."""
+    return outside("top_k", x, k)
+
+
+def triangular_solve(
+    a: Array,
+    b: C,
+    *,
+    lower: bool = False,
+    transpose: bool = False,
+    unit_diagonal: bool = False,
+) -> C:
+    """Solve `a @ x = b` for a triangular matrix.
+
+    Args:
+        a: Matrices of shape [*batch n n]. Only one triangle is read. A zero on the diagonal gives
+            infinities and NaN.
+        b: Right-hand sides of shape [n] or [*batch n k]; leading axes broadcast.
+        lower: Whether to read the lower triangle.
+        transpose: Whether to solve `a.mT @ x = b` instead.
+        unit_diagonal: Whether the diagonal of `a` counts as ones.
+
+    Returns:
+        The solution x.
+    """
+    return outside(
+        "triangular_solve", a, b, lower=lower, transpose=transpose, unit_diagonal=unit_diagonal
+    )
+
+
+def conv(
+    x: C,
+    kernel: Array,
+    strides: Any = 1,
+    padding: Any = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> C:
+    """Convolve as neural networks do; the kernel is not flipped.
+
+    Args:
+        x: An array of shape [batch, channels, *spatial].
+        kernel: An array of shape [outputs, channels / groups, *spatial].
+        strides: A step for all spatial axes, or one for each.
+        padding: "valid" for none; "same" for as many results as elements, divided by the stride and
+            rounded up; or a pair of sizes for each spatial axis.
+        dilation: The distance of the elements of a window, for all spatial axes or for each.
+        groups: The number of groups that channels and outputs are divided into.
+
+    Returns:
+        An array of shape [batch, outputs, *spatial].
+    """
+    return outside("conv", x, kernel, strides, padding, dilation, groups)
+
+
+def conv_transpose(
+    x: C,
+    kernel: Array,
+    strides: Any = 1,
+    padding: Any = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> C:
+    """Convolve `x` with `strides - 1` zeros inserted between its elements; see `conv`.
+
+    With strides above 1 the result is larger than `x`.
+    """
+    return outside("conv_transpose", x, kernel, strides, padding, dilation, groups)
+
+
+def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
+    """Return the largest element of each window.
+
+    Args:
+        x: An array of shape [batch, channels, *spatial].
+        window: The size of a window, for all spatial axes or for each.
+        strides: A step for all spatial axes, or one for each; by default the size of the window.
+        padding: "valid" for none; "same" for as many results as elements, divided by the stride and
+            rounded up; or a pair of sizes for each spatial axis.
+    """
+    return outside("max_pool", x, window, strides, padding)
+
+
+def avg_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
+    """Return the mean of each window over the spatial axes of `x`; see `max_pool`."""
+    return outside("avg_pool", x, window, strides, padding)
+
+
+def reveal_type(value: C) -> C:
+    """Report the type of an expression as a note of `pscdsl check`; return the value."""
+    return value
+
+
+def scope(name: str) -> AbstractContextManager[None]:
+    """Name a part of a kernel, the body of a `with` block. Outside kernels it has no effect."""
+    return nullcontext()

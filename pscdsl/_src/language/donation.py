@@ -1,0 +1,91 @@
+"""Parameters whose memory may be reused for results: `@psc.kernel(donate=("state",))`.
+
+An array of a donated parameter gives its memory to a result of the same type, one that no other
+array has taken; what finds none is not donated.  Types are compared with their sizes as symbols, so
+that it is known from the source what is reused, and the same at every call.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from pscdsl._src.ir.program import Function
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.performance_memory import DonatedInVain
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.python_containers import is_sequence
+from pscdsl.typing.signatures import Signature, StaticSpec
+from pscdsl.typing.spans import NOWHERE
+from pscdsl.typing.trees import leaves
+
+Donate: TypeAlias = str | int | Sequence[str | int]
+"""A parameter by name or position, or several."""
+
+
+def named(donate: object) -> tuple[object, ...]:
+    """The parameters that an option names, one or several; `donated` says if they are none."""
+    return tuple(donate) if is_sequence(donate) else (donate,)
+
+
+def donated(signature: Signature, donate: Sequence[object]) -> tuple[str, ...]:
+    """The names of donated parameters, in the order given; a Failure if there are none such."""
+    found: dict[str, None] = {}
+    by_name = {each.name: each for each in signature.parameters}
+    positional = [each.name for each in signature.parameters if not each.keyword_only]
+    for each in donate:
+        if not isinstance(each, str | int) or isinstance(each, bool):
+            raise _refused("`donate` is a parameter's name or position, or several")
+        if isinstance(each, int) and not 0 <= each < len(positional):
+            many = len(positional)
+            raise _refused(f"`{signature.name}` has {many} parameters by position, none is {each}")
+        name = positional[each] if isinstance(each, int) else each
+        if name not in by_name:
+            raise _refused(f"`{signature.name}` has no parameter `{name}` that could be donated")
+        if isinstance(by_name[name].spec, StaticSpec):
+            raise _refused(f"`{name}` is static: it has no memory that could be donated")
+        found[name] = None
+    return tuple(found)
+
+
+def _refused(problem: str) -> Failure:
+    return Failure(BadArguments(function="psc.kernel", problem=problem))
+
+
+def reused(program: Function, names: Sequence[str]) -> dict[int, str]:
+    """The arrays, by their place among the program's, that give a result their memory."""
+    free = Counter(program.body.out_types)
+    places: dict[str, list[tuple[int, ArrayType]]] = {}
+    place = 0
+    for name, tree in program.parameters:
+        for leaf in leaves(tree):
+            places.setdefault(name, []).append((place, leaf))
+            place += 1
+    found: dict[int, str] = {}
+    for name in names:
+        for index, leaf in places.get(name, ()):
+            if free[leaf] > 0:
+                free[leaf] -= 1
+                found[index] = name
+    return found
+
+
+def in_vain(
+    program: Function, signature: Signature, donate: Sequence[object]
+) -> Iterator[Diagnostic]:
+    """Donated parameters of which nothing is reused."""
+    names = donated(signature, donate)
+    used = set(reused(program, names).values())
+    trees = dict(program.parameters)
+    for parameter in signature.parameters:
+        name = parameter.name
+        if name in names and name not in used:
+            results = ", ".join(dict.fromkeys(str(each) for each in program.body.out_types))
+            yield DonatedInVain(
+                parameter=name,
+                type=str(trees[name]),
+                results=results or "none",
+                span=program.span if parameter.span is NOWHERE else parameter.span,
+            )

@@ -1,0 +1,143 @@
+"""What the types of arrays are at run time.
+
+They are classes, so that whatever takes a type takes them: `tuple[f32["n"], ...]`,
+`f32["n"] | None`, fields of any record class, `get_type_hints`.  A shape is read when it is asked
+for: one that cannot be read is reported by `pscdsl check`, and does not keep its module from being
+imported.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
+from pscdsl.typing.dtypes import KEY, U32, DType, Kind, accepts_weak
+
+if TYPE_CHECKING:
+    from pscdsl.typing.notation import DimSpec
+
+
+class Array(ABC):  # noqa: B024
+    """An array on the device: the result of a kernel.
+
+    The class that the runtime uses registers itself here when the first kernel is compiled;
+    `isinstance(x, psc.Array)` holds for its instances.
+    """
+
+
+class ElementType(type):
+    """The class of `f32`, of `Float` and of `f32["n d"]`."""
+
+    members: tuple[DType, ...]
+    element: ElementType
+    """The type without its shape."""
+    text: str | None
+    """What stands in the brackets."""
+    _shaped: dict[str, ElementType]
+    _dims: tuple[DimSpec, ...] | None
+
+    def __init__(
+        self,
+        name: str,
+        bases: tuple[type, ...],
+        body: dict[str, Any],
+        *,
+        members: tuple[DType, ...],
+        text: str | None = None,
+    ) -> None:
+        super().__init__(name, bases, body)
+        self.element = self if text is None else self.__mro__[1]  # type: ignore[assignment]
+        self.members, self.text, self._shaped, self._dims = members, text, {}, None
+
+    def __new__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        body: dict[str, Any],
+        *,
+        members: tuple[DType, ...],
+        text: str | None = None,
+    ) -> ElementType:
+        """`members` are the dtypes, `text` is the shape if there is one."""
+        return super().__new__(cls, name, bases, {"__module__": "pscdsl", **body})
+
+    @property
+    def dims(self) -> tuple[DimSpec, ...]:
+        """The shape; a ShapeSyntaxError if the text is none."""
+        if self._dims is None:
+            from pscdsl.typing.notation import parse_shape
+
+            self._dims = parse_shape(self.text or "")
+        return self._dims
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype that NumPy takes this type for: `np.zeros(n, dtype=f32)`."""
+        if len(self.members) != 1 or self.members[0] is KEY:
+            raise TypeError(f"{self.__name__} is not one NumPy dtype")
+        return to_numpy(self.members[0])
+
+    def __getitem__(self, shape: str | int | tuple[object, ...]) -> ElementType:
+        text = str(shape[-1] if isinstance(shape, tuple) and shape else shape)
+        found = self.element._shaped.get(text)
+        if found is None:
+            name = f'{self.element.__name__}["{text}"]'
+            made = ElementType(name, (self.element,), {}, members=self.members, text=text)
+            found = self.element._shaped.setdefault(text, made)
+        return found
+
+    def __call__(self, value: Any = 0) -> Any:
+        """NumPy's scalar, or array, of this dtype."""
+        return self.dtype.type(value)
+
+    def __instancecheck__(self, value: object) -> bool:
+        """Whether the dtype fits; not the shape, for records of stacked arrays are records too."""
+        return fits(value, self.members)
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+
+def element(name: str, *members: DType) -> ElementType:
+    """A type of arrays with one of these dtypes."""
+    doc = f"Arrays of {', '.join(each.name for each in members)}."
+    return ElementType(name, (), {"__doc__": doc}, members=members)
+
+
+def element_type(value: object) -> tuple[DType, tuple[int, ...]]:
+    """The dtype and the shape of an array; a TypeError if it is none that kernels take."""
+    if not isinstance(value, np.ndarray | np.generic | Array):
+        raise TypeError("no array")
+    array = cast("Any", value)
+    try:
+        return from_numpy(np.dtype(array.dtype)), tuple(array.shape)
+    except TypeError:
+        raise TypeError(f"an array of dtype {array.dtype}") from None
+
+
+def fits(value: object, members: tuple[DType, ...]) -> bool:
+    """Whether a value is an array of one of these dtypes, or a number that is taken for one."""
+    kind = weak_kind(value)
+    if kind is not None:
+        return any(accepts_weak(each, kind) for each in members)
+    try:
+        found, shape = element_type(value)
+    except TypeError:
+        return False
+    return found in members or (KEY in members and found is U32 and shape[-1:] == (2,))
+
+
+def weak_kind(value: object) -> Kind | None:
+    """What a Python number is, None for anything else."""
+    return _KINDS.get(type(value))
+
+
+_KINDS: dict[type, Kind] = {
+    bool: Kind.BOOL,
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    complex: Kind.COMPLEX,
+}

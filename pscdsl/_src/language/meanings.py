@@ -1,0 +1,336 @@
+"""Library functions as kernels see them: what `np.mean` means on traced arrays.
+
+A `Meaning` is an ordinary Python function over values, declared under the names by which
+users know it.  The declaration says which parameters are operands that must come to one dtype;
+the body gets them as values of that dtype, whatever mixture of arrays, scalars, sizes and weak
+arrays was passed.  A body whose first parameter is called `here` gets the builder.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pscdsl._src.ir.builder import Builder, Value, Weak, promote, weakened
+from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.ir.scalars import kind_of
+from pscdsl._src.language.descriptions import describe, near_keyword
+from pscdsl._src.primitives.elementwise import Convert
+from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind
+from pscdsl.typing.python_containers import is_constant, is_sequence
+
+MEANINGS: dict[str, object] = {}
+"""What a qualified name such as `numpy.mean` or `pscdsl.scan` means in a kernel."""
+
+
+class Meaning:
+    """One library function.
+
+    together   parameters whose operands come to one dtype; a list or tuple counts by its items
+    alone      parameters that are arrays of their own dtype (indices, predicates): scalars and
+               weak arrays become values of their default dtype
+    weak       parameters where NumPy leaves a Python number what it is.  Everywhere else it makes
+               an array first, as it does of each list, and integers are i64 from then on
+    weak_items the same, also for the numbers in one list
+    cast       as `weak_items`, where NumPy casts the array of numbers afterwards: i64 to signed
+               integers alone
+    own        parameters that NumPy computes with before they meet others: bools stay bools there
+    keeps      parameters whose dtype the result has: what they meet is of no higher kind
+    """
+
+    signature: inspect.Signature
+    wants_builder: bool
+    operands: list[str]
+    _only_positional: list[str]
+    _positional: list[str]
+    _by_keyword: frozenset[str]
+    _required: frozenset[str]
+    _arrays: frozenset[str]
+    _simple: bool
+    """Whether it takes neither `*args` nor `**kwargs`."""
+
+    def __init__(
+        self,
+        name: str,
+        body: Callable[..., Any],
+        together: Sequence[str] = (),
+        alone: Sequence[str] = (),
+        weak: Sequence[str] = (),
+        weak_items: Sequence[str] = (),
+        cast: Sequence[str] = (),
+        own: Sequence[str] = (),
+        keeps: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.body = body
+        self.together = frozenset(together)
+        self.alone = frozenset(alone)
+        self.weak = frozenset(weak)
+        self.weak_items = frozenset(weak_items)
+        self.cast = frozenset(cast)
+        self.own = frozenset(own)
+        self.keeps = frozenset(keeps)
+        self._of_a_kind = self.own | self.keeps
+        self.__doc__ = body.__doc__
+
+    def __getattr__(self, name: str) -> Any:
+        """What follows from the body's parameters, when it is first asked for.
+
+        There are hundreds of library functions, a program uses some, and looking takes time.
+        """
+        if name not in Meaning.__annotations__:
+            raise AttributeError(name)
+        self._look()
+        return self.__dict__[name]
+
+    def _look(self) -> None:
+        self.signature = inspect.signature(self.body)
+        names = list(self.signature.parameters)
+        self.wants_builder = bool(names) and names[0] == "here"
+        self.operands = [name for name in names if name in self.together]
+        parameters = self.signature.parameters.values()
+        self._only_positional = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY]
+        self._positional = [p.name for p in parameters if p.kind in (0, 1)]
+        self._by_keyword = frozenset(p.name for p in parameters if p.kind in (1, 3))
+        self._required = frozenset(p.name for p in parameters if p.default is p.empty)
+        self._simple = all(p.kind in (0, 1, 3) for p in parameters)
+        self._arrays = self.together | self.alone
+        unknown = (self.together | self.alone) - set(names)
+        assert not unknown, f"{self.name}: no parameters {unknown}"
+
+    def __repr__(self) -> str:
+        return f"<meaning of {self.name}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply from other library code; as `apply`, with `here` passed by the caller."""
+        if self.wants_builder:
+            return self.apply(args[0], args[1:], kwargs)
+        return self.apply(None, args, kwargs)
+
+    def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Apply to the arguments of a call in a kernel."""
+        if self.wants_builder:
+            args = (here, *args)
+        arguments = self._bind(args, kwargs)
+        if not self.together and not self.alone:
+            return self._call(arguments)
+        for name in self._arrays & arguments.keys():
+            self._require_operands(name, arguments[name])
+        for name in self.alone & arguments.keys():
+            arguments[name] = _map_operands(lambda x: _settle(here, x), arguments[name])
+        operands: list[Any] = []
+        for name in self.operands:
+            if name in arguments:
+                _map_operands(operands.append, arguments[name])
+        if not operands:
+            return self._call(arguments)
+        if not any(isinstance(each, (Value, Weak)) for each in operands):
+            if here is None:
+                raise TypeError(f"{self.name}: no operand belongs to a program")
+            operands = [
+                here.constant(x) if isinstance(x, np.ndarray | np.generic) else here.weak(x)
+                for x in operands
+            ]
+        values = promote(*operands, weak_ok=True)
+        if values is not None:
+            dtype = values[0].dtype
+            self._require_kinds(arguments, dtype)
+            result = self._with(arguments, values)
+            if self._makes_i64(arguments, dtype) and _in_dtype(result, dtype):
+                raise Failure(IntegersMakeAnArray(function=self.name, dtype=dtype))
+            return result
+        weak = [x if isinstance(x, Weak) else _builder(operands).weak(x) for x in operands]
+        kind = max(each.kind for each in weak)
+        self._require_kinds(arguments, DEFAULT[kind])
+        first = self._with(arguments, [each.at(DEFAULT[kind]) for each in weak])
+        if not isinstance(first, Value) or first.dtype.kind < kind or not first.dtype.is_number:
+            return first  # its dtype is fixed: a predicate, an index
+        counted = first.dtype is I64 and arguments.get("dtype") is None
+        if first.dtype not in DEFAULT.values() and not counted:
+            return first
+
+        def at(dtype: DType) -> Value:
+            # Also where the kind has risen: the square root of a weak integer in f64 starts in f64.
+            result: Value = self._with(arguments, [each.at(dtype) for each in weak])
+            # A place in an array, or a sum of small integers, comes out in a dtype of its own.
+            return result if result.dtype is dtype else Convert(dtype)(result)
+
+        return weakened(_builder(operands), first.dtype.kind, at)
+
+    def _require_kinds(self, arguments: Mapping[str, Any], dtype: DType) -> None:
+        """Refuse what NumPy would compute, or give, in a dtype of a lower kind."""
+        for name in self._of_a_kind:
+            if arguments.get(name) is None or (kind := _kind(arguments[name])) is dtype.kind:
+                continue
+            if name in self.own and kind is Kind.BOOL:
+                problem = f"takes numbers as `{name}` beside {dtype}, not bools"
+                raise Failure(BadArguments(function=self.name, problem=problem))
+            if name in self.keeps:
+                problem = f"gives what has the dtype of `{name}`: make that of {dtype}"
+                raise Failure(BadArguments(function=self.name, problem=problem))
+
+    def _makes_i64(self, arguments: Mapping[str, Any], dtype: DType) -> bool:
+        """Whether NumPy makes an i64 array of integers among the operands, and leaves it one."""
+        if not meets_i64(dtype) or not self.name.startswith("numpy."):
+            return False
+        for name in self.operands:
+            if name not in arguments:
+                continue
+            depth = 0 if name in self.weak else 1 if name in self.weak_items | self.cast else -1
+            if name in self.cast and dtype.is_unsigned:
+                depth = -1
+            if has_integers(arguments[name], depth):
+                return True
+        return False
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by parameter; a Failure where Python raises TypeError."""
+        if self._simple and len(args) <= len(self._positional):
+            arguments = dict(zip(self._positional, args, strict=False))
+            fits = all(key in self._by_keyword and key not in arguments for key in kwargs)
+            arguments.update(kwargs)
+            if fits and arguments.keys() >= self._required:
+                return arguments
+        try:
+            return self.signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            unknown = next((each for each in kwargs if each not in self._by_keyword), "")
+            instead = near_keyword(unknown, self._by_keyword)
+            finding = BadArguments(function=self.name, problem=str(error), instead=instead)
+            raise Failure(finding) from None
+
+    def _require_operands(self, name: str, argument: Any) -> None:
+        """A Failure if an array is asked for, and something is given that is none and holds none.
+
+        None stands for an array that is left out, where that is the default.
+        """
+        if argument is None and self.signature.parameters[name].default is None:
+            return
+        wrong = _first_stranger(argument)
+        if wrong is not None:
+            given = describe(wrong[0])
+            problem = f"takes arrays in `{name}`, not {given}" if is_sequence(argument) else ""
+            problem = problem or f"takes an array as `{name}`, not {given}"
+            raise Failure(BadArguments(function=self.name, problem=problem))
+
+    def _call(self, arguments: dict[str, Any]) -> Any:
+        if not self._simple:
+            bound = inspect.BoundArguments(self.signature, arguments)
+            return self.body(*bound.args, **bound.kwargs)
+        if not self._only_positional:
+            return self.body(**arguments)
+        rest = dict(arguments)
+        first = [rest.pop(name) for name in self._only_positional if name in rest]
+        return self.body(*first, **rest)
+
+    def _with(self, arguments: Mapping[str, Any], values: Iterable[Value]) -> Any:
+        remaining = iter(values)
+        changed = dict(arguments)
+        for name in self.operands:
+            if name in changed:
+                changed[name] = _map_operands(lambda _: next(remaining), changed[name])
+        return self._call(changed)
+
+
+def function(
+    *names: str,
+    together: Sequence[str] = (),
+    alone: Sequence[str] = (),
+    weak: Sequence[str] = (),
+    weak_items: Sequence[str] = (),
+    cast: Sequence[str] = (),
+    own: Sequence[str] = (),
+    keeps: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Meaning]:
+    """Declare a library function under qualified names such as `numpy.mean`."""
+
+    def declare(body: Callable[..., Any]) -> Meaning:
+        meaning = Meaning(names[0], body, together, alone, weak, weak_items, cast, own, keeps)
+        for name in names:
+            assert name not in MEANINGS, f"{name} has a meaning already"
+            MEANINGS[name] = meaning
+        return meaning
+
+    return declare
+
+
+def meets_i64(dtype: DType) -> bool:
+    """Whether these are integers that NumPy promotes where they meet i64."""
+    return dtype.is_integer and dtype is not I64
+
+
+def require_no_integers(name: str, operands: Sequence[object], dtype: DType) -> None:
+    """Refuse integers of Python beside arrays of a dtype that NumPy promotes where they meet."""
+    arrays = any(isinstance(each, (Value, np.generic, np.ndarray)) for each in operands)
+    if arrays and meets_i64(dtype) and has_integers(operands):
+        raise Failure(IntegersMakeAnArray(function=name, dtype=dtype))
+
+
+def has_integers(operand: object, weak_depth: int = -1) -> bool:
+    """Whether integers of Python, or sizes, stand deeper in lists than where they are weak."""
+    if is_sequence(operand):
+        return any(has_integers(item, weak_depth - 1) for item in operand)
+    whole = isinstance(operand, int | Dim) and not isinstance(operand, bool)
+    return whole and weak_depth < 0
+
+
+def _kind(operand: Any) -> Kind:
+    """The highest kind among numbers and arrays."""
+    if is_sequence(operand):
+        return max(map(_kind, operand), default=Kind.FLOAT)
+    if isinstance(operand, Weak):
+        return operand.kind
+    if isinstance(operand, Value):
+        return operand.dtype.kind
+    if is_constant(operand):
+        return from_numpy(operand.dtype).kind
+    return Kind.INT if isinstance(operand, Dim) else kind_of(operand)
+
+
+def _in_dtype(result: object, dtype: DType) -> bool:
+    """Whether an array among the results has a dtype."""
+    if is_sequence(result):
+        return any(_in_dtype(item, dtype) for item in result)
+    return isinstance(result, Value) and result.dtype is dtype
+
+
+_OPERANDS = (Value, Weak, Dim, bool, int, float, complex, np.generic, np.ndarray)
+"""Made once, as it is asked for often; so are the pairs of classes below and elsewhere."""
+
+
+def _is_operand(x: object) -> bool:
+    return isinstance(x, _OPERANDS)
+
+
+def _first_stranger(argument: Any) -> tuple[Any] | None:
+    """The first part of an argument that is no operand, if there is one."""
+    if not is_sequence(argument):
+        return None if _is_operand(argument) else (argument,)
+    return next(filter(None, map(_first_stranger, argument)), None)
+
+
+def _map_operands(transform: Callable[[Any], Any], argument: Any) -> Any:
+    if is_sequence(argument):
+        return type(argument)(_map_operands(transform, item) for item in argument)
+    return transform(argument) if _is_operand(argument) else argument
+
+
+def _builder(operands: Sequence[Any]) -> Builder:
+    return next(x.builder for x in operands if isinstance(x, Value | Weak))
+
+
+def _settle(here: Builder | None, operand: Any) -> Any:
+    if isinstance(operand, Weak):
+        return operand.default()
+    if isinstance(operand, Value) or here is None:
+        return operand
+    if isinstance(operand, np.ndarray | np.generic):
+        return here.constant(operand)
+    return here.weak(operand).default()

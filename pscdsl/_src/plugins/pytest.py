@@ -1,0 +1,165 @@
+"""`pytest --pscdsl`: each Python file that is collected is a test, which passes if its kernels do.
+
+All files are checked together when the first of these tests runs: one may write what another reads.
+The settings of the project count, as in `pscdsl check`.
+"""
+
+# pytest's own constructors are not fully typed.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from pscdsl._src.checker.check import CheckResult, check_paths
+from pscdsl._src.checker.configuration.reading import find_settings
+from pscdsl._src.checker.configuration.settings import Settings
+from pscdsl._src.checker.findings import baseline
+from pscdsl._src.checker.findings.baseline import Baseline, BaselineError
+from pscdsl._src.checker.findings.fingerprints import Fingerprints
+from pscdsl._src.checker.findings.triage import Triage, triage
+from pscdsl._src.checker.report.summary import sentence
+from pscdsl._src.checker.report.text import render
+from pscdsl._src.frontend.folders import SUFFIXES
+from pscdsl._src.frontend.text.cells import split_cell
+from pscdsl._src.frontend.text.sources import Sources
+from pscdsl._src.support.paths import inside_any, real, resolved
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+
+NAME = "pscdsl-checks"
+"""The name under which the plug-in is registered while it is wanted."""
+
+
+class Findings(Exception):
+    """What is wrong in a file, as the report for people has it."""
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """A check of all files."""
+
+    result: CheckResult
+    triage: Triage
+    sources: Sources
+
+
+class Checks:
+    """What the tests of one session share."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.root = config.rootpath
+        try:
+            self.settings: Settings = find_settings(str(config.rootpath))
+            self._baseline = self._known()
+        except Failure as failure:
+            raise pytest.UsageError(
+                f"the settings are wrong\n\n{render(failure.diagnostics, Sources(toml=True))}"
+            ) from None
+        except BaselineError as problem:
+            raise pytest.UsageError(str(problem)) from None
+        self._files: dict[str, None] = {}
+        config.addinivalue_line("markers", "pscdsl: the check of a file's kernels")
+
+    def _known(self) -> Baseline:
+        name = self.settings.baseline
+        place = resolved(os.path.join(self.settings.root, name))
+        return baseline.read(place) if name else Baseline()
+
+    def pytest_collect_file(
+        self, file_path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
+        """Take the Python files that are not excluded."""
+        if file_path.suffix not in SUFFIXES or not self._followed(file_path):
+            return None
+        if self.settings.excludes(str(file_path)):
+            return None
+        return CheckedFile.from_parent(parent, path=file_path)
+
+    def _followed(self, path: Path) -> bool:
+        """Whether it is a file of the project, or of its own folder, not a link to others."""
+        return not path.is_symlink() or inside_any(
+            real(str(path)), (resolved(str(self.root)), resolved(str(path.parent)))
+        )
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Remember what is to be checked: what was not deselected."""
+        items = [item for item in session.items if isinstance(item, CheckedItem)]
+        self._files = dict.fromkeys(resolved(str(item.path)) for item in items)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what was checked."""
+        if "outcome" in self.__dict__:
+            result, found = self.outcome.result, self.outcome.triage
+            said = sentence(found.reported, result.kernels, result.files, found.hidden())
+            terminalreporter.write_sep("-", "pscdsl")
+            terminalreporter.write_line(said)
+
+    @cached_property
+    def outcome(self) -> _Outcome:
+        """The check of all files."""
+        result, sources = check_paths(list(self._files)), Sources()
+        selection = self.settings.selection()
+        found = triage(
+            result.diagnostics,
+            result.suppressed,
+            selection,
+            self._baseline,
+            result.checked(),
+            Fingerprints(sources),
+        )
+        return _Outcome(result, found, sources)
+
+    def of(self, path: Path) -> Triage:
+        """What was found in one of the files."""
+        file = resolved(str(path))
+        reported = (d for d in self.outcome.triage.reported if self._file(d) == file)
+        return Triage(tuple(reported))
+
+    def _file(self, finding: Diagnostic) -> str:
+        """The test that tells a finding: its file, or that of the nearest call that is checked."""
+        paths = [resolved(split_cell(f.path)[0]) for f in finding.span.frames()]
+        return next((path for path in paths if path in self._files), next(iter(self._files)))
+
+    def text(self, found: Iterable[Diagnostic]) -> str:
+        """The report of findings for people."""
+        return render(tuple(found), self.outcome.sources).rstrip()
+
+
+class CheckedFile(pytest.File):
+    """A file with kernels, or without."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One test."""
+        item = CheckedItem.from_parent(self, name="pscdsl")
+        item.add_marker("pscdsl")
+        yield item
+
+
+class CheckedItem(pytest.Item):
+    """The check of a file."""
+
+    def runtest(self) -> None:
+        """Fail if the check of the file does."""
+        checks = self.config.pluginmanager.get_plugin(NAME)
+        assert isinstance(checks, Checks)
+        found = checks.of(self.path)
+        if found.fails(strict=checks.settings.strict):
+            raise Findings(checks.text(found.reported))
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: str | None = None
+    ) -> str:
+        """The report, without a traceback."""
+        if isinstance(excinfo.value, Findings):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """What stands above a failure."""
+        return self.path, None, f"pscdsl: {os.path.relpath(self.path)}"

@@ -1,0 +1,318 @@
+"""Sums of products along axes.
+
+16-bit floats are accumulated in f32, and the result is rounded once; integers wrap around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.ir.forms import form
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl._src.primitives.elementwise import Convert, multiply
+from pscdsl._src.primitives.linear import Bilinear
+from pscdsl._src.primitives.rewritten import emit_as
+from pscdsl._src.primitives.shaping import (
+    Transpose,
+    are_axes,
+    exactly,
+    inverted,
+    same_sizes,
+    without,
+)
+from pscdsl._src.targets.cpu.products.small import (
+    FLOAT_PRODUCTS,
+    SMALL_PRODUCTS,
+    emit_small,
+    exact_float,
+    extents,
+    inner_product,
+    is_small,
+    through_f32,
+    through_f64,
+)
+from pscdsl._src.targets.cpu.products.tall import emit_parts, parts
+from pscdsl._src.targets.cpu.rows.by_slices import is_folded
+from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import F32, I32, DType
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+
+Axes: TypeAlias = tuple[int, ...]
+Pair: TypeAlias = tuple[Axes, Axes]
+"""Axes of the first operand, and of the second."""
+
+TURNED_FACTORS = form(
+    "turned_factors",
+    "In loops a matrix is turned so that XLA multiplies it fast, before the loop if possible: "
+    "0.06 of the time for 64x64 by 64x16 summed over the first axis of both.  So is a small one "
+    "that is multiplied with vectors, so that multiples of its rows are added up: recurrent "
+    "networks of 16 to 128 states take 0.7 to 0.9 of the time.",
+)
+SMALL_MATRIX = 1 << 14
+"""So many elements at most."""
+FEWEST_ROWS = 16
+"""Of a matrix of 8x8, turning it costs 1.1 of the time; of 24x8 it gains 0.7."""
+FEW_TERMS = 32
+"""Sums of so many terms XLA unrolls where it would else loop over them slowly."""
+
+
+@dataclass(frozen=True)
+class DotGeneral(Bilinear, name="dot_general"):
+    """Sums of products along pairs of axes; those of `batched` are shared.
+
+    The result has the shared axes, then what is left of the first operand, then of the second.
+    `result` is its dtype where that is wider than the operands'.
+    """
+
+    contract: Pair
+    batched: Pair = ((), ())
+    result: DType | None = None
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        x, y = operands
+        kept = _kept(self.contract, self.batched, len(x.shape), len(y.shape))
+        if kept is None or not same_sizes(
+            facts,
+            [x.shape[axis] for axis in (*self.batched[0], *self.contract[0])],
+            [y.shape[axis] for axis in (*self.batched[1], *self.contract[1])],
+        ):
+            self.ill_typed(f"{x} and {y} along {self.contract}, sharing {self.batched}")
+        if x.dtype is not y.dtype or not x.dtype.is_number:
+            self.ill_typed(f"operands are {x} and {y}")
+        wide = self.result or x.dtype
+        if wide is not x.dtype and (
+            wide.kind is not x.dtype.kind
+            or wide.bits <= x.dtype.bits
+            or wide.signed < x.dtype.signed
+        ):
+            self.ill_typed(f"{wide} is no wider than {x.dtype}")
+        left = [x.shape[axis] for axis in (*self.batched[0], *kept[0])]
+        return (ArrayType(wide, (*left, *[y.shape[axis] for axis in kept[1]])),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        x, y = operands
+        dtype = to_numpy(self.result) if self.result else x.dtype
+        wide = to_numpy(accumulator(from_numpy(dtype)))
+        left, right = [
+            without(range(each.ndim), (*b, *c))
+            for each, b, c in zip(operands, self.batched, self.contract, strict=True)
+        ]
+        x = x.transpose(*self.batched[0], *left, *self.contract[0])
+        y = y.transpose(*self.batched[1], *self.contract[1], *right)
+        shared, inner = x.shape[: len(self.batched[0])], len(self.contract[0])
+        rows, columns = x.shape[len(shared) : x.ndim - inner], y.shape[len(shared) + inner :]
+        terms = prod(y.shape[len(shared) : len(shared) + inner])
+        a = x.astype(wide).reshape(*shared, prod(rows), terms)
+        b = y.astype(wide).reshape(*shared, terms, prod(columns))
+        with np.errstate(all="ignore"):
+            result = np.matmul(a, b).astype(dtype)
+        return (result.reshape(shared + rows + columns),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (output,) = outputs
+        here = extents(hlo, self, inputs)
+        if hlo.uses(SMALL_PRODUCTS) and is_small(here, hlo.in_loop, inputs[0].dtype):
+            return emit_small(hlo, self, operands, inputs, outputs)
+        one = here.count * here.rows * here.columns == 1
+        if one and is_folded(hlo, here.terms, accumulator(output.dtype)):
+            return emit_as(hlo, inner_product, self, operands, inputs)
+        if (count := parts(hlo, self, inputs)) is not None:
+            return emit_parts(hlo, self, count, operands, inputs, output)
+        exact = exact_float(here, inputs[0].dtype, output.dtype)
+        if exact is not None and hlo.uses(FLOAT_PRODUCTS):
+            through = through_f32 if exact is F32 else through_f64
+            return emit_as(hlo, through, self, operands, inputs)
+        wide = output.with_dtype(accumulator(output.dtype))
+        operands = widened(hlo, operands, inputs, wide.dtype)
+        if hlo.in_loop and hlo.uses(TURNED_FACTORS) and unfit_first(hlo, self, inputs):
+            # Without the barrier XLA would fold the transpose into the contraction.
+            dot, order = self.with_factor(0, inputs[0].rank, first=False)
+            turned = inputs[0].with_shape(tuple([inputs[0].shape[axis] for axis in order]))
+            (x,) = Transpose(order).lower(hlo, operands[:1], inputs[:1], (turned,))
+            (x,) = hlo.op("optimization_barrier", (x,), (hlo.type_of(x),))
+            return dot.lower(hlo, (x, operands[1]), (turned, inputs[1]), outputs)
+        axes = (*self.batched, *self.contract)
+        numbers = hlo.parse_attribute(
+            "#stablehlo.dot<lhs_batching_dimensions = {}, rhs_batching_dimensions = {}, "
+            "lhs_contracting_dimensions = {}, rhs_contracting_dimensions = {}>".format(
+                *map(list, axes)
+            )
+        )
+        attributes = {"dot_dimension_numbers": numbers, "precision_config": precision(hlo)}
+        (result,) = hlo.op("dot_general", operands, (wide,), attributes)
+        return (hlo.convert(result, output),)
+
+    def with_factor(self, place: int, rank: int, first: bool) -> tuple[DotGeneral, Axes]:
+        """The contraction with a factor turned so that it is summed over its first or last axes.
+
+        XLA multiplies matrices fastest on the CPU if they are the last of the first factor and the
+        first of the second.  The order in which the factor's axes have to be is the second result.
+        """
+        summed = self.contract[place]
+        kept = without(range(rank), summed)
+        order = (*summed, *kept) if first else (*kept, *summed)
+        contract = list(self.contract)
+        contract[place] = tuple([order.index(axis) for axis in summed])
+        return DotGeneral((contract[0], contract[1]), self.batched, self.result), order
+
+    def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
+        dot, swapped, order = _pulled(self.contract, self.batched, place, operand.rank, other.ndim)
+        other = _converted(other, self.result or operand.dtype)
+        if not cotangent.ndim:
+            result = multiply(other, cotangent)
+        else:
+            result = dot(other, cotangent) if swapped else dot(cotangent, other)
+        result = _converted(result, operand.dtype)
+        if order is not None:
+            result = Transpose(order)(result)
+        return exactly(result, operand.shape)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        shared, summed = (
+            [
+                tuple([axis + many for axis in each])
+                for each, many in zip(axes, batched, strict=True)
+            ]
+            for axes in (self.batched, self.contract)
+        )
+        count = len(shared[0])
+        if all(batched):
+            both = ((0, *shared[0]), (0, *shared[1]))
+            return (DotGeneral((summed[0], summed[1]), both, self.result)(*operands),), (True,)
+        # The batch is one more axis that an operand keeps.
+        left, right = [each.ndim - count - len(summed[0]) for each in operands]
+        order = (1, 0) if batched[1] and right == 1 else (0, 1)
+        x, y = [operands[i] for i in order]
+        contract, sharing = ((each[order[0]], each[order[1]]) for each in (summed, shared))
+        result = DotGeneral(contract, sharing, self.result)(x, y)
+        place = count + (left if batched[1] and order == (0, 1) else 0)
+        if place:
+            result = Transpose((place, *without(range(result.ndim), (place,))))(result)
+        return (result,), (True,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        if not self.contract[0]:
+            return size_of(outputs[0].shape)
+        terms = size_of(tuple([inputs[0].shape[axis] for axis in self.contract[0]]))
+        return size_of(outputs[0].shape) * terms * 2
+
+
+@lru_cache(maxsize=1024)
+def _kept(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
+    """The axes that operands of these ranks keep for themselves; None if the axes do not fit."""
+    used = [(*b, *c) for b, c in zip(batched, contract, strict=True)]
+    if (
+        len(batched[0]) != len(batched[1])
+        or len(contract[0]) != len(contract[1])
+        or not are_axes(used[0], left)
+        or not are_axes(used[1], right)
+    ):
+        return None
+    return without(range(left), used[0]), without(range(right), used[1])
+
+
+@lru_cache(maxsize=1024)
+def _pulled(
+    contract: Pair, batched: Pair, place: int, rank: int, other_rank: int
+) -> tuple[DotGeneral, bool, Axes | None]:
+    """How the cotangent of the operand at a place is made from the result's and the other operand.
+
+    The contraction, whether it takes the other operand first, and the order in which the axes of
+    its result are the operand's, if that is another one.
+    """
+    own, their = batched[place], batched[1 - place]
+    summed, their_summed = contract[place], contract[1 - place]
+    kept = without(range(rank), (*own, *summed))
+    their_kept = without(range(other_rank), (*their, *their_summed))
+    # The cotangent has the shared axes, then what the first operand keeps, then the second.
+    shared = tuple(range(len(own)))
+    first = len(own) + (len(their_kept) if place else 0)
+    left = tuple(range(first, first + len(kept)))
+    gone = without(range(len(own) + len(kept) + len(their_kept)), (*shared, *left))
+    # What the axes of the result will be in the operand, by the order of the two factors.
+    restored = tuple([summed[their_summed.index(axis)] for axis in sorted(their_summed)])
+    orders = ((*own, *kept, *restored), (*own, *restored, *kept))
+    swapped = place if _is_sorted(orders[place]) else 1 - place
+    if swapped:
+        dot = DotGeneral((their_kept, gone), (their, shared))
+    else:
+        dot = DotGeneral((gone, their_kept), (shared, their))
+    order = orders[swapped]
+    return dot, bool(swapped), None if _is_sorted(order) else inverted(order)
+
+
+def is_long(hlo: Hlo, dot: DotGeneral, inputs: Types) -> bool:
+    """Whether a contraction is a product of matrices with more than a few terms in each sum."""
+    left, right = inputs
+    count = len(dot.contract[0])
+    if dot.batched[0] or left.rank == count or right.rank == count:
+        return False
+    return prod(hlo.shape(tuple([left.shape[axis] for axis in dot.contract[0]]))) > FEW_TERMS
+
+
+def small_matrix(hlo: Hlo, dot: DotGeneral, inputs: Types) -> int | None:
+    """Which factor is a small matrix, multiplied with a vector, that is faster if summed over rows.
+
+    XLA's products of f64 are not, nor those with fewer rows than a vector register has places.
+    """
+    ranks = [each.rank for each in inputs]
+    if dot.batched[0] or len(dot.contract[0]) != 1 or sorted(ranks) != [1, 2]:
+        return None
+    matrix = inputs[place := ranks.index(2)]
+    single = matrix.dtype.is_float and matrix.dtype.bits == 32
+    shape = hlo.shape(matrix.shape)
+    small = prod(shape) <= SMALL_MATRIX and shape[1 - dot.contract[place][0]] >= FEWEST_ROWS
+    return place if single and small and hlo.uses(TURNED_FACTORS) else None
+
+
+def unfit_first(hlo: Hlo, dot: DotGeneral, inputs: Types) -> bool:
+    """Whether XLA multiplies element by element, in a loop that becomes one native function.
+
+    It does if sums of many terms are not over the last axes of the first factor: 64x64 by 64x16
+    takes 58 us, 3.6 if the factor is turned before.
+    """
+    rank, count = inputs[0].rank, len(dot.contract[0])
+    return dot.contract[0] != tuple(range(rank - count, rank)) and is_long(hlo, dot, inputs)
+
+
+def _is_sorted(axes: Sequence[int]) -> bool:
+    return all(a < b for a, b in pairwise(axes))
+
+
+def _converted(x: Value, dtype: DType) -> Value:
+    return x if x.dtype is dtype else Convert(dtype)(x)
+
+
+def accumulator(dtype: DType) -> DType:
+    """The dtype in which sums of products are made."""
+    if dtype.is_integer:
+        return dtype if dtype.bits >= 32 else I32
+    return F32 if dtype.is_float and dtype.bits == 16 else dtype
+
+
+def widened(hlo: Hlo, operands: Sequence[H], inputs: Types, wide: DType) -> Sequence[H]:
+    """Operands in the dtype of the sum, in which products are exact.
+
+    XLA takes 16-bit floats as they are, but bf16 not in all layouts, and is no faster for it.
+    """
+    return [hlo.convert(x, each.with_dtype(wide)) for x, each in zip(operands, inputs, strict=True)]
+
+
+def precision(hlo: Hlo) -> tuple[object, object]:
+    """That products of f32 are f32, also where a device has something faster."""
+    highest = hlo.parse_attribute("#stablehlo<precision HIGHEST>")
+    return highest, highest

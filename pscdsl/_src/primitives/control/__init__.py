@@ -1,0 +1,38 @@
+"""Calls and control flow: primitives that hold functions and blocks.
+
+Blocks are closed, so what a block needs from outside is passed to it: captured operands come
+first, and they are the same in every step of a loop.
+"""
+
+from pscdsl._src.primitives.control.associative_scan import AssociativeScan
+from pscdsl._src.primitives.control.base import Control, block_cost, same_type, substitute_block
+from pscdsl._src.primitives.control.call import Call, function_cost
+from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp
+from pscdsl._src.primitives.control.implicit import Implicit, LinearSolve, Root
+from pscdsl._src.primitives.control.map_reduce import MapReduce
+from pscdsl._src.primitives.control.remat import Checkpoint
+from pscdsl._src.primitives.control.scan import Scan
+from pscdsl._src.primitives.control.switch import Switch
+from pscdsl._src.primitives.control.while_loop import While
+from pscdsl._src.targets.cpu.blocks.groups import SMALL_GROUPS as SMALL_GROUPS  # a form
+from pscdsl._src.targets.cpu.blocks.stages import STAGES as STAGES  # likewise
+
+__all__ = [
+    "AssociativeScan",
+    "Call",
+    "Checkpoint",
+    "Control",
+    "CustomJvp",
+    "CustomVjp",
+    "Implicit",
+    "LinearSolve",
+    "MapReduce",
+    "Root",
+    "Scan",
+    "Switch",
+    "While",
+    "block_cost",
+    "function_cost",
+    "same_type",
+    "substitute_block",
+]

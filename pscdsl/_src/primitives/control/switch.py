@@ -1,0 +1,238 @@
+"""A choice of branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pscdsl._src.interpreters.batching import batch_block, repeated, select_rows
+from pscdsl._src.interpreters.cut import Cut, Halves, split_block
+from pscdsl._src.interpreters.jvp import Mask, has_tangent, jvp_block
+from pscdsl._src.interpreters.replay import closed, replay, zeros
+from pscdsl._src.interpreters.transpose import transpose_block
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives.control.base import Control, block_cost
+from pscdsl._src.primitives.elementwise import Clamp, equal
+from pscdsl._src.primitives.lanes import Lanes
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size, maximum
+from pscdsl.typing.dtypes import BOOL, I32
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Builder, Value
+
+
+@dataclass(frozen=True)
+class Switch(Control, name="switch"):
+    """One of several blocks, chosen by an i32 (clamped to what there is) or a bool.
+
+    Operands: the index, then what every branch takes.
+    """
+
+    branches: tuple[Block, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        if not self.branches or not operands:
+            self.ill_typed("there is no branch or no index")
+        index, *rest = operands
+        if index.shape or index.dtype not in (I32, BOOL):
+            self.ill_typed(f"the index is {index}")
+        first = self.branches[0]
+        for branch in self.branches:
+            self.require(facts, "operands", rest, branch.in_types)
+            self.require(facts, "results of a branch", branch.out_types, first.out_types)
+        return first.out_types
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        index = min(max(int(operands[0]), 0), len(self.branches) - 1)
+        return here.block(self.branches[index], operands[1:])
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        index, *rest = operands
+        count = len(self.branches)
+        if count == 1:
+            return hlo.block(self.branches[0], rest)
+        if inputs[0].dtype is BOOL:
+            index = hlo.convert(index, ArrayType(I32))
+        else:
+            low, high = (hlo.full(bound, inputs[0]) for bound in (0, count - 1))
+            (index,) = hlo.op("clamp", (low, index, high), (inputs[0],))
+        run = [lambda branch=branch: hlo.block(branch, rest) for branch in self.branches]
+        return hlo.case(index, run, outputs)
+
+    def runs(self) -> tuple[tuple[Block, Size], ...]:
+        return ()
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        """The dearest branch."""
+        total: Size = 0
+        for branch in self.branches:
+            total = maximum(total, block_cost(branch))
+        return total
+
+    def differentiate(
+        self, primals: Sequence[Value], tangents: Sequence[Value | None]
+    ) -> tuple[Sequence[Value], Sequence[Value | None]]:
+        facts = primals[0].builder.facts
+        active = tuple([each is not None for each in tangents[1:]])
+        found = [jvp_block(facts, branch, active) for branch in self.branches]
+        wanted = _any_of([kept for _, kept in found])
+        if any(kept != wanted for _, kept in found):
+            found = [jvp_block(facts, branch, active, wanted) for branch in self.branches]
+        moving = [each for each in tangents if each is not None]
+        results = Switch(tuple([block for block, _ in found])).bind(*primals, *moving)
+        remaining = iter(results[len(wanted) :])
+        return results[: len(wanted)], [next(remaining) if moves else None for moves in wanted]
+
+    def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
+        facts = cut.early.facts
+        index, *rest = operands
+        late = tuple(map(cut.is_late, rest))
+        if cut.is_late(index):
+            return cut.late.bind(self, [cut.later(each) for each in operands])
+        halves = [split_block(facts, branch, late) for branch in self.branches]
+        wanted = _any_of([each.late_results for each in halves])
+        if any(each.late_results != wanted for each in halves):
+            halves = [split_block(facts, branch, late, wanted) for branch in self.branches]
+        first = [each for each in rest if not cut.is_late(each)]
+        second = [each for each in rest if cut.is_late(each)]
+        early, late_parts = _with_slots(facts, halves, second)
+        found = cut.early.bind(Switch(early), [index, *first])
+        given = [cut.later(each) for each in (index, *first, *found)]
+        last = cut.late.bind(Switch(late_parts), [*given, *second])
+        return halves[0].merged(found, last)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        index, *rest = operands
+        if isinstance(index, ArrayType):
+            self.ill_typed("it is not linear in its index")
+        facts = index.builder.facts
+        linear = tuple([isinstance(each, ArrayType) for each in rest])
+        given = tuple([each is not None for each in cotangents])
+        found = [transpose_block(facts, each, linear, given) for each in self.branches]
+        wanted = _any_of([kept for _, kept in found])
+        if any(kept != wanted for _, kept in found):
+            found = [transpose_block(facts, each, linear, given, wanted) for each in self.branches]
+        known = [each for each in rest if not isinstance(each, ArrayType)]
+        moving = [each for each in cotangents if each is not None]
+        results = iter(Switch(tuple([block for block, _ in found])).bind(index, *known, *moving))
+        return [None, *[next(results) if keeps else None for keeps in wanted]]
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        index, *rest = operands
+        facts = index.builder.facts
+        taken = tuple(batched[1:])
+        if batched[0]:
+            return self._selected(index, rest, taken, size)
+        found = [batch_block(facts, branch, taken, size) for branch in self.branches]
+        wanted = _any_of([kept for _, kept in found])
+        if any(kept != wanted for _, kept in found):
+            found = [batch_block(facts, branch, taken, size, wanted) for branch in self.branches]
+        return Switch(tuple([block for block, _ in found])).bind(*operands), wanted
+
+    def _selected(
+        self, index: Value, operands: Sequence[Value], batched: Mask, size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        """Each lane has an index of its own: all branches are run, and selected from."""
+        facts = index.builder.facts
+        branches = self.branches[:2] if index.dtype is BOOL else self.branches
+        count, rows = len(branches), (True,) * len(branches[0].results)
+        if index.dtype is BOOL:
+            lanes = [~index, index][-count:]
+        else:
+            here = index.builder
+            low, high = here.literal(0, index.dtype), here.literal(count - 1, index.dtype)
+            index = Clamp()(low, index, high)
+            lanes = [equal(index, number) for number in range(count)]
+        results: list[list[Value]] = []
+        for branch, lane in zip(branches, lanes, strict=True):
+            given, mask = _for_lanes(lane, operands, batched, size)
+            block, _ = batch_block(facts, branch, mask, size, rows)
+            results.append(replay(index.builder, block, given))
+        chosen = results[-1]
+        for number in reversed(range(count - 1)):
+            chosen = [
+                select_rows(lanes[number], one, other)
+                for one, other in zip(results[number], chosen, strict=True)
+            ]
+        return chosen, rows
+
+
+def _for_lanes(
+    lanes: Value, operands: Sequence[Value], batched: Mask, size: Size
+) -> tuple[list[Value], Mask]:
+    """What a branch takes that is run for all lanes but chosen in some, and what is batched.
+
+    Its slopes in other lanes, which may be infinite, do not come through: the tangents that go in
+    there are zero, and so are the cotangents that come out, whatever becomes of them on the way.
+    Arrays that all lanes share would have to be repeated for that; only numbers are.
+    """
+    found = list(operands)
+    mask = list(batched)
+    for place, x in enumerate(operands):
+        if has_tangent(x.type) and (batched[place] or x.ndim == 0):
+            found[place] = Lanes()(lanes, x if batched[place] else repeated(x, size))
+            mask[place] = True
+    return found, tuple(mask)
+
+
+def _any_of(masks: Sequence[Mask]) -> Mask:
+    return tuple(map(any, zip(*masks, strict=True)))
+
+
+def _with_slots(
+    facts: Assumptions, halves: Sequence[Halves], late: Sequence[Value]
+) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+    """Early and late branches of the same types: what is saved by one is zero in the others."""
+    count = len(halves[0].late_results) - sum(halves[0].late_results)
+    slots: list[ArrayType] = []
+    places: list[list[int]] = []
+    for each in halves:
+        taken: list[int] = []
+        for wanted in each.early.out_types[count:]:
+            free = (i for i, slot in enumerate(slots) if slot == wanted and i not in taken)
+            place = next(free, len(slots))
+            if place == len(slots):
+                slots.append(wanted)
+            taken.append(place)
+        places.append(taken)
+    early = [
+        _with_zeros(facts, each.early, count, slots, taken)
+        for each, taken in zip(halves, places, strict=True)
+    ]
+    first = halves[0].early.in_types
+    common = halves[0].early.out_types[:count]
+    types = (*first, *common, *slots, *[each.type for each in late])
+
+    def late_branch(each: Halves, taken: Sequence[int]) -> Block:
+        def build(here: Builder, params: list[Value]) -> list[Value]:
+            operands, rest = params[: len(first)], params[len(first) :]
+            own = [*rest[:count], *[rest[count + place] for place in taken]]
+            saved = each.gather(operands, own)
+            return replay(here, each.late, [*saved, *rest[count + len(slots) :]])
+
+        return closed(facts, types, build)
+
+    last = [late_branch(each, taken) for each, taken in zip(halves, places, strict=True)]
+    return tuple(early), tuple(last)
+
+
+def _with_zeros(
+    facts: Assumptions, block: Block, count: int, slots: Sequence[ArrayType], taken: Sequence[int]
+) -> Block:
+    """A block whose extra results stand in slots, with zeros in those that are not taken."""
+
+    def build(here: Builder, params: list[Value]) -> list[Value]:
+        results = replay(here, block, params)
+        own = dict(zip(taken, results[count:], strict=True))
+        filled = [own[i] if i in own else zeros(here, slot) for i, slot in enumerate(slots)]
+        return [*results[:count], *filled]
+
+    return closed(facts, block.in_types, build)

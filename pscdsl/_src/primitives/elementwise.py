@@ -1,0 +1,421 @@
+"""Elementwise primitives, one line each in a table.
+
+Called with values, an elementwise primitive broadcasts and promotes as NumPy's operators do;
+`bind` takes operands as they are.
+
+A line says the derivative in each operand: a function of a tangent `t`, the result and the
+operands, or `LinearIn` where the function itself is linear in the operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import pi
+from math import sqrt as root
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pscdsl._src.ir.numpy_dtypes import finfo
+from pscdsl._src.ir.primitive import H, Hlo, Types
+from pscdsl._src.primitives import scalar_functions as f
+from pscdsl._src.primitives.choosing import Clamp as Clamp
+from pscdsl._src.primitives.choosing import Select as Select
+from pscdsl._src.primitives.conversion import Bitcast as Bitcast
+from pscdsl._src.primitives.conversion import Convert as Convert
+from pscdsl._src.primitives.formulas import error
+from pscdsl._src.primitives.formulas.circular import emit_tangent
+from pscdsl._src.primitives.pointwise import ACCEPTS as ACCEPTS
+from pscdsl._src.primitives.pointwise import TABLE as TABLE
+from pscdsl._src.primitives.pointwise import BinaryRule, Emit, LinearIn, Rule, UnaryRule
+from pscdsl._src.primitives.pointwise import Elementwise as Elementwise
+from pscdsl._src.primitives.transcendental import (
+    along_axes,
+    emit_acos,
+    emit_acosh,
+    emit_atan,
+    emit_atanh,
+    emit_cbrt,
+    emit_cosh,
+    emit_cosine,
+    emit_erf,
+    emit_exp,
+    emit_expm1,
+    emit_log,
+    emit_log1p,
+    emit_power,
+    emit_reciprocal,
+    emit_sine,
+    emit_sinh,
+    emit_sqrt,
+    emit_tanh,
+    odd,
+)
+from pscdsl.typing.dtypes import BOOL, DType
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+
+
+def _op(name: str) -> Emit:
+    def emit(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+        return hlo.op(name, operands, outputs)[0]
+
+    return emit
+
+
+def _compare(direction: str) -> Emit:
+    def emit(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+        return hlo.compare(direction, *operands)
+
+    return emit
+
+
+def unary(
+    name: str,
+    accepts: str,
+    meaning: Callable[..., Any],
+    emit: str | Emit,
+    flops: int = 1,
+    *derivative: UnaryRule,
+) -> Elementwise:
+    """A function of one array."""
+    return _function(name, 1, accepts, meaning, emit, flops, derivative)
+
+
+def binary(
+    name: str,
+    accepts: str,
+    meaning: Callable[..., Any],
+    emit: str | Emit,
+    flops: int = 1,
+    *derivative: BinaryRule,
+) -> Elementwise:
+    """A function of two arrays."""
+    return _function(name, 2, accepts, meaning, emit, flops, derivative)
+
+
+def predicate(
+    name: str, arity: int, accepts: str, meaning: Callable[..., Any], emit: str | Emit
+) -> Elementwise:
+    """A function with a bool result."""
+    return _function(name, arity, accepts, meaning, emit, 1, (), lambda dtype: BOOL)
+
+
+def to_real(
+    name: str, accepts: str, meaning: Callable[..., Any], emit: str | Emit, derivative: UnaryRule
+) -> Elementwise:
+    """A function whose result has the dtype of the parts of a complex number."""
+    return _function(name, 1, accepts, meaning, emit, 1, (derivative,), lambda dtype: dtype.real)
+
+
+def _function(
+    name: str,
+    arity: int,
+    accepts: str,
+    meaning: Callable[..., Any],
+    emit: str | Emit,
+    flops: int,
+    derivative: tuple[Rule, ...],
+    result: Callable[[DType], DType] = lambda dtype: dtype,
+) -> Elementwise:
+    emit = _op(emit) if isinstance(emit, str) else emit
+    return Elementwise(name, arity, accepts, meaning, emit, result, flops, derivative or None)
+
+
+SAME = LinearIn(lambda t, _: t)
+NEGATED = LinearIn(lambda t, _: -t)
+
+
+def along(t: Value, *_: Value) -> Value:
+    """The derivative where a function goes along with an operand, but for jumps."""
+    return t
+
+
+def nothing(*_: Value) -> None:
+    """The derivative where a function is constant in an operand, but for jumps."""
+
+
+def _if_above(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """The tangent where x is above y, half of it where they are equal, elsewhere none."""
+    none, half, whole = (x.builder.literal(number, x.dtype) for number in (0.0, 0.5, 1.0))
+    return t * Select()(greater(x, y), whole, Select()(equal(x, y), half, none))
+
+
+def _if_below(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """The tangent where x is below y, half of it where they are equal, elsewhere none."""
+    return _if_above(t, z, y, x)
+
+
+def _power_by_base(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """`y * x**(y - 1)`; 0 where y is 0, also at an x that has no inverse."""
+    least = x.builder.literal(float(finfo(x.dtype).smallest_normal), x.dtype.real)
+    one = x.builder.literal(1, x.dtype)
+    safe = Select()(less(absolute(x), least), one, y - 1)
+    return t * (y * power(x, Select()(equal(y, 0), safe, y - 1)))
+
+
+def _power_by_exponent(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """`x**y * log(x)`, also where `x**y` alone overflows; 0 where x is 0 and y is above."""
+    one = x.builder.literal(1, x.dtype)
+    slope = z * log(Select()(equal(x, 0), one, x))
+    if not x.dtype.is_complex:
+        above = greater(x, one)
+        large = Select()(above, x, one)
+        root = power(large, y * 0.5)
+        slope = Select()(above, root * (root * log(large)), slope)
+    return t * slope
+
+
+def _by_denominator(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """`-x / y**2`, without the square and with the quotient that the numerator's tangent has."""
+    return t / y * -z
+
+
+def _logistic(t: Value, y: Value, x: Value) -> Any:
+    """`y * (1 - y)`, also where y is 1 but for less than a unit in the last place."""
+    return t * (y * logistic(-x))
+
+
+def _tanh(t: Value, y: Value, x: Value) -> Any:
+    """`1 - y * y`, also where y is 1 but for less than a unit in the last place."""
+    return t * (4 * (logistic(2 * x) * logistic(-2 * x)))
+
+
+def _turned(x: Value) -> Value:
+    """`x * 1j`, with the signs of zeros, which say on which side of a cut a number is."""
+    return make_complex(-imag(x), real(x))  # type: ignore[no-any-return]
+
+
+def _tan(t: Value, y: Value, x: Value) -> Any:
+    """`1 + y * y`, also where that is small beside 1: far from the real axis."""
+    return _tanh(t, y, _turned(x)) if x.dtype.is_complex else t * (1 + y * y)
+
+
+def _asin(t: Value, y: Value, x: Value) -> Any:
+    """`1 / sqrt(1 - x * x)`, on either side of the cuts of the complex function."""
+    if not x.dtype.is_complex:
+        return t * rsqrt((1 - x) * (1 + x))
+    return t * (rsqrt(-(x - 1)) * rsqrt(x - -1))  # differences keep the signs of zeros
+
+
+def _asinh(t: Value, y: Value, x: Value) -> Any:
+    """`1 / sqrt(1 + x * x)`, also where the square overflows."""
+    if x.dtype.is_complex:
+        return _asin(t, y, _turned(x))
+    large = greater(absolute(x), float(2 / finfo(x.dtype).eps))
+    one = x.builder.literal(1, x.dtype)
+    inside = Select()(large, one, x)
+    return t * Select()(large, 1 / absolute(Select()(large, x, one)), rsqrt(1 + inside * inside))
+
+
+def _slope(x: Value, y: Value) -> Any:
+    """`x / (x**2 + y**2)`, by the ratio of the smaller to the larger: no square overflows."""
+    wide = greater_equal(absolute(x), absolute(y))
+    small, large = Select()(wide, y, x), Select()(wide, x, y)
+    ratio = small / large
+    one = x.builder.literal(1.0, x.dtype)
+    return Select()(wide, one, ratio) / (large + small * ratio)
+
+
+def _by_divisor(t: Value, z: Value, x: Value, y: Value) -> Any:
+    """The derivative of the remainder `x - q * y` where the whole number q does not jump."""
+    return t * -round_even((x - z) / y)
+
+
+def _absolute(t: Value, y: Value, x: Value) -> Any:
+    """The part of the tangent that points away from zero; at zero there is none."""
+    return real(t * conjugate(sign(x))) if x.dtype.is_complex else t * sign(x)
+
+
+def _sign(t: Value, y: Value, x: Value) -> Any:
+    """Of a complex number, how the tangent turns it; of a real number nothing."""
+    if not x.dtype.is_complex:
+        return None
+    size = absolute(x)
+    safe = Select()(equal(size, 0), size.builder.literal(1, size.dtype), size)
+    return y * make_complex(0.0, imag(t * conjugate(y)) / safe)
+
+
+# Arithmetic.  Integer division is Python's and NumPy's: it rounds down.
+add: Elementwise = binary("add", "numeric", np.add, "add", 1, SAME, SAME)
+subtract: Elementwise = binary("subtract", "numeric", np.subtract, "subtract", 1, SAME, NEGATED)
+multiply: Elementwise = binary(
+    "multiply",
+    "numeric",
+    np.multiply,
+    "multiply",
+    1,
+    LinearIn(lambda t, xs: t * xs[1]),
+    LinearIn(lambda t, xs: xs[0] * t),
+)
+divide: Elementwise = binary(
+    "divide",
+    "inexact",
+    f.divide,
+    "divide",
+    1,
+    LinearIn(lambda t, xs: t / xs[1]),
+    _by_denominator,
+)
+floor_divide: Elementwise = binary(
+    "floor_divide", "real", f.floor_divide, f.emit_floor_divide, 1, nothing, nothing
+)
+remainder: Elementwise = binary(
+    "remainder", "real", f.remainder, f.emit_remainder, 1, along, _by_divisor
+)
+fmod: Elementwise = binary("fmod", "real", f.fmod, f.emit_fmod, 1, along, _by_divisor)
+power: Elementwise = binary(
+    "power", "numeric", f.power, emit_power, 10, _power_by_base, _power_by_exponent
+)
+atan2: Elementwise = binary(
+    "atan2",
+    "floating",
+    np.arctan2,
+    "atan2",
+    20,
+    lambda t, z, y, x: t * _slope(x, y),
+    lambda t, z, y, x: t * -_slope(y, x),
+)
+maximum: Elementwise = binary(
+    "maximum", "bool, integer or float", np.maximum, "maximum", 1, _if_above, _if_below
+)
+minimum: Elementwise = binary(
+    "minimum", "bool, integer or float", np.minimum, "minimum", 1, _if_below, _if_above
+)
+nextafter: Elementwise = binary(
+    "nextafter", "floating", np.nextafter, "chlo.next_after", 1, along, nothing
+)
+copysign: Elementwise = binary(
+    "copysign",
+    "floating",
+    np.copysign,
+    f.emit_copysign,
+    1,
+    lambda t, z, x, y: t * (sign(x) * copysign(1.0, y)),
+    nothing,
+)
+negative: Elementwise = unary("negative", "numeric", np.negative, "negate", 1, NEGATED)
+absolute: Elementwise = to_real("absolute", "numeric", np.absolute, f.emit_absolute, _absolute)
+sign: Elementwise = unary("sign", "numeric", f.sign, f.emit_sign, 1, _sign)
+
+# Exponentials, powers and logarithms.
+exp: Elementwise = unary("exp", "inexact", np.exp, emit_exp, 8, lambda t, y, x: t * y)
+expm1: Elementwise = unary("expm1", "inexact", np.expm1, emit_expm1, 8, lambda t, y, x: t * exp(x))
+log: Elementwise = unary("log", "inexact", np.log, emit_log, 8, lambda t, y, x: t / x)
+log1p: Elementwise = unary("log1p", "inexact", np.log1p, emit_log1p, 8, lambda t, y, x: t / (1 + x))
+logistic: Elementwise = unary("logistic", "inexact", f.logistic, "logistic", 10, _logistic)
+sqrt: Elementwise = unary("sqrt", "inexact", np.sqrt, emit_sqrt, 1, lambda t, y, x: t * (0.5 / y))
+rsqrt: Elementwise = unary(
+    "rsqrt", "inexact", f.rsqrt, "rsqrt", 2, lambda t, y, x: t * (-0.5 * (y * y) * y)
+)
+reciprocal: Elementwise = unary(
+    "reciprocal", "complex", np.reciprocal, emit_reciprocal, 1, lambda t, y, x: t / x * -y
+)
+cbrt: Elementwise = unary(
+    "cbrt", "floating", np.cbrt, emit_cbrt, 10, lambda t, y, x: t / (3 * (y * y))
+)
+
+# Trigonometric and hyperbolic functions.
+sin: Elementwise = unary("sin", "inexact", np.sin, emit_sine, 8, lambda t, y, x: t * cos(x))
+cos: Elementwise = unary("cos", "inexact", np.cos, emit_cosine, 8, lambda t, y, x: t * -sin(x))
+tan: Elementwise = unary("tan", "inexact", np.tan, along_axes(emit_tangent), 10, _tan)
+asin: Elementwise = unary("asin", "inexact", np.arcsin, odd("chlo.asin"), 10, _asin)
+acos: Elementwise = unary(
+    "acos", "inexact", np.arccos, emit_acos, 10, lambda t, y, x: _asin(-t, y, x)
+)
+atan: Elementwise = unary(
+    "atan", "inexact", np.arctan, emit_atan, 10, lambda t, y, x: t / (1 + x * x)
+)
+sinh: Elementwise = unary("sinh", "inexact", np.sinh, emit_sinh, 10, lambda t, y, x: t * cosh(x))
+cosh: Elementwise = unary("cosh", "inexact", np.cosh, emit_cosh, 10, lambda t, y, x: t * sinh(x))
+tanh: Elementwise = unary("tanh", "inexact", np.tanh, along_axes(emit_tanh), 10, _tanh)
+asinh: Elementwise = unary("asinh", "inexact", np.arcsinh, odd("chlo.asinh"), 10, _asinh)
+acosh: Elementwise = unary(
+    "acosh",
+    "inexact",
+    np.arccosh,
+    emit_acosh,
+    10,
+    lambda t, y, x: t * (rsqrt(x - 1) * rsqrt(x - -1)),
+)
+atanh: Elementwise = unary(
+    "atanh", "inexact", np.arctanh, emit_atanh, 10, lambda t, y, x: t / ((1 - x) * (1 + x))
+)
+
+# The error function and its inverse, as XLA has them: random numbers depend on its last bits.
+erf: Elementwise = unary(
+    "erf",
+    "floating",
+    error.erf_of_array,
+    emit_erf,
+    20,
+    lambda t, y, x: t * (2 / root(pi) * exp(-(x * x))),
+)
+erf_inv: Elementwise = unary(
+    "erf_inv",
+    "floating",
+    error.erfinv.meaning,
+    "chlo.erf_inv",
+    20,
+    lambda t, y, x: t * (root(pi) / 2 * exp(y * y)),
+)
+
+# Rounding.
+floor: Elementwise = unary("floor", "floating", np.floor, "floor", 1, nothing)
+ceil: Elementwise = unary("ceil", "floating", np.ceil, "ceil", 1, nothing)
+round_even: Elementwise = unary("round_even", "floating", np.rint, "round_nearest_even", 1, nothing)
+truncate: Elementwise = unary("truncate", "floating", np.trunc, f.emit_truncate, 1, nothing)
+
+# Bits and truth values.
+bitwise_and: Elementwise = binary("bitwise_and", "integer or bool", np.bitwise_and, "and")
+bitwise_or: Elementwise = binary("bitwise_or", "integer or bool", np.bitwise_or, "or")
+bitwise_xor: Elementwise = binary("bitwise_xor", "integer or bool", np.bitwise_xor, "xor")
+invert: Elementwise = unary("invert", "integer or bool", np.invert, "not")
+left_shift: Elementwise = binary("left_shift", "integer", f.left_shift, "shift_left")
+right_shift: Elementwise = binary("right_shift", "integer", f.right_shift, f.emit_right_shift)
+count_bits: Elementwise = unary("count_bits", "integer", f.count_bits, "popcnt")
+
+# Comparison; NaN compares as in IEEE 754.
+equal: Elementwise = predicate("equal", 2, "any", np.equal, _compare("EQ"))
+not_equal: Elementwise = predicate("not_equal", 2, "any", np.not_equal, _compare("NE"))
+less: Elementwise = predicate("less", 2, "bool, integer or float", np.less, _compare("LT"))
+less_equal: Elementwise = predicate(
+    "less_equal", 2, "bool, integer or float", np.less_equal, _compare("LE")
+)
+greater: Elementwise = predicate("greater", 2, "bool, integer or float", np.greater, _compare("GT"))
+greater_equal: Elementwise = predicate(
+    "greater_equal", 2, "bool, integer or float", np.greater_equal, _compare("GE")
+)
+is_finite: Elementwise = predicate("is_finite", 1, "floating", np.isfinite, "is_finite")
+
+# Complex numbers.
+real: Elementwise = to_real(
+    "real",
+    "complex",
+    np.real,
+    "real",
+    LinearIn(lambda t, _: real(t), lambda t, _: make_complex(t, 0.0)),
+)
+imag: Elementwise = to_real(
+    "imag",
+    "complex",
+    np.imag,
+    "imag",
+    LinearIn(lambda t, _: imag(t), lambda t, _: make_complex(0.0, -t)),
+)
+conjugate: Elementwise = unary(
+    "conjugate", "complex", np.conjugate, f.emit_conjugate, 1, LinearIn(lambda t, _: conjugate(t))
+)
+make_complex: Elementwise = Elementwise(
+    "make_complex",
+    2,
+    "floating",
+    f.make_complex,
+    f.emit_make_complex,
+    lambda dtype: dtype.complex,
+    derivative=(
+        LinearIn(lambda t, _: make_complex(t, 0.0), lambda t, xs: Convert(xs[0].dtype)(real(t))),
+        LinearIn(lambda t, _: make_complex(0.0, t), lambda t, xs: Convert(xs[1].dtype)(-imag(t))),
+    ),
+)

@@ -1,0 +1,403 @@
+"""Primitives that read and write at computed places.  No index is out of range: each is clamped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.interpreters.replay import zeros
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.elementwise import Convert, Select, equal
+from pscdsl._src.primitives.linear import Linear
+from pscdsl._src.primitives.reductions import accumulator
+from pscdsl._src.primitives.shaping import (
+    Broadcast,
+    Reshape,
+    Transpose,
+    are_axes,
+    at_most,
+    each_batched,
+    exactly,
+    same_sizes,
+    stored,
+    without,
+)
+from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL, I32, I64, KEY, U32, U64, DType
+
+Combine: TypeAlias = Literal["set", "add", "multiply", "minimum", "maximum"]
+
+_UFUNCS: dict[Combine, np.ufunc] = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+}
+
+
+def clamped(indices: NDArray, highest: int) -> NDArray:
+    """Indices brought into the range from 0 to `highest`, as i64."""
+    if indices.dtype == np.uint64:
+        return np.minimum(indices, np.uint64(highest)).astype(np.int64)
+    return np.asarray(np.clip(indices.astype(np.int64), 0, highest))
+
+
+def wide_indices(hlo: Hlo, indices: H, type: ArrayType, highest: int) -> tuple[H, ArrayType]:  # noqa: A002
+    """Indices in a signed dtype that holds any size, so that clamping them cannot overflow."""
+    if type.dtype is U64:
+        indices = hlo.binary("minimum", indices, hlo.full(highest, type))
+    wide = type if type.dtype is I32 else type.with_dtype(I64)
+    return hlo.convert(indices, wide), wide
+
+
+def moved(value: Value, source: int, target: int) -> Value:
+    """An array with one axis moved to another place, the others in their order."""
+    order = list(range(value.ndim))
+    order.insert(target, order.pop(source))
+    return value if source == target else Transpose(tuple(order))(value)
+
+
+def counter(facts: Assumptions, count: Size) -> DType:
+    """A dtype that counts so far."""
+    return I32 if at_most(facts, count, I32.range[1]) else I64
+
+
+def _picked(
+    primitive: Primitive,
+    facts: Assumptions,
+    x: ArrayType,
+    indices: ArrayType,
+    axes: tuple[int, ...],
+    batched: int,
+) -> Shape:
+    """The shape of what index tuples pick, after checks."""
+    shape, places = x.shape, indices.shape
+    if (
+        not axes
+        or not indices.dtype.is_integer
+        or not are_axes(axes, x.rank)
+        or not 0 <= batched <= min(axes)
+        or len(places) <= batched
+        or not facts.equal(places[-1], len(axes))
+        or not same_sizes(facts, shape[:batched], places[:batched])
+        or not all(at_most(facts, 1, shape[axis]) for axis in axes)
+    ):
+        primitive.ill_typed(f"indices {indices} into axes {axes} of {x}, {batched} shared")
+    return places[:-1] + without(shape, (*range(batched), *axes))
+
+
+def _numpy_index(x: NDArray, indices: NDArray, axes: tuple[int, ...], batched: int) -> Any:
+    """What picks from `x` with its shared axes first, then `axes`."""
+    places = indices.shape[:-1]
+    shared: list[NDArray] = []
+    for axis in range(batched):
+        counts: NDArray = np.arange(places[axis], dtype=np.int64)
+        shared.append(counts.reshape([-1 if axis == i else 1 for i in range(len(places))]))
+    picked = [clamped(indices[..., i], x.shape[axis] - 1) for i, axis in enumerate(axes)]
+    return (*shared, *picked)
+
+
+def _order(rank: int, axes: tuple[int, ...], batched: int) -> tuple[int, ...]:
+    front = (*range(batched), *axes)
+    return (*front, *without(range(rank), front))
+
+
+def _clamped_indices(hlo: Hlo, indices: H, inputs: Types, axes: tuple[int, ...], clamp: bool) -> H:
+    """Index tuples as XLA wants them; it clamps those of a gather itself."""
+    x, given = inputs[0], inputs[1]
+    highest = [hlo.size(x.shape[axis]) - 1 for axis in axes]
+    indices, wide = wide_indices(hlo, indices, given, max(highest))
+    if clamp:
+        rank = given.rank
+        vector = ArrayType(wide.dtype, (len(axes),))
+        high = hlo.broadcast(hlo.constant(np.array(highest), vector), wide, (rank - 1,))
+        (indices,) = hlo.op("clamp", (hlo.full(0, wide), indices, high), (wide,))
+    return indices
+
+
+@dataclass(frozen=True)
+class Gather(Linear, name="gather"):
+    """Parts of an array picked by index tuples along `axes`; operands x, indices.
+
+    The last axis of the indices holds the tuples; the first `batched` axes are shared with x.
+    The result has the axes of the indices but the last, then those of x that are left.  `unique`
+    promises that nothing is picked twice.
+    """
+
+    axes: tuple[int, ...]
+    batched: int = 0
+    unique: bool = False
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        x, indices = operands
+        return (x.with_shape(_picked(self, facts, x, indices, self.axes, self.batched)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        x, indices = operands
+        front = x.transpose(_order(x.ndim, self.axes, self.batched))
+        return (np.asarray(front[_numpy_index(x, indices, self.axes, self.batched)]),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        x, indices = operands
+        array, places = inputs
+        if 0 in hlo.shape(outputs[0].shape):
+            return (hlo.full(0, outputs[0]),)  # a shared axis may be empty, its slice may not
+        shared = list(range(self.batched))
+        first = places.rank - 1
+        left = array.rank - self.batched - len(self.axes) + len(stored(array))
+        numbers = hlo.parse_attribute(
+            f"#stablehlo.gather<offset_dims = {list(range(first, first + left))}, "
+            f"collapsed_slice_dims = {sorted(self.axes)}, "
+            f"operand_batching_dims = {shared}, start_indices_batching_dims = {shared}, "
+            f"start_index_map = {list(self.axes)}, index_vector_dim = {first}>"
+        )
+        sizes = [*hlo.shape(array.shape), *stored(array)]
+        for axis in (*shared, *self.axes):
+            sizes[axis] = 1
+        attributes = {"dimension_numbers": numbers, "slice_sizes": hlo.i64_array(sizes)}
+        indices = _clamped_indices(hlo, indices, inputs, self.axes, clamp=False)
+        return hlo.op("gather", (x, indices), outputs, attributes)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x, indices) = cotangents, operands
+        assert cotangent is not None
+        assert isinstance(x, ArrayType)
+        assert isinstance(indices, Value)
+        add = Scatter(self.axes, "add", self.batched, self.unique)
+        # Many small cotangents may add up: as in sums, half precision would lose them.
+        wide = accumulator("sum", x.dtype)
+        if wide is x.dtype or self.unique:
+            return add(zeros(indices.builder, x), indices, cotangent), None
+        nothing = zeros(indices.builder, x.with_dtype(wide))
+        return Convert(x.dtype)(add(nothing, indices, Convert(wide)(cotangent))), None
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        (x, indices), (many, many_indices), shared = operands, batched, self.batched
+        axes = tuple([axis + many for axis in self.axes])
+        if many and many_indices:
+            return Gather(axes, shared + 1, self.unique).bind(x, indices), (True,)
+        if many:
+            found = Gather(axes, shared, self.unique)(moved(x, 0, shared), indices)
+            return (moved(found, indices.ndim - 1, 0),), (True,)
+        found = Gather(axes, shared)(x, moved(indices, 0, shared))
+        return (moved(found, shared, 0),), (True,)
+
+
+@dataclass(frozen=True)
+class Scatter(Linear, name="scatter"):
+    """An array with parts combined with updates, where `Gather` would read them.
+
+    Operands are x, indices, updates.  Parts picked more than once combine with every update; of
+    several that set it the last counts.  `unique` promises that there are none.
+    """
+
+    axes: tuple[int, ...]
+    combine: Combine
+    batched: int = 0
+    unique: bool = False
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        x, indices, updates = operands
+        shape = _picked(self, facts, x, indices, self.axes, self.batched)
+        if (
+            updates.dtype is not x.dtype
+            or updates.rank != len(shape)
+            or not same_sizes(facts, shape, updates.shape)
+            or not _combines(self.combine, x.dtype)
+        ):
+            self.ill_typed(f"{self.combine} {updates} at {indices} of {x}")
+        return (x,)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        x, indices, updates = operands
+        order = _order(x.ndim, self.axes, self.batched)
+        front = x.transpose(order).copy()
+        index = _numpy_index(x, indices, self.axes, self.batched)
+        if self.combine == "set":
+            front[index] = updates
+        else:
+            with np.errstate(all="ignore"):
+                _UFUNCS[self.combine].at(front, index, updates)
+        return (front.transpose(np.argsort(order)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        x, indices, updates = operands
+        array, places, parts = inputs
+        if 0 in hlo.shape(parts.shape):
+            return (x,)
+        shared = list(range(self.batched))
+        first = places.rank - 1
+        left = array.rank - self.batched - len(self.axes) + len(stored(array))
+        numbers = hlo.parse_attribute(
+            f"#stablehlo.scatter<update_window_dims = {list(range(first, first + left))}, "
+            f"inserted_window_dims = {sorted(self.axes)}, "
+            f"input_batching_dims = {shared}, scatter_indices_batching_dims = {shared}, "
+            f"scatter_dims_to_operand_dims = {list(self.axes)}, index_vector_dim = {first}>"
+        )
+        attributes = {"scatter_dimension_numbers": numbers, "unique_indices": self.unique}
+
+        def body(pair: Sequence[H]) -> Sequence[H]:
+            old, new = pair
+            return (new if self.combine == "set" else hlo.binary(self.combine, old, new),)
+
+        indices = _clamped_indices(hlo, indices, inputs, self.axes, clamp=True)
+        scalar = hlo.tensor_of(U32 if array.dtype is KEY else array.dtype, ())
+        region = hlo.region((scalar, scalar), body)
+        return hlo.op("scatter", (x, indices, updates), outputs, attributes, (region,))
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0 if self.combine == "set" else size_of(inputs[2].shape)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        if self.combine == "add" and tangents[2] is None:
+            return (tangents[0],)
+        if self.combine == "set" or self.combine == "add":
+            return super().jvp(outputs, primals, tangents)
+        if self.combine == "multiply":
+            return (self._of_products(primals, tangents),)
+        return (self._of_extrema(outputs[0], primals, tangents),)
+
+    def _of_products(self, primals: Sequence[Value], tangents: Sequence[Value | None]) -> Value:
+        """The tangent of products: the sum of those of the factors, each times the others."""
+        (x, indices, updates), (dx, _, du) = primals, tangents
+        total = zeros(x.builder, x.type) if dx is None else self(dx, indices, updates)
+        if du is None:
+            return total
+        return self._with("add")(total, indices, du * self._others(x, indices, updates))
+
+    def _others(self, x: Value, indices: Value, updates: Value) -> Value:
+        """For each factor among the updates the product of the others, also where some are zero.
+
+        Its derivatives are exact up to the first that two other factors of zero would add to.
+        """
+        if self._picks_once(x.builder.facts, indices.shape):
+            return self._pick(x, indices)
+        here, add = x.builder, self._with("add")
+        one, zero = here.literal(1, x.dtype), here.literal(0, x.dtype)
+        is_zero = equal(updates, 0)
+        rest = Select()(is_zero, one, updates)
+        product = self._pick(self(x, indices, rest), indices) / rest
+        # Of the others that are zero: how many, and their sum, which is zero, but not constant.
+        counted = Convert(counter(here.facts, size_of(indices.shape)))(is_zero)
+        none = zeros(here, x.type.with_dtype(counted.dtype))
+        count = self._pick(add(none, indices, counted), indices) - counted
+        small = Select()(is_zero, updates, zero)
+        total = self._pick(add(zeros(here, x.type), indices, small), indices) - small
+        factor = Select()(equal(count, 1), total, zero)
+        others: Value = product * Select()(equal(count, 0), one, factor)
+        return others
+
+    def _of_extrema(
+        self, extrema: Value, primals: Sequence[Value], tangents: Sequence[Value | None]
+    ) -> Value:
+        """The tangent of extrema: the mean of those of all that attain them."""
+        (x, indices, updates), (dx, _, du) = primals, tangents
+        here, add = x.builder, self._with("add")
+        kept = equal(x, extrema)
+        put = equal(updates, self._pick(extrema, indices))
+        counts = Convert(counter(here.facts, size_of(indices.shape) + 1))
+        count = Convert(x.dtype)(add(counts(kept), indices, counts(put)))
+        zero = here.literal(0, x.dtype)
+        total = zeros(here, x.type) if dx is None else Select()(kept, dx, zero)
+        if du is not None:
+            total = add(total, indices, Select()(put, du, zero))
+        mean: Value = total * (1 / count)
+        return mean
+
+    def _with(self, combine: Combine) -> Scatter:
+        return replace(self, combine=combine)
+
+    @property
+    def _pick(self) -> Gather:
+        """What reads where this writes."""
+        return Gather(self.axes, self.batched)
+
+    def _picks_once(self, facts: Assumptions, places: Shape) -> bool:
+        """Whether no part can be picked more than once."""
+        return self.unique or facts.equal(size_of(places[self.batched : -1]), 1)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x, indices, updates) = cotangents, operands
+        assert cotangent is not None
+        assert isinstance(indices, Value)
+        if self.combine == "multiply" and isinstance(updates, Value):
+            return self(cotangent, indices, updates), None, None
+        if self.combine not in ("set", "add"):
+            return super().transpose(cotangents, operands)
+        for_x, for_updates = None, None
+        if isinstance(updates, ArrayType):
+            for_updates = self._pick(cotangent, indices)
+            if self.combine == "set" and not self._picks_once(
+                cotangent.builder.facts, indices.shape
+            ):
+                counts = self._writes_last(cotangent, indices)
+                zero = cotangent.builder.literal(0, cotangent.dtype)
+                for_updates = Select()(counts, for_updates, zero)
+            for_updates = exactly(for_updates, updates.shape)
+        if isinstance(x, ArrayType):
+            for_x = cotangent
+            if self.combine == "set":
+                given = updates if isinstance(updates, ArrayType) else updates.type
+                for_x = self(cotangent, indices, zeros(cotangent.builder, given))
+        return for_x, None, for_updates
+
+    def _writes_last(self, x: Value, indices: Value) -> Value:
+        """Whether an element of the updates is the last that is written to its place in x.
+
+        Updates are numbered, and the largest number at each place is read back.
+        """
+        here, places, shared = x.builder, indices.shape[:-1], self.batched
+        count = size_of(places)
+        dtype = counter(here.facts, count)
+        numbers = Reshape(places)(here.bind(Iota((count,), 0, dtype), ())[0])
+        front = tuple(range(shared, shared + len(self.axes)))
+        space = (*x.shape[:shared], *(x.shape[axis] for axis in self.axes))
+        nobody = zeros(here, ArrayType(dtype, space))
+        last = Scatter(front, "maximum", shared)(nobody, indices, numbers)
+        found: Value = equal(Gather(front, shared)(last, indices), numbers)
+        updates = (*places, *without(x.shape, (*range(shared), *self.axes)))
+        return Broadcast(updates, tuple(range(len(places))))(found)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        x, indices, updates = operands
+        many = batched[1]
+        axes = tuple([axis + 1 for axis in self.axes])
+        if many:
+            over = replace(self, axes=axes, batched=self.batched + 1)
+            return over.bind(*each_batched(operands, batched, size)), (True,)
+        # The batch becomes an axis of the parts that are written.
+        x, updates = each_batched((x, updates), (batched[0], batched[2]), size)
+        over, shared = replace(self, axes=axes), self.batched
+        found = over(moved(x, 0, shared), indices, moved(updates, 0, indices.ndim - 1))
+        return (moved(found, shared, 0),), (True,)
+
+
+def _combines(combine: Combine, dtype: DType) -> bool:
+    if combine == "set":
+        return True
+    if combine in ("minimum", "maximum"):
+        return dtype is BOOL or dtype.is_integer or dtype.is_float
+    return dtype.is_number

@@ -1,0 +1,245 @@
+"""Pointwise primitives: the same function of every element, and the rules that follow from that.
+
+Operands have one shape; those of rank 0 apply everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control_derivatives import NotLinear
+from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import ALL, BOOL, KEY, DType, Kind
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+
+Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
+Rule: TypeAlias = Callable[..., Any]
+"""What a tangent of one operand adds to the result's: a function of the tangent, the result and
+the operands, linear in the tangent.  None stands for zero."""
+UnaryRule: TypeAlias = "Callable[[Value, Value, Value], Any]"
+BinaryRule: TypeAlias = "Callable[[Value, Value, Value, Value], Any]"
+
+ACCEPTS: dict[str, Callable[[DType], bool]] = {
+    "numeric": lambda d: d.is_number,
+    "real": lambda d: d.is_integer or d.is_float,
+    "inexact": lambda d: d.is_inexact,
+    "floating": lambda d: d.is_float,
+    "integer": lambda d: d.is_integer,
+    "complex": lambda d: d.is_complex,
+    "integer or bool": lambda d: d.is_integer or d is BOOL,
+    "bool, integer or float": lambda d: d is BOOL or d.is_integer or d.is_float,
+    "any": lambda d: d.kind is not Kind.KEY,
+}
+"""What a table entry says of its operands' dtype, and what that means."""
+_ACCEPTED = {name: frozenset(filter(accepts, (*ALL, KEY))) for name, accepts in ACCEPTS.items()}
+
+
+def joint_shape(primitive: Primitive, facts: Assumptions, operands: Sequence[ArrayType]) -> Shape:
+    """The one shape of operands, those of rank 0 set aside."""
+    shape: Shape = ()
+    for each in operands:
+        if each.shape and each.shape != shape:
+            if not shape:
+                shape = each.shape
+            elif len(shape) != each.rank or not all(map(facts.equal, shape, each.shape)):
+                primitive.ill_typed(f"operands are {', '.join(map(str, operands))}")
+    return shape
+
+
+def spread(value: Value, shape: Shape) -> Value:
+    """A value in the joint shape of its equation; one of rank 0 is repeated."""
+    if value.shape == shape:
+        return value
+    from pscdsl._src.ir.builder import broadcast_to
+
+    return broadcast_to(value, shape)
+
+
+def gathered(cotangent: Value, operand: ArrayType) -> Value:
+    """The transpose of `spread`: summed where the operand has rank 0."""
+    if operand.shape or not cotangent.shape:
+        return spread(cotangent, operand.shape)
+    from pscdsl._src.primitives.reductions import Reduce
+
+    return Reduce("sum", tuple(range(cotangent.ndim)))(cotangent)
+
+
+class Pointwise(Primitive):
+    """The same function of every element; it has one result."""
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        shapes = [v.shape[many:] for v, many in zip(operands, batched, strict=True)]
+        joint = max(shapes, key=len)
+        whole = [
+            _over_batch(value, many, (size, *joint))
+            for value, many in zip(operands, batched, strict=True)
+        ]
+        return self.bind(*whole), (True,)
+
+
+def _over_batch(value: Value, batched: bool, whole: Shape) -> Value:
+    """An operand in the whole shape; one of rank 0 that is not batched applies everywhere."""
+    from pscdsl._src.primitives.shaping import Broadcast
+
+    if value.ndim == (len(whole) if batched else 0):
+        return value
+    first = 0 if batched else 1
+    return Broadcast(whole, tuple(range(first, first + value.ndim)))(value)
+
+
+@dataclass(frozen=True)
+class Known:
+    """The operands of a function while it is transposed in one of them: the others are known."""
+
+    name: str
+    operands: Sequence[Value | ArrayType]
+    place: int
+
+    def __getitem__(self, place: int) -> Any:
+        operand = self.operands[place]
+        if place != self.place and isinstance(operand, ArrayType):
+            raise Failure(NotLinear(primitive=self.name))
+        return operand
+
+
+@dataclass(frozen=True)
+class LinearIn:
+    """The derivative in an operand in which the function is linear.
+
+    `push` gives the result's tangent from the operand's, `pull` the operand's cotangent from the
+    result's, both from all operands too, of which only the others are to be used.  For a product
+    with a number they are the same.
+    """
+
+    push: Callable[[Value, Any], Any]
+    pull: Callable[[Value, Any], Any] | None = None
+
+    def __call__(self, tangent: Value, output: Value, *operands: Value) -> Any:
+        """The result's tangent."""
+        return self.push(tangent, operands)
+
+    def transpose(self, cotangent: Value, operands: Known) -> Any:
+        """The operand's cotangent; the operand itself is given by its type."""
+        return (self.pull or self.push)(cotangent, operands)
+
+
+@dataclass(frozen=True, eq=False)
+class Elementwise(Pointwise):
+    """A function of elements of one dtype; compared by identity, each is made once."""
+
+    name: str = field()  # type: ignore[misc]
+    arity: int
+    accepts: str
+    meaning: Callable[..., Any]
+    emit: Emit
+    result: Callable[[DType], DType] = field(default=lambda dtype: dtype)
+    """The result's dtype from the operands'."""
+    flops: int = 1
+    derivative: tuple[Rule, ...] | None = None
+    """A rule for each operand; not needed where the result has no tangents."""
+
+    def __post_init__(self) -> None:
+        TABLE[self.name] = self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return TABLE.__getitem__, (self.name,)
+
+    def __call__(self, *operands: Any) -> Any:
+        """The function with NumPy's broadcasting and strict promotion."""
+        for each in operands:
+            builder = getattr(each, "builder", None)
+            if builder is not None:
+                return builder.elementwise(self, operands)
+        raise TypeError(f"{self.name}: no operand belongs to a program")
+
+    def weak_kind(self, kind: Kind) -> Kind:
+        """The kind in which weak operands of a kind are computed."""
+        if self.accepts in ("inexact", "floating"):
+            return max(kind, Kind.FLOAT)
+        return max(kind, Kind.INT) if self.accepts in ("numeric", "real", "integer") else kind
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        first = operands[0]
+        dtype = first.dtype
+        same = [each.dtype for each in operands].count(dtype)
+        if len(operands) != self.arity or same != self.arity:
+            self.ill_typed(f"operands are {', '.join(map(str, operands))}")
+        if dtype not in _ACCEPTED[self.accepts]:
+            raise Failure(DtypeNotAccepted(function=self.name, given=first, accepts=self.accepts))
+        shape = first.shape if len(operands) == 1 else joint_shape(self, facts, operands)
+        result = self.result(dtype)
+        for each in operands:  # most often one of these is the result's type
+            if each.shape is shape and result is dtype:
+                return (each,)
+        return (ArrayType(result, shape),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        with np.errstate(all="ignore"):
+            return (np.asarray(self.meaning(*operands)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (output,) = outputs
+        if output.shape:
+            operands = [
+                x if t.shape else hlo.broadcast(x, t.with_shape(output.shape), ())
+                for x, t in zip(operands, inputs, strict=True)
+            ]
+        return (self.emit(hlo, operands, inputs, outputs),)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (output,) = outputs
+        if not output.dtype.is_inexact:
+            return (None,)
+        if self.derivative is None:
+            return super().jvp(outputs, primals, tangents)
+        given = zip(self.derivative, tangents, strict=True)
+        parts = [rule(each, output, *primals) for rule, each in given if each is not None]
+        total: Value | None = None
+        for part in parts:
+            if part is not None:
+                total = part if total is None else total + part
+        return (None if total is None else spread(total, output.shape),)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,) = cotangents
+        assert cotangent is not None
+        found: list[Value | None] = [None] * len(operands)
+        rules = self.derivative or (None,) * len(operands)
+        for place, (rule, operand) in enumerate(zip(rules, operands, strict=True)):
+            if not isinstance(operand, ArrayType):
+                continue
+            if not isinstance(rule, LinearIn):
+                raise Failure(NotLinear(primitive=self.name))
+            known = Known(self.name, operands, place)
+            found[place] = gathered(rule.transpose(cotangent, known), operand)
+        return found
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(outputs[0].shape) * self.flops
+
+
+TABLE: dict[str, Elementwise] = {}
+"""Every elementwise primitive by name."""

@@ -1,0 +1,241 @@
+"""Random keys: made from a seed, split, folded with numbers, and turned into random bits.
+
+A key is two words.  All that comes of it is Threefry of a counter under that key, so the keys of
+one split differ from each other, and so do the keys of one key folded with different numbers.
+Each primitive takes arrays of keys too, and does for each what it does for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.primitives.shaping import each_batched
+from pscdsl._src.primitives.threefry import HloWords, NumPyWords, threefry
+from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import I64, KEY, U8, U16, U32, U64, DType
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+
+COST = 120
+"""Operations of one block of Threefry."""
+Pair: TypeAlias = tuple[H, H]
+
+
+def counters(count: int) -> tuple[NDArray, NDArray]:
+    """The numbers from 0 on, as words: the higher ones, the lower ones."""
+    places = np.arange(count, dtype=np.uint64)
+    return words_of(places)
+
+
+def words_of(numbers: NDArray) -> tuple[NDArray, NDArray]:
+    """Integers as words; negative ones in two's complement of 64 bits."""
+    wide = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64).view(np.uint64)
+    return (wide >> np.uint64(32)).astype(np.uint32), wide.astype(np.uint32)
+
+
+def blocks(keys: NDArray, count: int) -> tuple[NDArray, NDArray]:
+    """For each key, its blocks at the counters from 0 on."""
+    first, second = keys[..., 0, None], keys[..., 1, None]
+    return threefry(NumPyWords(), (first, second), counters(count))
+
+
+@dataclass(frozen=True)
+class SeedKey(Primitive, name="random_seed"):
+    """A key from an integer of up to 64 bits; different integers give different keys."""
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (seed,) = operands
+        if not seed.dtype.is_integer:
+            self.ill_typed(f"the seed is {seed}")
+        return (seed.with_dtype(KEY),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return (np.stack(words_of(np.asarray(operands[0])), axis=-1),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        shape = hlo.shape(inputs[0].shape)
+        return (_key(hlo, _words(hlo, operands[0], inputs[0]), shape, outputs[0]),)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*operands), (True,)
+
+
+@dataclass(frozen=True)
+class SplitKey(Primitive, name="random_split"):
+    """Keys of this shape from each key, all different: blocks at the counters from 0 on."""
+
+    shape: Shape
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (key,) = operands
+        if key.dtype is not KEY:
+            self.ill_typed(f"the key is {key}")
+        return (key.with_shape((*key.shape, *self.shape)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        shape = here.shape(self.shape)
+        pair = blocks(operands[0], prod(shape))
+        return (np.stack(pair, axis=-1).reshape((*operands[0].shape[:-1], *shape, 2)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        batch, count = _sizes(hlo, inputs[0], self.shape)
+        pair = _blocks(hlo, operands[0], batch, count)
+        return (_key(hlo, pair, (batch, count), outputs[0]),)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(outputs[0].shape) * COST
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*operands), (True,)
+
+
+@dataclass(frozen=True)
+class FoldIn(Primitive, name="random_fold_in"):
+    """A key from a key and an integer: the block at that counter.  Operands key, integer.
+
+    Under one key, different integers give different keys.
+    """
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        key, data = operands
+        same = key.rank == data.rank and all(map(facts.equal, key.shape, data.shape))
+        if key.dtype is not KEY or not data.dtype.is_integer or not same:
+            self.ill_typed(f"operands are {key}, {data}")
+        return (key,)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        key, data = operands
+        pair = threefry(NumPyWords(), (key[..., 0], key[..., 1]), words_of(np.asarray(data)))
+        return (np.stack(pair, axis=-1),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (key, data), shape = operands, hlo.shape(inputs[1].shape)
+        words = HloWords(hlo, shape)
+        counter = _words(hlo, data, inputs[1])
+        pair = threefry(words, _halves(hlo, key, shape), counter)
+        return (_key(hlo, pair, shape, outputs[0]),)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(outputs[0].shape) * COST
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*each_batched(operands, batched, size)), (True,)
+
+
+@dataclass(frozen=True)
+class RandomBits(Primitive, name="random_bits"):
+    """Unsigned integers of this shape from each key, each with equal probability.
+
+    The number at a place depends on the key and the place alone: its block is that of the place,
+    in the order of the elements; u64 takes both words of it, the others their exclusive or.
+    """
+
+    shape: Shape
+    dtype: DType
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (key,) = operands
+        if key.dtype is not KEY or self.dtype not in (U8, U16, U32, U64):
+            self.ill_typed(f"{self.dtype} bits from {key}")
+        return (ArrayType(self.dtype, (*key.shape, *self.shape)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (key,), shape = operands, here.shape(self.shape)
+        high, low = blocks(key, prod(shape))
+        if self.dtype is U64:
+            found = (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+        else:
+            found = (high ^ low).astype(to_numpy(self.dtype))
+        return (found.reshape((*key.shape[:-1], *shape)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        batch, count = _sizes(hlo, inputs[0], self.shape)
+        high, low = _blocks(hlo, operands[0], batch, count)
+        flat = ArrayType(self.dtype, (batch, count))
+        if self.dtype is U64:
+            wide = hlo.binary("shift_left", hlo.convert(high, flat), hlo.full(32, flat))
+            found = hlo.binary("or", wide, hlo.convert(low, flat))
+        else:
+            found = hlo.convert(hlo.binary("xor", high, low), flat)
+        return (hlo.reshape(found, outputs[0]),)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(outputs[0].shape) * COST
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*operands), (True,)
+
+
+def _sizes(hlo: Hlo, key: ArrayType, shape: Shape) -> tuple[int, int]:
+    """How many keys there are, and how much is made of each."""
+    return prod(hlo.shape(key.shape)), prod(hlo.shape(shape))
+
+
+def _blocks(hlo: Hlo, keys: H, batch: int, count: int) -> Pair:
+    """For each key, its blocks at the counters from 0 on, as two arrays [batch count]."""
+    shape = (batch, count)
+    first, second = (
+        hlo.broadcast(half, ArrayType(U32, shape), (0,)) for half in _halves(hlo, keys, (batch,))
+    )
+    type = ArrayType(U32, shape)  # noqa: A001
+    if count > 1 << 32:
+        wide = ArrayType(U64, shape)
+        (places,) = hlo.op("iota", (), (wide,), {"iota_dimension": 1})
+        counter = _words(hlo, places, wide)
+    else:
+        (low,) = hlo.op("iota", (), (type,), {"iota_dimension": 1})
+        counter = (hlo.full(0, type), low)
+    return threefry(HloWords(hlo, shape), (first, second), counter)
+
+
+def _halves(hlo: Hlo, keys: H, shape: Sequence[int]) -> Pair:
+    """The first words of some keys and the second ones, in this shape."""
+    batch = prod(shape)
+    flat = hlo.reshape(keys, ArrayType(U32, (batch, 2)))
+    found: list[H] = []
+    for word in range(2):
+        column = hlo.slice(flat, (0, word), (batch, word + 1))
+        found.append(hlo.reshape(column, ArrayType(U32, tuple(shape))))
+    return found[0], found[1]
+
+
+def _key(hlo: Hlo, pair: Pair, shape: Sequence[int], to: ArrayType) -> H:
+    """Keys from their first words and their second ones, which have this shape."""
+    column = ArrayType(U32, (*shape, 1))
+    parts = [hlo.reshape(half, column) for half in pair]
+    both = ArrayType(U32, (*shape, 2))
+    (joined,) = hlo.op("concatenate", parts, (both,), {"dimension": len(shape)})
+    return hlo.reshape(joined, to)
+
+
+def _words(hlo: Hlo, numbers: H, type: ArrayType) -> Pair:  # noqa: A002
+    """Integers as words; negative ones in two's complement of 64 bits."""
+    shape = type.shape
+    word, wide = ArrayType(U32, shape), ArrayType(U64, shape)
+    if type.dtype.bits <= 32 and type.dtype.is_unsigned:
+        return hlo.full(0, word), hlo.convert(numbers, word)
+    if type.dtype.signed:  # through i64, which keeps the sign
+        numbers = hlo.convert(hlo.convert(numbers, ArrayType(I64, shape)), wide)
+    high = hlo.binary("shift_right_logical", numbers, hlo.full(32, wide))
+    return hlo.convert(high, word), hlo.convert(numbers, word)

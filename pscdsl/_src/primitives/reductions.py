@@ -1,0 +1,460 @@
+"""Primitives that combine the elements along axes: into one, into one for each prefix, or a place.
+
+Sums and products of 16-bit floats are accumulated in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.ir.forms import form
+from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.elementwise import (
+    Convert,
+    Select,
+    bitwise_and,
+    bitwise_or,
+    divide,
+    equal,
+    maximum,
+    multiply,
+    not_equal,
+)
+from pscdsl._src.primitives.float_order import SIGNED, from_ordered, ordered
+from pscdsl._src.primitives.recurrences import LinearRecurrence, before
+from pscdsl._src.primitives.shaping import (
+    Broadcast,
+    Reshape,
+    Transpose,
+    are_axes,
+    at_most,
+    inverted,
+    without,
+)
+from pscdsl._src.targets.cpu.rows.by_slices import counted, folded
+from pscdsl._src.targets.cpu.rows.prefixes import PREFIX_LOOP, Prefixes, fits, wide_total
+from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BF16, BOOL, F32, I32, DType
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+
+Extreme: TypeAlias = Literal["maximum", "minimum"]
+Accumulation: TypeAlias = Literal["sum", "product", "maximum", "minimum"]
+Reduction: TypeAlias = Literal[
+    "sum", "product", "maximum", "minimum", "all", "any", "and", "or", "xor"
+]
+
+UFUNCS: dict[Reduction, np.ufunc] = {
+    "sum": np.add,
+    "product": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "all": np.logical_and,
+    "any": np.logical_or,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+OPERATIONS: dict[Reduction, str] = {
+    "sum": "add",
+    "product": "multiply",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "all": "and",
+    "any": "or",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
+"""The operation of StableHLO that combines two elements."""
+
+
+def _ordered(dtype: DType) -> bool:
+    return dtype is BOOL or dtype.is_integer or dtype.is_float
+
+
+def _bitwise(dtype: DType) -> bool:
+    return dtype is BOOL or dtype.is_integer
+
+
+_REDUCIBLE: dict[Reduction, Callable[[DType], bool]] = {
+    "sum": lambda dtype: dtype.is_number,
+    "product": lambda dtype: dtype.is_number,
+    "maximum": _ordered,
+    "minimum": _ordered,
+    "all": lambda dtype: dtype is BOOL,
+    "any": lambda dtype: dtype is BOOL,
+    "and": _bitwise,
+    "or": _bitwise,
+    "xor": _bitwise,
+}
+
+
+def reducible(kind: Reduction, dtype: DType) -> bool:
+    """Whether elements of a dtype can be combined in this way."""
+    return _REDUCIBLE[kind](dtype)
+
+
+def identity(kind: Reduction, dtype: DType) -> bool | int | float:
+    """What changes nothing that it is combined with."""
+    if kind in ("maximum", "minimum"):
+        lowest = kind == "maximum"
+        if dtype is BOOL:
+            return not lowest
+        if dtype.is_integer:
+            return dtype.range[0 if lowest else 1]
+        return float("-inf") if lowest else float("inf")
+    if kind == "product":
+        return 1
+    if kind in ("all", "and"):
+        return True if dtype is BOOL else dtype.range[1] if dtype.is_unsigned else -1
+    return False if dtype is BOOL else 0
+
+
+def accumulator(kind: Reduction, dtype: DType) -> DType:
+    """The dtype in which elements are combined."""
+    return F32 if dtype.is_float and dtype.bits == 16 and kind in ("sum", "product") else dtype
+
+
+def combinable(x: NDArray) -> NDArray:
+    """The elements in a dtype in which NumPy's loops can combine them."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+
+
+@dataclass(frozen=True)
+class Reduce(Primitive, name="reduce"):
+    """All elements along some axes combined into one; of none the identity of the combination."""
+
+    kind: Reduction
+    axes: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not are_axes(self.axes, x.rank) or not reducible(self.kind, x.dtype):
+            self.ill_typed(f"{self.kind} of {x} along axes {self.axes}")
+        return (x.with_shape(without(x.shape, self.axes)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        wide = combinable(x)
+        initial = wide.dtype.type(identity(self.kind, from_numpy(wide.dtype)))
+        with np.errstate(all="ignore"):
+            result = UFUNCS[self.kind].reduce(
+                wide, axis=self.axes, dtype=wide.dtype, initial=initial
+            )
+        return (np.asarray(result).astype(x.dtype),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        dtype = accumulator(self.kind, given.dtype)
+        wide = hlo.convert(x, given.with_dtype(dtype))
+        partial = output.with_dtype(dtype)
+        given = given.with_dtype(dtype)
+        axes = self.axes
+        if self.kind == "sum":
+            wide, axes, given = counted(hlo, wide, axes, given)
+        if dtype.is_float and (self.kind == "maximum" or self.kind == "minimum"):
+            result = _extreme(hlo, self.kind, wide, axes, given, partial)
+        else:
+            result = combined(hlo, self.kind, wide, axes, given, partial)
+        return (hlo.convert(result, output),)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (tangent,) = tangents
+        assert tangent is not None
+        if self.kind == "sum" or not self.axes:
+            return (self(tangent),)
+        (x,), (result,) = primals, outputs
+        total = Reduce("sum", self.axes)
+        if self.kind == "product":
+            return (total(multiply(tangent, product_of_others(x, self.axes))),)
+        if self.kind not in ("maximum", "minimum"):
+            return (None,)
+        # Those that are the extreme share the tangent; if there is a NaN, all that are NaN.
+        spread = Broadcast(x.shape, without(range(x.ndim), self.axes))
+        chosen = bitwise_or(equal(x, spread(result)), not_equal(x, x))
+        taken = Select()(chosen, tangent, x.builder.literal(0, x.dtype))
+        return (multiply(total(taken), self._share(chosen, x.dtype)),)
+
+    def _share(self, chosen: Value, dtype: DType) -> Value:
+        """One over how many are chosen along the axes."""
+        wide = accumulator("sum", dtype)
+        count = Reduce("sum", self.axes)(Convert(wide)(chosen))
+        if not at_most(
+            chosen.builder.facts, 1, size_of(tuple([chosen.shape[a] for a in self.axes]))
+        ):
+            count = maximum(count, 1)
+        share: Value = divide(1, count)
+        return share if wide is dtype else Convert(dtype)(share)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x,) = cotangents, operands
+        if self.kind != "sum" and self.axes:
+            self.ill_typed(f"{self.kind} is not linear")
+        assert cotangent is not None
+        assert isinstance(x, ArrayType)
+        return (Broadcast(x.shape, without(range(x.rank), self.axes))(cotangent),)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        axes = tuple([axis + 1 for axis in self.axes])
+        return (Reduce(self.kind, axes)(*operands),), (True,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(inputs[0].shape)
+
+
+def product_of_others(x: Value, axes: tuple[int, ...]) -> Value:
+    """In place of each element the product of all others along the axes.
+
+    It is the product of all before with that of all after, so zeros are no exception; and a
+    polynomial, so neither are they in its own derivatives.
+    """
+    kept = without(range(x.ndim), axes)
+    if len(axes) == 1:
+        (axis,) = axes
+        earlier = Cumulative("product", axis)(before(x, axis, 1))
+        later = Cumulative("product", axis, reverse=True)(before(x, axis, 1, reverse=True))
+        others: Value = multiply(earlier, later)
+        return others
+    order = (*kept, *axes)
+    x = Transpose(order)(x)
+    last = size_of(x.shape[len(kept) :])
+    flat = Reshape((*x.shape[: len(kept)], last))(x)
+    found = Reshape(x.shape)(product_of_others(flat, (len(kept),)))
+    return Transpose(inverted(order))(found)
+
+
+EXTREME_BESIDE_SUM = form(
+    "extreme_beside_sum",
+    "Extremes of large arrays without regard to NaN, and sums, which are NaN where an element is; "
+    "only then once more, with regard to it: 0.2 to 0.8 of the time for a million elements.",
+)
+NAN_IS_KEPT = 1024
+"""XLA's CPU backend hands large extrema to a library that drops NaN, from 4096 elements on."""
+SHORT_ROW = 64
+"""See `_kept_extreme`."""
+MANY_IN_ROWS = 1 << 18
+"""So many elements are summed up beside, in long rows, ..."""
+MANY_ROWS = 1 << 16
+"""... and so many where rows are combined elementwise."""
+FEWER = 32
+"""How many times as many elements as results there are then."""
+
+
+def _extreme(
+    hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
+) -> H:
+    """The extremum of floats along axes, NaN if any is."""
+    x, axes, given = _fewer(hlo, kind, x, axes, given)
+    shape = hlo.shape(given.shape)
+    count, first = prod(shape), len(shape) - len(axes)
+    if count <= NAN_IS_KEPT:
+        return combined(hlo, kind, x, axes, given, output)
+    if len(axes) > 1 and axes == tuple(range(first, len(shape))):
+        given = given.with_shape((*shape[:first], prod(shape[first:])))
+        x, axes, shape = hlo.reshape(x, given), (first,), hlo.shape(given.shape)
+    row = shape[-1] if len(shape) - 1 in axes else 0
+    if (
+        hlo.nested
+        or not hlo.uses(EXTREME_BESIDE_SUM)
+        or given.dtype.bits == 16
+        or not hlo.is_stored(x)
+        or 0 < row <= SHORT_ROW
+        or count < (MANY_IN_ROWS if row else MANY_ROWS)
+        or count < FEWER * prod(hlo.shape(output.shape))
+    ):
+        return _kept_extreme(hlo, kind, x, axes, row, given, output)
+    best = combined(hlo, kind, x, axes, given, output)
+    total = combined(hlo, "sum", x, axes, given, output)
+    # A sum is NaN also of infinities, and of numbers that sum up to them: that is rare.
+    unsure = hlo.compare("NE", total, total)
+    if output.rank:
+        flags, flag = output.with_dtype(BOOL), ArrayType(BOOL)
+        unsure = combined(hlo, "any", unsure, tuple(range(output.rank)), flags, flag)
+
+    def again() -> Sequence[H]:
+        return (_kept_extreme(hlo, kind, x, axes, row, given, output),)
+
+    return hlo.case(unsure, (lambda: (best,), again), (output,))[0]
+
+
+def combined(
+    hlo: Hlo, kind: Reduction, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
+) -> H:
+    """All elements along axes combined; of large arrays of floats an extreme may lose NaN."""
+    x, axes, given = _fewer(hlo, kind, x, axes, given)
+    init = hlo.full(identity(kind, given.dtype), ArrayType(given.dtype))
+    return hlo.reduce((x,), (init,), axes, (output,), combiner(hlo, kind))[0]
+
+
+def _fewer(
+    hlo: Hlo, kind: Reduction, x: H, axes: tuple[int, ...], given: ArrayType
+) -> tuple[H, tuple[int, ...], ArrayType]:
+    return folded(hlo, OPERATIONS[kind], identity(kind, given.dtype), x, axes, given)
+
+
+def _kept_extreme(
+    hlo: Hlo,
+    kind: Extreme,
+    x: H,
+    axes: tuple[int, ...],
+    row: int,
+    given: ArrayType,
+    output: ArrayType,
+) -> H:
+    """The extremum in a form that XLA leaves as it is; of rows, if they have elements.
+
+    Two forms, each fast where the other is up to five times slower: beside the extremum whether
+    there is a NaN, when long rows of elements that lie next to each other are combined; or that of
+    integers in the same order, among which NaN is the most extreme.
+    """
+    if row <= SHORT_ROW or given.dtype is BF16:
+        signed = SIGNED[given.dtype.bits]
+        number = ordered(hlo, x, given, signed.range[1 if kind == "maximum" else 0])
+        whole, found = given.with_dtype(signed), output.with_dtype(signed)
+        return from_ordered(hlo, combined(hlo, kind, number, axes, whole, found), output)
+    plain = combiner(hlo, kind)
+
+    def both(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
+        (a, a_nan), (b, b_nan) = old, new
+        return *plain((a,), (b,)), hlo.binary("or", a_nan, b_nan)
+
+    inits = identity(kind, given.dtype), False
+    extreme, is_nan = hlo.reduce(
+        (x, hlo.compare("NE", x, x)),
+        [hlo.full(init, ArrayType(t)) for init, t in zip(inits, (given.dtype, BOOL), strict=True)],
+        axes,
+        (output, output.with_dtype(BOOL)),
+        both,
+    )
+    return hlo.select(is_nan, hlo.full(float("nan"), output), extreme)
+
+
+def combiner(hlo: Hlo, kind: Reduction) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
+    """What combines an accumulator with an element, one each."""
+    name = OPERATIONS[kind]
+    return lambda accumulators, elements: (hlo.binary(name, *accumulators, *elements),)
+
+
+@dataclass(frozen=True)
+class Cumulative(Primitive, name="cumulative"):
+    """Each element combined with those before it along an axis; if `reverse`, with those after."""
+
+    kind: Accumulation
+    axis: int
+    reverse: bool = False
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not are_axes((self.axis,), x.rank) or not reducible(self.kind, x.dtype):
+            self.ill_typed(f"cumulative {self.kind} of {x} along axis {self.axis}")
+        return (x,)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        wide = combinable(x)
+        wide = np.flip(wide, self.axis) if self.reverse else wide
+        with np.errstate(all="ignore"):
+            result = UFUNCS[self.kind].accumulate(wide, axis=self.axis, dtype=wide.dtype)
+            result = result.astype(x.dtype)
+        return (np.flip(result, self.axis) if self.reverse else result,)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        count = hlo.size(given.shape[self.axis])
+        if count <= 1 or 0 in hlo.shape(given.shape):
+            return (x,)
+        dtype = accumulator(self.kind, given.dtype)
+        combine = combiner(hlo, self.kind)
+        if hlo.uses(PREFIX_LOOP) and fits(hlo, hlo.shape(given.shape), self.axis):
+            loop = Prefixes(
+                hlo,
+                lambda x, y: combine((x,), (y,))[0],
+                identity(self.kind, dtype),
+                dtype,
+                wide_total(dtype) if self.kind == "sum" else dtype,
+                self.reverse,
+            )
+            return (loop.along(x, given, self.axis),)
+        wide = given.with_dtype(dtype)
+        # A window over all that comes before; XLA makes a tree of it, so its work is linear.
+        window = [1] * given.rank
+        padding = [(0, 0)] * given.rank
+        window[self.axis] = count
+        padding[self.axis] = (0, count - 1) if self.reverse else (count - 1, 0)
+        scalar = ArrayType(dtype)
+        region = hlo.region((scalar, scalar), lambda pair: combine(pair[:1], pair[1:]))
+        attributes = {
+            "window_dimensions": hlo.i64_array(window),
+            "padding": hlo.i64_elements(padding),
+        }
+        init = hlo.full(identity(self.kind, dtype), scalar)
+        (result,) = hlo.op(
+            "reduce_window", (hlo.convert(x, wide), init), (wide,), attributes, (region,)
+        )
+        return (hlo.convert(result, output),)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        from pscdsl._src.primitives.taking import take_along
+
+        (x,), (tangent,), (result,) = primals, tangents, outputs
+        assert tangent is not None
+        if self.kind == "sum":
+            return (self(tangent),)
+        if self.kind == "product":
+            earlier = before(result, self.axis, 1, reverse=self.reverse)
+            return (LinearRecurrence(self.axis, self.reverse)(x, multiply(earlier, tangent)),)
+        return (take_along(tangent, self._places(result), self.axis),)
+
+    def _places(self, result: Value) -> Value:
+        """Where along the axis the extreme so far was first reached, given what it is."""
+        here, last = result.builder, result.shape[self.axis] - 1
+        earlier = before(result, self.axis, 0, reverse=self.reverse)
+        is_new = bitwise_and(not_equal(result, earlier), equal(earlier, earlier))  # not NaN again
+        (count,) = here.bind(Iota(result.shape, self.axis, I32), ())
+        if self.reverse:
+            new = Select()(is_new, count, here.size(last, I32))
+            return Cumulative("minimum", self.axis, reverse=True)(new)
+        new = Select()(is_new, count, here.literal(0, I32))
+        return Cumulative("maximum", self.axis)(new)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,) = cotangents
+        if self.kind != "sum":
+            self.ill_typed(f"a cumulative {self.kind} is not linear")
+        assert cotangent is not None
+        return (Cumulative("sum", self.axis, not self.reverse)(cotangent),)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return (Cumulative(self.kind, self.axis + 1, self.reverse)(*operands),), (True,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(inputs[0].shape)

@@ -1,0 +1,471 @@
+"""Primitives that move elements without computing: new axes, new orders, parts and joins.
+
+Arrays of random keys take part: they are stored with a last axis of 2 that types do not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import numpy as np
+
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl._src.primitives.linear import Linear
+from pscdsl._src.targets.cpu.rows.repeating import computed_once, sliced_once
+from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.dims import Size, maximum
+from pscdsl.typing.dtypes import BOOL, KEY
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Builder, Value
+
+T = TypeVar("T")
+Results: TypeAlias = "tuple[Sequence[Value], Sequence[bool]]"
+
+
+def stored(type: ArrayType) -> tuple[int, ...]:  # noqa: A002
+    """The axes of an array that its type does not show: the two words of a key."""
+    return (2,) if type.dtype is KEY else ()
+
+
+def same_sizes(facts: Assumptions, left: Iterable[Size], right: Iterable[Size]) -> bool:
+    """Whether two shapes of one rank are provably the same."""
+    return all(a == b or facts.equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def without(items: Sequence[T], axes: Iterable[int]) -> tuple[T, ...]:
+    """The items that stand at none of the axes."""
+    dropped = frozenset(axes)
+    return tuple([item for axis, item in enumerate(items) if axis not in dropped])
+
+
+def at_most(facts: Assumptions, low: Size, high: Size) -> bool:
+    """Whether one size is provably not above another."""
+    if isinstance(low, int) and isinstance(high, int):
+        return low <= high
+    return low == high or facts.proves(Fact("<=", low, high))
+
+
+def are_axes(axes: Sequence[int], rank: int) -> bool:
+    """Whether these are different axes of an array of this rank."""
+    return len(frozenset(axes)) == len(axes) and all(0 <= axis < rank for axis in axes)
+
+
+def inverted(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes another."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+def with_gaps(facts: Assumptions, size: Size, between: int) -> Size:
+    """How long an axis is when so many elements have been put between each two."""
+    if not between:
+        return size
+    return size + (size - 1 if at_most(facts, 1, size) else maximum(size - 1, 0)) * between
+
+
+def part_of(shape: Shape, axis: int, start: Size, stop: Size) -> Slice:
+    """What cuts an axis of an array of this shape, and leaves the others whole."""
+    low: list[Size] = [0 for _ in shape]
+    high = list(shape)
+    low[axis] = start
+    high[axis] = stop
+    return Slice(tuple(low), tuple(high), (1,) * len(shape))
+
+
+def each_batched(operands: Sequence[Value], batched: Sequence[bool], size: Size) -> list[Value]:
+    """Operands over a batch, those that are the same everywhere repeated."""
+    from pscdsl._src.interpreters.batching import repeated
+
+    return [x if m else repeated(x, size) for x, m in zip(operands, batched, strict=True)]
+
+
+def exactly(value: Value, shape: Shape) -> Value:
+    """A value whose sizes, provably the same as these, are also written so."""
+    return value if value.shape == shape else Reshape(shape)(value)
+
+
+class Shaping(Linear):
+    """A primitive that costs no arithmetic, and is linear in all of its operands together."""
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0
+
+
+@dataclass(frozen=True)
+class Broadcast(Shaping, name="broadcast"):
+    """Repeat along new axes: axis i of the operand becomes axis `dims[i]`, sizes stay."""
+
+    shape: Shape
+    dims: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        dims, shape = self.dims, self.shape
+        if (
+            len(dims) != x.rank
+            or any(a >= b for a, b in pairwise(dims))
+            or not are_axes(dims, len(shape))
+            or not same_sizes(facts, x.shape, [shape[axis] for axis in dims])
+        ):
+            self.ill_typed(f"{x} as axes {dims} of [{_text(shape)}]")
+        return (ArrayType(x.dtype, shape),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        shape, words = here.shape(self.shape), x.shape[len(self.dims) :]
+        aligned = [1] * len(shape)
+        for axis, size in zip(self.dims, x.shape, strict=False):
+            aligned[axis] = size
+        return (np.broadcast_to(x.reshape((*aligned, *words)), (*shape, *words)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        x = computed_once(hlo, operands[0], inputs[0], outputs[0], self.dims)
+        return (hlo.broadcast(x, outputs[0], self.dims),)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        from pscdsl._src.primitives.reductions import Reduce
+
+        (cotangent,), (x,) = cotangents, operands
+        assert cotangent is not None
+        new = without(range(len(self.shape)), self.dims)
+        return (exactly(Reduce("sum", new)(cotangent) if new else cotangent, x.shape),)
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        moved = Broadcast((size, *self.shape), (0, *(axis + 1 for axis in self.dims)))
+        return moved.bind(*operands), (True,)
+
+
+@dataclass(frozen=True)
+class Reshape(Shaping, name="reshape"):
+    """The same elements, in the same order, counted by other axes."""
+
+    shape: Shape
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        alike = x.rank == len(self.shape) and same_sizes(facts, x.shape, self.shape)
+        if not alike and not facts.equal(size_of(x.shape), size_of(self.shape)):
+            self.ill_typed(f"{x} as [{_text(self.shape)}]")
+        return (ArrayType(x.dtype, self.shape),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        shape = here.shape(self.shape)
+        # Twice the elements: keys.  An empty array of keys cannot be told from one of numbers.
+        return (x.reshape(shape if prod(shape) == x.size else (*shape, 2)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        return (hlo.reshape(operands[0], outputs[0]),)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x,) = cotangents, operands
+        assert cotangent is not None
+        return Reshape(x.shape).bind(cotangent)
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        return Reshape((size, *self.shape)).bind(*operands), (True,)
+
+
+@dataclass(frozen=True)
+class Transpose(Shaping, name="transpose"):
+    """Reorder the axes: axis i of the result is axis `permutation[i]` of the operand."""
+
+    permutation: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if len(self.permutation) != x.rank or not are_axes(self.permutation, x.rank):
+            self.ill_typed(f"{self.permutation} does not reorder the axes of {x}")
+        return (x.with_shape(tuple([x.shape[axis] for axis in self.permutation])),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        return (x.transpose(*self.permutation, *range(len(self.permutation), x.ndim)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        full = (*self.permutation, *(inputs[0].rank + i for i in range(len(stored(inputs[0])))))
+        return hlo.op("transpose", operands, outputs, {"permutation": hlo.i64_array(full)})
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,) = cotangents
+        assert cotangent is not None
+        return Transpose(inverted(self.permutation)).bind(cotangent)
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        return Transpose((0, *(axis + 1 for axis in self.permutation))).bind(*operands), (True,)
+
+
+@dataclass(frozen=True)
+class Concatenate(Shaping, name="concatenate"):
+    """Join arrays along an axis."""
+
+    axis: int
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        if not operands or not 0 <= self.axis < operands[0].rank:
+            self.ill_typed(f"no axis {self.axis}")
+        first = operands[0]
+        rest = without(first.shape, (self.axis,))
+        total: Size = 0
+        for each in operands:
+            if (
+                each.dtype is not first.dtype
+                or each.rank != first.rank
+                or not same_sizes(facts, without(each.shape, (self.axis,)), rest)
+            ):
+                self.ill_typed(f"operands are {', '.join(map(str, operands))}")
+            total = total + each.shape[self.axis]
+        return (first.with_shape((*rest[: self.axis], total, *rest[self.axis :])),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return (np.concatenate(operands, axis=self.axis),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        if len(operands) == 1:
+            return operands
+        return hlo.op("concatenate", operands, outputs, {"dimension": self.axis})
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), axis = cotangents, self.axis
+        assert cotangent is not None
+        shape = cotangent.shape
+        start: Size = 0
+        found: list[Value | None] = []
+        for each in operands:
+            stop = start + each.shape[axis]
+            if isinstance(each, ArrayType):
+                part = part_of(shape, axis, start, stop)(cotangent)
+                found.append(exactly(part, each.shape))
+            else:
+                found.append(None)
+            start = stop
+        return found
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        return Concatenate(self.axis + 1).bind(*each_batched(operands, batched, size)), (True,)
+
+
+@dataclass(frozen=True)
+class Pad(Shaping, name="pad"):
+    """Put copies of a scalar before, after and between the elements; operands x, scalar.
+
+    A negative number of copies takes elements away, after those between have been put in.
+    """
+
+    low: tuple[Size, ...]
+    high: tuple[Size, ...]
+    interior: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        x, scalar = operands
+        if (
+            x.dtype is KEY
+            or scalar != ArrayType(x.dtype)
+            or not len(self.low) == len(self.high) == len(self.interior) == x.rank
+            or any(between < 0 for between in self.interior)
+        ):
+            self.ill_typed(f"operands are {x}, {scalar}")
+        sizes: list[Size] = []
+        for size, low, high, between in zip(
+            x.shape, self.low, self.high, self.interior, strict=True
+        ):
+            result = low + with_gaps(facts, size, between) + high
+            if not at_most(facts, 0, result):
+                self.ill_typed(f"{x} has no {-low} and {-high} elements to take away")
+            sizes.append(result)
+        return (x.with_shape(tuple(sizes)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        x, scalar = operands
+        shape: list[int] = []
+        source: list[slice] = []
+        target: list[slice] = []
+        for size, low, high, between in zip(
+            x.shape, here.shape(self.low), here.shape(self.high), self.interior, strict=True
+        ):
+            step = between + 1
+            width = low + high + max(size + (size - 1) * between, 0)
+            first = max(0, -(low // step))  # the first that is not taken away
+            count = max(first, min(size, -((low - width) // step)))
+            shape.append(width)
+            source.append(slice(first, count))
+            target.append(slice(low + first * step, max(0, low + count * step), step))
+        result = np.full(shape, scalar, x.dtype)
+        part = x[tuple(source)]
+        if part.size:
+            result[tuple(target)] = part
+        return (result,)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        x, value = operands
+        return [hlo.pad(x, value, hlo.shape(self.low), hlo.shape(self.high), self.interior)]
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x, scalar) = cotangents, operands
+        assert cotangent is not None
+        inner = self._taken_out(cotangent, x.shape) if isinstance(x, ArrayType) else None
+        around = self._around(cotangent, x.shape) if isinstance(scalar, ArrayType) else None
+        return inner, around
+
+    def _taken_out(self, cotangent: Value, shape: Shape) -> Value:
+        """The cotangent at the elements of x, which has this shape."""
+        steps = tuple([between + 1 for between in self.interior])
+        # Every element with as many places behind it as there are between two: whole periods.
+        periods = tuple([size * step for size, step in zip(shape, steps, strict=True)])
+        low = tuple([-each for each in self.low])
+        high = tuple(
+            [p - c + first for p, c, first in zip(periods, cotangent.shape, self.low, strict=True)]
+        )
+        none = (0,) * len(shape)
+        zero = cotangent.builder.literal(0, cotangent.dtype)
+        inner = Pad(low, high, none)(cotangent, zero)
+        if all(step == 1 for step in steps):
+            return exactly(inner, shape)
+        return exactly(Slice(none, periods, steps)(inner), shape)
+
+    def _around(self, cotangent: Value, shape: Shape) -> Value | None:
+        """The sum of the cotangent where there is no element of x."""
+        from pscdsl._src.primitives.elementwise import Select
+        from pscdsl._src.primitives.reductions import Reduce
+
+        if not shape:
+            return None
+        zero = cotangent.builder.literal(0, cotangent.dtype)
+        outside = Select()(self._is_outside(cotangent.builder, shape), cotangent, zero)
+        return Reduce("sum", tuple(range(len(shape))))(outside)
+
+    def _is_outside(self, here: Builder, shape: Shape) -> Value:
+        """Where the scalar stands, given the shape of x."""
+        return self(here.full(False, shape, BOOL), here.literal(True, BOOL))
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        from pscdsl._src.primitives.elementwise import Select
+
+        (x, scalar), (many, many_scalars) = operands, batched
+        over = Pad((0, *self.low), (0, *self.high), (0, *self.interior))
+        if not many_scalars:
+            return over.bind(x, scalar), (True,)
+        here = x.builder
+        if not self.low:
+            return (x,), (many,)
+        zero = here.literal(0 if x.dtype.is_number else False, x.dtype)
+        inner = over(x, zero) if many else self(x, zero)
+        shape = (size, *inner.shape[many:])
+        outside = Broadcast(shape, tuple(range(1, len(shape))))(
+            self._is_outside(here, x.shape[many:])
+        )
+        if not many:
+            (inner,) = each_batched((inner,), (False,), size)
+        return (Select()(outside, Broadcast(shape, (0,))(scalar), inner),), (True,)
+
+
+@dataclass(frozen=True)
+class Slice(Shaping, name="slice"):
+    """Every `stride`-th element from `start` up to, not including, `limit`."""
+
+    start: tuple[Size, ...]
+    limit: tuple[Size, ...]
+    stride: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not len(self.start) == len(self.limit) == len(self.stride) == x.rank:
+            self.ill_typed(f"{x} has {x.rank} axes")
+        sizes: list[Size] = []
+        for size, start, limit, stride in zip(
+            x.shape, self.start, self.limit, self.stride, strict=True
+        ):
+            if stride < 1:
+                self.ill_typed(f"stride {stride}")
+            if not (
+                at_most(facts, 0, start)
+                and at_most(facts, start, limit)
+                and at_most(facts, limit, size)
+            ):
+                self.ill_typed(f"{x} from {start} to {limit} along an axis of size {size}")
+            length = limit - start
+            sizes.append(length if stride == 1 else (length + (stride - 1)) // stride)
+        return (x.with_shape(tuple(sizes)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        start, limit = here.shape(self.start), here.shape(self.limit)
+        return (np.asarray(operands[0][tuple(map(slice, start, limit, self.stride))]),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        words = stored(inputs[0])
+        attributes = {
+            "start_indices": hlo.i64_array((*hlo.shape(self.start), *(0 for _ in words))),
+            "limit_indices": hlo.i64_array((*hlo.shape(self.limit), *words)),
+            "strides": hlo.i64_array((*self.stride, *(1 for _ in words))),
+        }
+        x = sliced_once(hlo, operands[0], inputs[0], outputs[0])
+        return hlo.op("slice", (x,), outputs, attributes)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x,) = cotangents, operands
+        assert cotangent is not None
+        here = cotangent.builder
+        gaps = tuple([stride - 1 for stride in self.stride])
+        high = tuple(
+            [
+                whole - start - with_gaps(here.facts, size, between)
+                for whole, start, size, between in zip(
+                    x.shape, self.start, cotangent.shape, gaps, strict=True
+                )
+            ]
+        )
+        return Pad(self.start, high, gaps).bind(cotangent, here.literal(0, x.dtype))
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        over = Slice((0, *self.start), (size, *self.limit), (1, *self.stride))
+        return over.bind(*operands), (True,)
+
+
+@dataclass(frozen=True)
+class Reverse(Shaping, name="reverse"):
+    """Count some axes from their end."""
+
+    axes: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not are_axes(self.axes, x.rank):
+            self.ill_typed(f"{self.axes} are not axes of {x}")
+        return (x,)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return (np.flip(operands[0], self.axes),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        return hlo.op("reverse", operands, outputs, {"dimensions": hlo.i64_array(self.axes)})
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,) = cotangents
+        assert cotangent is not None
+        return self.bind(cotangent)
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        return Reverse(tuple([axis + 1 for axis in self.axes])).bind(*operands), (True,)
+
+
+def _text(shape: Shape) -> str:
+    return " ".join(map(str, shape))

@@ -1,0 +1,210 @@
+"""Special functions under SciPy's names, one line each in the table of elementwise primitives.
+
+Meaning and translation come from one formula (`formulas`).  The derivatives in the order of a
+function, or in the parameters of a distribution, are no such functions: they are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi
+from math import sqrt as root
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pscdsl._src.primitives.choosing import Select
+from pscdsl._src.primitives.elementwise import equal, exp, log, logistic, sign
+from pscdsl._src.primitives.formulas import bessel, error, gamma, incomplete_beta, incomplete_gamma
+from pscdsl._src.primitives.formulas import logistic as probabilities
+from pscdsl._src.primitives.formulas import zeta as hurwitz
+from pscdsl._src.primitives.formulas.arithmetic import Formula
+from pscdsl._src.primitives.pointwise import BinaryRule, Elementwise, LinearIn, Rule, UnaryRule
+from pscdsl.typing.codes.limits import NoRule
+from pscdsl.typing.diagnostics import Failure
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+
+
+TernaryRule: TypeAlias = "Callable[[Value, Value, Value, Value, Value], Any]"
+SPECIAL: list[Elementwise] = []
+"""All of them."""
+
+
+def of_one(name: str, formula: Formula, flops: int, derivative: UnaryRule) -> Elementwise:
+    """A function of a real number, with its derivative."""
+    return _made(name, formula, flops, (derivative,))
+
+
+def of_two(name: str, formula: Formula, flops: int, *derivative: BinaryRule) -> Elementwise:
+    """A function of two real numbers, with a derivative in each."""
+    return _made(name, formula, flops, derivative)
+
+
+def of_three(name: str, formula: Formula, flops: int, *derivative: TernaryRule) -> Elementwise:
+    """A function of three real numbers, with a derivative in each."""
+    return _made(name, formula, flops, derivative)
+
+
+def _made(name: str, formula: Formula, flops: int, derivative: tuple[Rule, ...]) -> Elementwise:
+    made = Elementwise(
+        name,
+        len(derivative),
+        "floating",
+        formula.meaning,
+        formula.emit,
+        flops=flops,
+        derivative=derivative,
+    )
+    SPECIAL.append(made)
+    return made
+
+
+def _held(name: str, operand: str) -> Rule:
+    """The rule of an operand in which there is no derivative."""
+
+    def refuse(*_: Value) -> Any:
+        raise Failure(NoRule(primitive=name, rule=f"a derivative in `{operand}`"))
+
+    return refuse
+
+
+def _quotient(x: Value, y: Value, zero: Value, at_zero: float) -> Value:
+    """The quotient, but a number where `zero` is 0, there without a derivative."""
+    there = equal(zero, 0)
+    one, value = x.builder.literal(1.0, x.dtype), x.builder.literal(at_zero, x.dtype)
+    result: Value = x / Select()(there, one, y)
+    return Select()(there, value, result)
+
+
+# The error function's complement and inverses, and the normal distribution.
+erfc: Elementwise = of_one(
+    "erfc", error.erfc, 60, lambda t, y, x: t * (-2 / root(pi) * exp(-(x * x)))
+)
+erfcx: Elementwise = of_one(
+    "erfcx", error.erfcx, 60, lambda t, y, x: t * (2 * (x * y) - 2 / root(pi))
+)
+erfinv: Elementwise = of_one(
+    "erfinv", error.erfinv, 60, lambda t, y, x: t * (root(pi) / 2 * exp(y * y))
+)
+erfcinv: Elementwise = of_one(
+    "erfcinv", error.erfcinv, 60, lambda t, y, x: t * (-root(pi) / 2 * exp(y * y))
+)
+ndtr: Elementwise = of_one(
+    "ndtr", error.ndtr, 60, lambda t, y, x: t * (root(0.5 / pi) * exp(x * x * -0.5))
+)
+log_ndtr: Elementwise = of_one(
+    "log_ndtr", error.log_ndtr, 100, lambda t, y, x: t * (root(2 / pi) / erfcx(-root(0.5) * x))
+)
+ndtri: Elementwise = of_one(
+    "ndtri", error.ndtri, 60, lambda t, y, p: t * (root(2 * pi) * exp(y * y * 0.5))
+)
+
+# The gamma function and its relatives.
+gammaln: Elementwise = of_one("gammaln", gamma.gammaln, 80, lambda t, y, x: t * digamma(x))
+digamma: Elementwise = of_one("digamma", gamma.digamma, 80, lambda t, y, x: t * zeta(2.0, x))
+gamma_function: Elementwise = of_one("gamma", gamma.gamma, 80, lambda t, y, x: t * (y * digamma(x)))
+zeta: Elementwise = of_two(
+    "zeta",
+    hurwitz.zeta,
+    200,
+    _held("zeta", "x"),
+    lambda t, y, s, q: t * -(s * zeta(s + 1, q)),
+)
+betaln: Elementwise = of_two(
+    "betaln",
+    incomplete_beta.betaln,
+    200,
+    lambda t, y, a, b: t * (digamma(a) - digamma(a + b)),
+    lambda t, y, a, b: t * (digamma(b) - digamma(a + b)),
+)
+gammainc: Elementwise = of_two(
+    "gammainc",
+    incomplete_gamma.gammainc,
+    1000,
+    _held("gammainc", "a"),
+    lambda t, y, a, x: t * _gamma_density(a, x),
+)
+gammaincc: Elementwise = of_two(
+    "gammaincc",
+    incomplete_gamma.gammaincc,
+    1000,
+    _held("gammaincc", "a"),
+    lambda t, y, a, x: t * -_gamma_density(a, x),
+)
+betainc: Elementwise = of_three(
+    "betainc",
+    incomplete_beta.betainc,
+    1000,
+    _held("betainc", "a"),
+    _held("betainc", "b"),
+    lambda t, y, a, b, x: t * _beta_density(a, b, x),
+)
+betaincc: Elementwise = of_three(
+    "betaincc",
+    incomplete_beta.betaincc,
+    1000,
+    _held("betaincc", "a"),
+    _held("betaincc", "b"),
+    lambda t, y, a, b, x: t * -_beta_density(a, b, x),
+)
+
+
+def _gamma_density(a: Value, x: Value) -> Value:
+    logarithm: Value = xlogy(a - 1, x) - x - gammaln(a)
+    result: Value = exp(logarithm)
+    return result
+
+
+def _beta_density(a: Value, b: Value, x: Value) -> Value:
+    logarithm: Value = xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
+    result: Value = exp(logarithm)
+    return result
+
+
+# Modified Bessel functions.
+i0: Elementwise = of_one("i0", bessel.i0, 100, lambda t, y, x: t * i1(x))
+i0e: Elementwise = of_one("i0e", bessel.i0e, 100, lambda t, y, x: t * (i1e(x) - sign(x) * y))
+i1: Elementwise = of_one(
+    "i1", bessel.i1, 100, lambda t, y, x: t * (i0(x) - _quotient(y, x, x, 0.5))
+)
+i1e: Elementwise = of_one(
+    "i1e",
+    bessel.i1e,
+    100,
+    lambda t, y, x: t * (i0e(x) - sign(x) * y - _quotient(y, x, x, 0.5)),
+)
+
+# Probabilities and their logarithms.
+logit: Elementwise = of_one("logit", probabilities.logit, 20, lambda t, y, p: t / (p * (1 - p)))
+log_expit: Elementwise = of_one(
+    "log_expit", probabilities.log_expit, 20, lambda t, y, x: t * logistic(-x)
+)
+xlogy: Elementwise = of_two(
+    "xlogy",
+    probabilities.xlogy,
+    10,
+    LinearIn(lambda t, xs: xlogy(t, xs[1])),
+    lambda t, z, x, y: t * _quotient(x, y, x, 0.0),
+)
+xlog1py: Elementwise = of_two(
+    "xlog1py",
+    probabilities.xlog1py,
+    20,
+    LinearIn(lambda t, xs: xlog1py(t, xs[1])),
+    lambda t, z, x, y: t * _quotient(x, 1 + y, x, 0.0),
+)
+entr: Elementwise = of_one("entr", probabilities.entr, 10, lambda t, y, x: t * -(log(x) + 1))
+rel_entr: Elementwise = of_two(
+    "rel_entr",
+    probabilities.rel_entr,
+    30,
+    lambda t, z, x, y: t * (log(x / y) + 1),
+    lambda t, z, x, y: t * -_quotient(x, y, x, 0.0),
+)
+kl_div: Elementwise = of_two(
+    "kl_div",
+    probabilities.kl_div,
+    40,
+    lambda t, z, x, y: t * log(x / y),
+    lambda t, z, x, y: t * (1 - _quotient(x, y, x, 0.0)),
+)

@@ -1,0 +1,286 @@
+"""Combinations over windows that slide along all axes, and where their extremes stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.primitives.elementwise import multiply
+from pscdsl._src.primitives.extreme_places import first_extreme
+from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.linear import WithoutTangents
+from pscdsl._src.primitives.patches import patches
+from pscdsl._src.primitives.reductions import (
+    UFUNCS,
+    Extreme,
+    Reduce,
+    Reduction,
+    accumulator,
+    combiner,
+    identity,
+    product_of_others,
+    reducible,
+)
+from pscdsl._src.primitives.shaping import Pad, Reshape, at_most, exactly
+from pscdsl._src.primitives.sliding import Padding, Window, emit_padding, laid_out, offsets, slide
+from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import F32, I32
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+
+
+@dataclass(frozen=True)
+class Sliding(Primitive):
+    """A primitive with a window along each axis of its operand."""
+
+    kind: Reduction
+    window: Shape
+    strides: tuple[int, ...]
+    padding: Padding
+    dilation: tuple[int, ...]
+    base_dilation: tuple[int, ...]
+
+    def windows(self) -> list[Window]:
+        """The window along each axis."""
+        return [
+            Window(size, stride, low, high, base, dilation)
+            for size, stride, (low, high), base, dilation in zip(
+                self.window,
+                self.strides,
+                self.padding,
+                self.base_dilation,
+                self.dilation,
+                strict=True,
+            )
+        ]
+
+    def places(self, facts: Assumptions, x: ArrayType) -> Shape:
+        """How many places the windows have along each axis, after checks."""
+        parts = (self.window, self.strides, self.padding, self.dilation, self.base_dilation)
+        if (
+            any(len(part) != x.rank for part in parts)
+            or min((1, *self.strides, *self.dilation, *self.base_dilation)) < 1
+            or not reducible(self.kind, x.dtype)
+        ):
+            self.ill_typed(f"{self.kind} over windows of {x}")
+        found = slide(facts, self.windows(), x.shape)
+        if found is None:
+            self.ill_typed(f"the window is {self.window}")
+        return found
+
+    def with_batch(self) -> Self:
+        """The same over a batch."""
+        return replace(
+            self,
+            window=(1, *self.window),
+            strides=(1, *self.strides),
+            padding=((0, 0), *self.padding),
+            dilation=(1, *self.dilation),
+            base_dilation=(1, *self.base_dilation),
+        )
+
+    def attributes(self, hlo: Hlo) -> dict[str, object]:
+        """The windows as attributes of StableHLO's operation."""
+        return {
+            "window_dimensions": hlo.i64_array(hlo.shape(self.window)),
+            "window_strides": hlo.i64_array(self.strides),
+            "window_dilations": hlo.i64_array(self.dilation),
+            "base_dilations": hlo.i64_array(self.base_dilation),
+            "padding": emit_padding(hlo, self.padding),
+        }
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(outputs[0].shape) * size_of(self.window)
+
+
+@dataclass(frozen=True)
+class ReduceWindow(Sliding, name="reduce_window"):
+    """The elements in a window combined, as it slides over all axes."""
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        return (x.with_shape(self.places(facts, x)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        dtype = accumulator(self.kind, from_numpy(x.dtype))
+        neutral = identity(self.kind, dtype)
+        windows = [window.at(here) for window in self.windows()]
+        counts = here.shape(slide(Assumptions(), windows, x.shape) or ())
+        wide = x.astype(to_numpy(dtype))
+        if dtype is not F32 and x.dtype.itemsize == 2 and dtype.is_float:
+            wide = wide.astype(np.float32)  # exact, and NumPy's loops know it
+        spread = laid_out(here, wide, windows, neutral)
+        total = np.full(counts, neutral, wide.dtype)
+        with np.errstate(all="ignore"):
+            for _, there in offsets(here, windows, counts):
+                total = UFUNCS[self.kind](total, spread[there])
+        return (np.asarray(total).astype(x.dtype),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        dtype = accumulator(self.kind, given.dtype)
+        scalar, combine = ArrayType(dtype), combiner(hlo, self.kind)
+        init = hlo.full(identity(self.kind, dtype), scalar)
+        region = hlo.region((scalar, scalar), lambda pair: combine(pair[:1], pair[1:]))
+        wide = hlo.convert(x, given.with_dtype(dtype))
+        result, attributes = output.with_dtype(dtype), self.attributes(hlo)
+        if output.shape:
+            (found,) = hlo.op("reduce_window", (wide, init), (result,), attributes, (region,))
+        else:  # XLA on CPUs has no code for a window without axes
+            (found,) = combine((init,), (wide,))
+        return (hlo.convert(found, output),)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (x,), (tangent,) = primals, tangents
+        assert tangent is not None
+        windows = self.windows()
+        if self.kind == "sum" or all(map(_is_single, windows)):
+            return (self(tangent),)
+        if self.kind == "product":
+            last = x.ndim
+            others = product_of_others(patches(x, windows, 1), (last,))
+            moved = multiply(patches(tangent, windows, 0), others)
+            return (exactly(Reduce("sum", (last,))(moved), outputs[0].shape),)
+        if self.kind == "maximum" or self.kind == "minimum":
+            return (self._picked(tangent, x),)
+        return (None,)
+
+    def _picked(self, tangent: Value, x: Value) -> Value:
+        """The tangent at the first extreme in each window, 0 where a window sees nothing."""
+        windows, facts = self.windows(), x.builder.facts
+        shared = next(axis for axis, each in enumerate(windows) if not _is_single(each))
+        places = ArgReduceWindow(
+            self.kind,
+            self.window,
+            self.strides,
+            self.padding,
+            self.dilation,
+            self.base_dilation,
+            shared,
+        )(x)
+        flat = size_of(x.shape[shared:])
+        tangent = Reshape((*x.shape[:shared], flat))(tangent)
+        pairs = zip(windows[shared:], x.shape[shared:], strict=True)
+        seen = all(window.always_sees(facts, size) for window, size in pairs)
+        if not seen or not at_most(facts, 1, flat):
+            none = (0,) * tangent.ndim
+            zero = tangent.builder.literal(0, tangent.dtype)
+            tangent = Pad(none, (*none[1:], 1), none)(tangent, zero)
+        return Gather((shared,), shared)(tangent, Reshape((*places.shape, 1))(places))
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (x,) = cotangents, operands
+        if self.kind != "sum" and not all(map(_is_single, self.windows())):
+            self.ill_typed(f"{self.kind} over windows is not linear")
+        assert cotangent is not None
+        assert isinstance(x, ArrayType)
+        facts, sizes = cotangent.builder.facts, zip(x.shape, cotangent.shape, strict=True)
+        windows = [
+            window.back(facts, size, places)
+            for window, (size, places) in zip(self.windows(), sizes, strict=True)
+        ]
+        over = ReduceWindow(
+            "sum",
+            self.window,
+            tuple([each.stride for each in windows]),
+            tuple([(each.low, each.high) for each in windows]),
+            tuple([each.dilation for each in windows]),
+            tuple([each.base_dilation for each in windows]),
+        )
+        return (exactly(over(cotangent), x.shape),)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.with_batch().bind(*operands), (True,)
+
+
+@dataclass(frozen=True)
+class ArgReduceWindow(WithoutTangents, Sliding, name="arg_reduce_window"):
+    """Where the first extreme in a window stands, as it slides; a NaN is more extreme than numbers.
+
+    The first `shared` axes are not slid along.  A place (i32) counts the elements along the other
+    axes, in order; where a window sees none of them it is how many there are.
+    """
+
+    shared: int = 0
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if self.kind not in ("maximum", "minimum"):
+            self.ill_typed(f"{self.kind} is reached nowhere")
+        places = self.places(facts, x)
+        if not all(map(_is_single, self.windows()[: self.shared])):
+            self.ill_typed(f"it slides along the first {self.shared} axes")
+        return (ArrayType(I32, places),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        windows = [window.at(here) for window in self.windows()]
+        counts = here.shape(slide(Assumptions(), windows, x.shape) or ())
+        wide = x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+        inner = prod(x.shape[self.shared :])
+        numbers: NDArray = np.arange(inner, dtype=np.int32)
+        numbers = numbers.reshape(x.shape[self.shared :])
+        neutral = identity(self.kind, from_numpy(wide.dtype))
+        elements = laid_out(here, wide, windows, neutral)
+        standing = laid_out(here, np.broadcast_to(numbers, x.shape), windows, inner)
+        best, result = np.full(counts, neutral, wide.dtype), np.full(counts, inner, np.int32)
+        better = np.greater if self.kind == "maximum" else np.less
+        for _, there in offsets(here, windows, counts):
+            new, place = elements[there], standing[there]
+            wins = (better(new, best) | (new != new)) & (best == best)
+            wins |= (new == best) & (place < result)
+            best, result = np.where(wins, new, best), np.where(wins, place, result)
+        return (np.asarray(result),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        if not output.shape:  # see ReduceWindow
+            return (hlo.full(0, output),)
+        extreme: Extreme = "maximum" if self.kind == "maximum" else "minimum"
+        combine = first_extreme(hlo, extreme, given.dtype)
+        scalars = (ArrayType(given.dtype), ArrayType(I32))
+        region = hlo.region(
+            (*scalars, *scalars), lambda each: combine(tuple(each[:2]), tuple(each[2:]))
+        )
+        shape = hlo.shape(given.shape)
+        inner = shape[self.shared :]
+        numbers = given.with_dtype(I32)
+        flat = ArrayType(I32, (prod(inner),))
+        (count,) = hlo.op("iota", (), (flat,), {"iota_dimension": 0})
+        count = hlo.reshape(count, flat.with_shape(inner))
+        count = hlo.broadcast(count, numbers, tuple(range(self.shared, len(shape))))
+        inits = (
+            hlo.full(identity(self.kind, given.dtype), scalars[0]),
+            hlo.full(prod(inner), scalars[1]),
+        )
+        results = (given.with_shape(output.shape), output)
+        attributes = self.attributes(hlo)
+        return hlo.op("reduce_window", (x, count, *inits), results, attributes, (region,))[1:]
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return replace(self.with_batch(), shared=self.shared + 1).bind(*operands), (True,)
+
+
+def _is_single(window: Window) -> bool:
+    return window == Window(1)

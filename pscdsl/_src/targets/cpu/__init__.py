@@ -1,0 +1,1 @@
+"""Rewrites and options for CPUs."""

@@ -1,0 +1,1 @@
+"""Options of compilation, module by module."""

@@ -1,0 +1,205 @@
+"""Products of small matrices and of integers, in ways that are faster on the CPU than XLA's.
+
+The sizes of operands are numbers here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, TypeAlias
+
+from pscdsl._src.ir.forms import form
+from pscdsl._src.ir.primitive import H, Hlo, Types
+from pscdsl._src.primitives.elementwise import Convert, add, multiply
+from pscdsl._src.primitives.rewritten import emit_as
+from pscdsl._src.primitives.shaping import Broadcast, Reshape, Slice, Transpose, without
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dtypes import F32, F64, I32, I64, DType
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+    from pscdsl._src.primitives.contractions import DotGeneral
+
+Numbers: TypeAlias = tuple[int, ...]
+
+SMALL_PRODUCTS = form(
+    "small_products",
+    "Products of small matrices are sums of outer products: many of 4x4 in 0.03 of the time; in "
+    "a loop one of 8x8 in 0.1, of 16x16 in 0.4.",
+)
+FLOAT_PRODUCTS = form(
+    "float_products",
+    "Matrices of 8-bit and 16-bit integers are multiplied as floats that are wide enough for all "
+    "sums to be exact: 512x512 of i8 in 0.1 of the time, of i16 in 0.3.",
+)
+FEW = 6
+"""Sums of so many terms are written out for many matrices at once, ..."""
+FEW_IN_LOOPS = 16
+"""... and for one matrix in each step of a loop."""
+LEAST_WORK = 256
+"""One product with less work in a loop XLA writes out itself."""
+LEAST_WORK_OF_MANY = 1 << 14
+"""The same for many products in a loop."""
+MOST_RESULTS = 1 << 12
+"""One result of a loop's step is no larger."""
+LANES = 8
+"""Columns are added up so many at a time, or in loops it takes too long."""
+
+
+@dataclass(frozen=True)
+class Extents:
+    """How many products of matrices with how many rows, terms and columns a contraction is."""
+
+    count: int
+    rows: int
+    terms: int
+    columns: int
+    turned: bool
+    """Whether a column's terms are neighbours in memory, not a row's."""
+
+
+def extents(hlo: Hlo, dot: DotGeneral, inputs: Types) -> Extents:
+    """The extents of a contraction at these sizes."""
+    x, y = (hlo.shape(each.shape) for each in inputs)
+    shared, summed = dot.batched, dot.contract
+    rows = without(range(len(x)), (*shared[0], *summed[0]))
+    columns = without(range(len(y)), (*shared[1], *summed[1]))
+    return Extents(
+        prod([x[axis] for axis in shared[0]]),
+        prod([x[axis] for axis in rows]),
+        prod([x[axis] for axis in summed[0]]),
+        prod([y[axis] for axis in columns]),
+        len(y) - 1 in summed[1],
+    )
+
+
+def is_small(here: Extents, in_loop: bool, dtype: DType) -> bool:
+    """Whether the sums are better written out."""
+    sides, work = (here.rows, here.columns), here.rows * here.terms * here.columns
+    if here.count * work == 0:
+        return False
+    flat, four = min(sides) == 1, here.terms == 4
+    if here.count > 1:
+        if max(sides) > (8 if not four else 16 if dtype.bits <= 16 else work):
+            return False
+        if in_loop:
+            much = (four and work >= 64) or here.count * work >= LEAST_WORK_OF_MANY
+            return much and 3 <= here.terms <= FEW
+        enough = here.count >= (10 if dtype.bits <= 16 else 2) and (flat or work >= 64)
+        return enough and 4 <= here.terms <= FEW
+    if not in_loop or flat or here.rows * here.columns > MOST_RESULTS:
+        return False
+    even = here.columns <= 4 or here.columns % LANES == 0
+    if here.terms <= 4:
+        return ((four and work >= 64) or work >= LEAST_WORK) and (even or dtype.bits > 16)
+    most = 16 if dtype.bits <= 16 else 64
+    if here.terms > FEW and here.terms % LANES:  # 32x10 by 10x64 took 3 times as long if turned
+        most = 16 if here.turned else min(most, 32)
+    few = here.terms <= FEW_IN_LOOPS and max(sides) <= most
+    return few and work >= LEAST_WORK and even
+
+
+def emit_small(
+    hlo: Hlo, dot: DotGeneral, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H]:
+    """The contraction as a sum of outer products.
+
+    The barriers keep operands from being computed once for each product that they are in.
+    """
+    operands = [hlo.op("optimization_barrier", (x,), (hlo.type_of(x),))[0] for x in operands]
+    (found,) = emit_as(hlo, sum_of_products, dot, operands, inputs)
+    return hlo.op("optimization_barrier", (found,), outputs)
+
+
+def inner_product(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
+    """The contraction of vectors as a sum of products; 16-bit floats are added up in f32."""
+    from pscdsl._src.primitives.contractions import accumulator
+    from pscdsl._src.primitives.reductions import Reduce
+
+    x, y = operands
+    (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
+    wide, flat = accumulator(output.dtype), (_size(x.type, 0, x.ndim),)
+    factors: list[Value] = []
+    for factor, shared, summed in zip(operands, dot.batched, dot.contract, strict=True):
+        rest = without(range(factor.ndim), (*shared, *summed))
+        turned = Transpose((*shared, *rest, *summed))(_in(wide, factor))
+        factors.append(Reshape(flat)(turned))
+    total = Reduce("sum", (0,))(multiply(*factors))
+    return (_in(output.dtype, Reshape(output.shape)(total)),)
+
+
+def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
+    """The contraction with its sum written out; 16-bit floats are added up in f32."""
+    from pscdsl._src.primitives.contractions import accumulator
+
+    x, y = operands
+    (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
+    wide = accumulator(output.dtype)
+    (shared, their), (summed, other) = dot.batched, dot.contract
+    rows = without(range(x.ndim), (*shared, *summed))
+    columns = without(range(y.ndim), (*their, *other))
+    x = Transpose((*shared, *rows, *summed))(_in(wide, x))
+    y = Transpose((*their, *other, *columns))(_in(wide, y))
+    count = _size(x.type, 0, len(shared))
+    first, last = len(shared), len(shared) + len(rows)
+    size, terms = _size(x.type, first, last), _size(x.type, last, x.ndim)
+    width = _size(y.type, first + len(summed), y.ndim)
+    x = Reshape((count, size, terms))(x)
+    y = Reshape((count, terms, width))(y)
+    over, total = (count, size, width), None
+    for term in range(terms):
+        left = Slice((0, 0, term), (count, size, term + 1), (1, 1, 1))(x)
+        right = Slice((0, term, 0), (count, term + 1, width), (1, 1, 1))(y)
+        left = Broadcast(over, (0, 1))(Reshape((count, size))(left))
+        right = Broadcast(over, (0, 2))(Reshape((count, width))(right))
+        (product,) = multiply.bind(left, right)
+        total = product if total is None else add.bind(total, product)[0]
+    assert total is not None
+    return (_in(output.dtype, Reshape(output.shape)(total)),)
+
+
+def exact_float(here: Extents, operands: DType, result: DType) -> DType | None:
+    """The float that holds all sums of products of integers, where it is faster than they are."""
+    if not operands.is_integer or operands.bits > 16 or result.bits > 32:
+        return None
+    if min(here.rows, here.columns) < 2 or here.count > 1 or here.terms == 0:
+        return None
+    bits = 2 * (operands.bits - operands.signed) + here.terms.bit_length()
+    if bits <= 24:
+        wide, least = F32, 1 << 15
+    elif bits <= 53 and operands.bits == 16 and min(here.rows, here.columns) >= 8:
+        wide, least = F64, 1 << 20
+    else:
+        return None
+    return wide if here.rows * here.terms * here.columns >= least else None
+
+
+def through_f32(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
+    """The contraction with f32 in place of integers."""
+    return _through(dot, F32, I32, operands)
+
+
+def through_f64(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
+    """The contraction with f64 in place of integers."""
+    return _through(dot, F64, I64, operands)
+
+
+def _through(
+    dot: DotGeneral, wide: DType, whole: DType, operands: Sequence[Value]
+) -> Sequence[Value]:
+    x, y = operands
+    (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
+    direct = type(dot)(dot.contract, dot.batched)
+    # Floats outside of an integer's range would not wrap around: all sums are in that of `whole`.
+    return (_in(output.dtype, _in(whole, direct(_in(wide, x), _in(wide, y)))),)
+
+
+def _size(of: ArrayType, start: int, stop: int) -> int:
+    """How many elements there are along some axes."""
+    return prod([size for size in of.shape[start:stop] if isinstance(size, int)])
+
+
+def _in(dtype: DType, x: Value) -> Value:
+    return x if x.dtype is dtype else Convert(dtype)(x)

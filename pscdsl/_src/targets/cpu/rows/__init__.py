@@ -1,0 +1,1 @@
+"""Forms of sorts, sums and extremes along rows."""

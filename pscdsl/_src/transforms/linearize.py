@@ -1,0 +1,95 @@
+"""A program split into its values and its derivative, a linear program that runs both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pscdsl._src.interpreters.batching import batch, repeated
+from pscdsl._src.interpreters.cut import split_block
+from pscdsl._src.interpreters.jvp import Mask, has_tangent, jvp_block
+from pscdsl._src.interpreters.replay import replay
+from pscdsl._src.interpreters.transpose import transpose_block
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.program import Block
+from pscdsl._src.transforms.simplify.simplify import simplify_block
+from pscdsl._src.transforms.simplify.unused_results import narrowed, uses_keys
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The derivative of a program at a point: from tangents of its active operands to tangents.
+
+    It takes and returns one for each active operand, and for each result that has one.
+    """
+
+    facts: Assumptions
+    block: Block
+    saved: tuple[Value, ...]
+
+    @property
+    def inputs(self) -> tuple[ArrayType, ...]:
+        """The types of what it takes."""
+        return self.block.in_types[len(self.saved) :]
+
+    @property
+    def outputs(self) -> tuple[ArrayType, ...]:
+        """The types of what it returns."""
+        return self.block.out_types
+
+    def forward(self, here: Builder, tangents: Sequence[Value]) -> list[Value]:
+        """Tangents of the results."""
+        return replay(here, self.block, [*self.saved, *tangents])
+
+    def backward(self, here: Builder, cotangents: Sequence[Value]) -> list[Value]:
+        """Cotangents of the active operands."""
+        return replay(here, self._transpose(), [*self.saved, *cotangents])
+
+    def backward_rows(self, here: Builder, cotangents: Sequence[Value], size: Size) -> list[Value]:
+        """Cotangents for a batch of cotangents: all along a first axis."""
+        batched = [*[False] * len(self.saved), *[True] * len(cotangents)]
+        given = [*self.saved, *cotangents]
+        found, flags = batch(here, self._transpose(), given, batched, size)
+        return [x if many else repeated(x, size) for x, many in zip(found, flags, strict=True)]
+
+    def _transpose(self) -> Block:
+        linear = tuple(place >= len(self.saved) for place in range(len(self.block.params)))
+        given = (True,) * len(self.block.results)
+        return transpose_block(self.facts, self.block, linear, given, linear)[0]
+
+
+def linearize(
+    here: Builder,
+    block: Block,
+    operands: Sequence[Value],
+    active: Mask,
+    moving_results: int | None = None,
+) -> tuple[list[Value], Linear]:
+    """The results of a block, and the derivative of the first of them in the active operands."""
+    facts = here.facts
+    if not uses_keys(block):
+        block = narrowed(facts, block, simplify_block, deep=True)
+    first = len(block.results) if moving_results is None else moving_results
+    wanted = tuple(at < first and has_tangent(t) for at, t in enumerate(block.out_types))
+    moving = jvp_of(facts, block, active, wanted)
+    count = len(block.params)
+    late = tuple(place >= count for place in range(len(moving.params)))
+    late_results = tuple(place >= len(wanted) for place in range(len(moving.results)))
+    halves = split_block(facts, moving, late, late_results)
+    found = replay(here, halves.early, operands)
+    saved = tuple(halves.gather(operands, found))
+    return found[: len(wanted)], Linear(facts, halves.late, saved)
+
+
+def jvp_of(facts: Assumptions, block: Block, active: Mask, wanted: Mask) -> Block:
+    """The block with the tangents of exactly the results that are wanted."""
+    moving, kept = jvp_block(facts, block, active, wanted)
+    count = len(wanted)
+    found = iter(moving.results[count:])
+    tangents = [next(found) for keeps in kept if keeps]
+    places = [at for at, keeps in enumerate(kept) if keeps]
+    chosen = [t for at, t in zip(places, tangents, strict=True) if wanted[at]]
+    return Block(moving.params, moving.equations, (*moving.results[:count], *chosen))

@@ -1,0 +1,1 @@
+"""Smaller programs of the same meaning."""

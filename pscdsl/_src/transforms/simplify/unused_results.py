@@ -1,0 +1,317 @@
+"""Calls and loops compute what is used of their results.
+
+A function of which a call needs less is made anew, once for each kind of need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TypeAlias
+
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, walk
+from pscdsl._src.ir.regions import is_plain, rebuilt
+from pscdsl._src.ir.scalars import fit
+from pscdsl._src.primitives.control import Call, Scan
+from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Slice
+from pscdsl._src.transforms.simplify.demand import Demand, Demands, End, end_of, end_slice
+from pscdsl._src.transforms.simplify.known_arrays import POINTWISE
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dtypes import BOOL, KEY
+
+Simplify: TypeAlias = Callable[[Block], Block]
+_ROUNDS = 4
+"""How often a block is gone through again for what narrowing it has made unused."""
+
+
+def narrowed(facts: Assumptions, block: Block, simplify: Simplify, deep: bool = False) -> Block:
+    """A block whose calls and loops compute no more than is used; itself if they all are so.
+
+    What it calls has been narrowed before, unless it is to be `deep`.  That is for programs of
+    which derivatives are still to be taken: functions that use random keys stay as they are then,
+    so that a key that is used twice is found.
+    """
+    for _ in range(_ROUNDS):
+        before, block = block, _Narrower(facts, simplify, deep).block(block)
+        if block is before:
+            break
+        block = simplify(block)
+    return block
+
+
+@lru_cache(maxsize=1024)
+def _whole(function: Function, simplify: Simplify) -> Function:
+    """A function whose own calls and loops are narrowed."""
+    body = narrowed(function.facts, function.body, simplify, deep=True)
+    return function if body is function.body else replace(function, body=body)
+
+
+@lru_cache(maxsize=1024)
+def part_of(
+    function: Function, demands: tuple[Demand | None, ...], simplify: Simplify, deep: bool
+) -> tuple[Function, tuple[bool, ...]]:
+    """A function that gives only what is asked of each result, and the parameters it needs."""
+    body = function.body
+    cuts: list[Equation] = []
+    results: list[Atom] = []
+    for atom, demand in zip(body.results, demands, strict=True):
+        if demand == "all":
+            results.append(atom)
+        elif demand is not None:
+            cut = end_slice(atom.type, demand)
+            row = Var(atom.type.with_shape((1, *atom.type.shape[1:])))
+            cuts.append(Equation(cut, (atom,), (row,)))
+            results.append(row)
+    block = simplify(Block(body.params, (*body.equations, *cuts), tuple(results)))
+    block = narrowed(function.facts, block, simplify, deep)
+    used = {atom for each in block.equations for atom in each.inputs} | set(block.results)
+    takes = tuple([var in used for var in block.params])
+    params = tuple([var for var, take in zip(block.params, takes, strict=True) if take])
+    word = "part" if "all" in demands or not cuts else next(d for d in demands if d)
+    made = Function(
+        f"{function.name}.{word}",
+        function.dims,
+        function.facts,
+        Block(params, block.equations, block.results),
+        span=function.span,
+    )
+    return made, takes
+
+
+@dataclass(slots=True)
+class _Scope:
+    """One block on the way through it."""
+
+    demands: Demands
+    names: dict[Atom, Atom] = field(default_factory=dict[Atom, Atom])
+    rows: dict[tuple[Atom, End], Atom] = field(default_factory=dict[tuple[Atom, End], Atom])
+    """First and last rows that are known, each with a first axis of size 1."""
+    equations: list[Equation] = field(default_factory=list[Equation])
+    changed: bool = False
+
+    def use(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """What to use for some operands."""
+        return tuple([self.names.get(atom, atom) for atom in atoms])
+
+    def row(self, atom: Atom, end: End, like: Equation) -> Atom:
+        """The first or the last row of an array."""
+        found = self.rows.get((atom, end))
+        if found is None:
+            if atom.type.shape[0] == 1:
+                return self.names.get(atom, atom)
+            var = Var(atom.type.with_shape((1, *atom.type.shape[1:])))
+            self.equations.append(
+                Equation(end_slice(atom.type, end), self.use((atom,)), (var,), like.span)
+            )
+            found = self.rows[atom, end] = var
+        return found
+
+
+class _Narrower:
+    """The pass; a block that is held twice stays one block."""
+
+    def __init__(self, facts: Assumptions, simplify: Simplify, deep: bool) -> None:
+        self.facts = facts
+        self.simplify = simplify
+        self.deep = deep
+        self._blocks: dict[Block, Block] = {}
+
+    def block(self, block: Block) -> Block:
+        """A block, narrowed; itself if there is nothing to do."""
+        found = self._blocks.get(block)
+        if found is None:
+            found = self._blocks[block] = self._narrowed(block)
+        return found
+
+    def _narrowed(self, block: Block) -> Block:
+        scope = _Scope(Demands(self.facts, block))
+        for equation in block.equations:
+            self.equation(equation, scope)
+        if not scope.changed:
+            return block
+        return Block(block.params, tuple(scope.equations), scope.use(block.results))
+
+    def equation(self, equation: Equation, scope: _Scope) -> None:
+        """Add an equation, or what takes its place."""
+        primitive, demands = equation.primitive, scope.demands
+        end = demands.end(equation.outputs[0]) if equation.outputs else None
+        if isinstance(primitive, Slice):
+            self.slice(primitive, equation, scope)
+        elif isinstance(primitive, Scan):
+            self.scan(primitive, equation, scope)
+        elif isinstance(primitive, Call):
+            self.call(primitive, equation, scope)
+        elif end is not None and isinstance(primitive, (*POINTWISE, Broadcast, Concatenate)):
+            self.pushed(equation, end, scope)
+        else:
+            new = primitive
+            if not is_plain(primitive):
+                new = rebuilt(primitive, self.block, lambda function: function)
+            self.add(equation, new, scope)
+
+    def add(self, equation: Equation, primitive: Primitive, scope: _Scope) -> None:
+        """Add an equation with other blocks and operands in it."""
+        inputs = scope.use(equation.inputs)
+        if primitive is not equation.primitive or inputs != equation.inputs:
+            scope.changed = True
+            equation = Equation(primitive, inputs, equation.outputs, equation.span)
+        scope.equations.append(equation)
+
+    def slice(self, cut: Slice, equation: Equation, scope: _Scope) -> None:
+        """A part of a row that is known by itself."""
+        (x,) = equation.inputs
+        end = end_of(cut, x.type)
+        if end is None or (x, end) not in scope.rows:
+            self.add(equation, cut, scope)
+            return
+        scope.changed = True
+        row, (output,) = scope.rows[x, end], equation.outputs
+        if output.type == row.type:
+            scope.names[output] = row
+        else:
+            of_row = Slice((0, *cut.start[1:]), (1, *cut.limit[1:]), cut.stride)
+            scope.equations.append(Equation(of_row, (row,), (output,), equation.span))
+
+    def pushed(self, equation: Equation, end: End, scope: _Scope) -> None:
+        """A row of what is computed row by row: of rows."""
+        scope.changed = True
+        primitive, (output,) = equation.primitive, equation.outputs
+        key = output, end
+        if isinstance(primitive, Concatenate):
+            part = equation.inputs[-1 if end == "last" else 0]
+            scope.rows[key] = scope.row(part, end, equation)
+            return
+        inputs = list(scope.use(equation.inputs))
+        if isinstance(primitive, Broadcast):
+            shape = (1, *primitive.shape[1:])
+            if primitive.dims[:1] == (0,):
+                inputs[0] = scope.row(equation.inputs[0], end, equation)
+            primitive = replace(primitive, shape=shape)
+        else:
+            inputs = [
+                scope.row(atom, end, equation) if atom.type.shape else scope.names.get(atom, atom)
+                for atom in equation.inputs
+            ]
+        row = Var(output.type.with_shape((1, *output.type.shape[1:])), output.hint)
+        scope.equations.append(Equation(primitive, tuple(inputs), (row,), equation.span))
+        scope.rows[key] = row
+
+    def call(self, call: Call, equation: Equation, scope: _Scope) -> None:
+        """A call of a function that gives what is used."""
+        of = scope.demands.of
+        demands: tuple[Demand | None, ...] = tuple([of.get(var) for var in equation.outputs])
+        if not any(demands):
+            scope.changed = True
+            return
+        fixed = self.deep and uses_keys(call.function.body)
+        if fixed or all(each == "all" for each in demands):
+            if self.deep and not fixed:
+                function = _whole(call.function, self.simplify)
+                if function is not call.function:
+                    call = replace(call, function=function)
+            self.add(equation, call, scope)
+            return
+        scope.changed = True
+        function, takes = part_of(call.function, demands, self.simplify, self.deep)
+        inputs = scope.use(equation.inputs)
+        outputs: list[Var] = []
+        for var, demand in zip(equation.outputs, demands, strict=True):
+            if demand == "all":
+                outputs.append(var)
+            elif demand is not None:
+                row = Var(var.type.with_shape((1, *var.type.shape[1:])), var.hint)
+                scope.rows[var, demand] = row
+                outputs.append(row)
+        given = tuple([atom for atom, take in zip(inputs, takes, strict=True) if take])
+        scope.equations.append(
+            Equation(replace(call, function=function), given, tuple(outputs), equation.span)
+        )
+
+    def scan(self, scan: Scan, equation: Equation, scope: _Scope) -> None:
+        """A loop that carries the rows that are used alone, or takes a single step."""
+        demands = scope.demands
+        stacks = equation.outputs[scan.carried :]
+        ends: list[End | None] = [demands.end(var) for var in stacks]
+        body = self.block(scan.body)
+        if body is not scan.body:
+            scan = replace(scan, body=body)
+        if not any(ends):
+            self.add(equation, scan, scope)
+            return
+        scope.changed = True
+        if equation in demands.single_steps:
+            self.single_step(scan, equation, scope)
+            return
+        captured, init, arrays = scan.roles(scope.use(equation.inputs))
+        params, held, slices = scan.roles(body.params)
+        after_loop: list[Equation] = []
+        carries = list(zip(held, init, body.results, equation.outputs, strict=False))
+        kept: list[tuple[Atom, Var]] = []
+        for var, end, result in zip(stacks, ends, body.results[scan.carried :], strict=True):
+            if end is None:
+                kept.append((result, var))
+                continue
+            before = demands.joined.get(var)
+            start = None if before is None else scope.names.get(before, before)
+            last = next(
+                (
+                    out
+                    for _, first, after, out in carries
+                    if after is result and (start is None or first is start)
+                ),
+                None,
+            )
+            if last is None:
+                last = Var(result.type, var.hint)
+                if start is None:
+                    start = self.zero(result, equation, scope)
+                carries.append((Var(result.type, var.hint), start, result, last))
+            row = Var(result.type.with_shape((1, *result.type.shape)), var.hint)
+            scope.rows[var, end] = row
+            after_loop.append(Equation(Reshape(row.type.shape), (last,), (row,), equation.span))
+        new = replace(
+            scan,
+            body=Block(
+                (*params, *[each[0] for each in carries], *slices),
+                body.equations,
+                (*[each[2] for each in carries], *[result for result, _ in kept]),
+            ),
+            carried=len(carries),
+        )
+        given = (*captured, *[each[1] for each in carries], *arrays)
+        outputs = (*[each[3] for each in carries], *[var for _, var in kept])
+        scope.equations.append(Equation(new, given, outputs, equation.span))
+        scope.equations += after_loop
+
+    def zero(self, like: Atom, equation: Equation, scope: _Scope) -> Atom:
+        """What a carry begins with that each step replaces."""
+        dtype = like.type.dtype
+        literal = Literal(False if dtype is BOOL else fit(0, dtype), dtype)
+        if not like.type.shape:
+            return literal
+        var = Var(like.type)
+        scope.equations.append(
+            Equation(Broadcast(like.type.shape, ()), (literal,), (var,), equation.span)
+        )
+        return var
+
+    def single_step(self, scan: Scan, equation: Equation, scope: _Scope) -> None:
+        """The first or last row of what is done to each row: it is done to that row."""
+        demands = scope.demands
+        captured, _, arrays = scan.roles(equation.inputs)
+        end: End = next(end for end in map(demands.end, equation.outputs) if end)
+        given = [*scope.use(tuple(captured)), *[scope.row(x, end, equation) for x in arrays]]
+        outputs: list[Var] = []
+        for var in equation.outputs:
+            row = Var(var.type.with_shape((1, *var.type.shape[1:])), var.hint)
+            scope.rows[var, end] = row
+            outputs.append(row)
+        one = replace(scan, length=1)
+        scope.equations.append(Equation(one, tuple(given), tuple(outputs), equation.span))
+
+
+def uses_keys(block: Block) -> bool:
+    """Whether anything in a block takes a random key."""
+    return any(atom.type.dtype is KEY for each in walk(block) for atom in each.inputs)

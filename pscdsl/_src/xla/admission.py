@@ -1,0 +1,229 @@
+"""What a module that was read may hold: what exports of kernels hold, and nothing else.
+
+A module that is right for MLIR may still make XLA overflow its stack, write beside its arrays or
+take those of the caller: by functions that call themselves, routines of LAPACK with results that
+are too small, parameters that give their memory away in secret.  So all that is not known to be
+good is refused: operations and attributes by lists, routines by the shapes that they need.
+
+This does not make modules of strangers safe: they were read in C++ before, and are compiled there.
+See `pscdsl._src.artefacts.keys` for whom they are taken from.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from pscdsl._src.xla import lapack_calls, lapack_shapes
+from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.emit.facts.apart import APART
+
+MOST_OPERATIONS: Final = 1 << 18
+"""With calls in the place of which their functions stand."""
+MOST_DEPTH: Final = 1 << 12
+"""Of operations that wait for one another: XLA goes through them by recursion."""
+MOST_NESTED: Final = 100
+"""Of calls and regions within one another."""
+MOST_ELEMENTS: Final = 1 << 40
+
+_OPERATIONS: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in "abs add and atan2 bitcast_convert broadcast_in_dim case cbrt ceil cholesky clamp "
+    "compare complex concatenate constant convert convolution cosine count_leading_zeros "
+    "custom_call divide dot_general dynamic_slice dynamic_update_slice exponential "
+    "exponential_minus_one fft floor gather if imag iota is_finite log log_plus_one logistic map "
+    "maximum minimum multiply negate not optimization_barrier or pad popcnt power real reduce "
+    "reduce_precision reduce_window remainder reshape return reverse rng_bit_generator "
+    "round_nearest_afz round_nearest_even rsqrt scatter select select_and_scatter shift_left "
+    "shift_right_arithmetic shift_right_logical sign sine slice sort sqrt subtract tan tanh "
+    "transpose triangular_solve while xor".split()
+) | {"func.call", "func.return"}
+"""Those that compute their results from their operands alone, of shapes that are numbers."""
+_ATTRIBUTES: Final = frozenset(
+    "algorithm api_version backend_config base_dilations batch_group_count broadcast_dimensions "
+    "call_target_name callee called_computations compare_type comparison_direction dimension "
+    "dimension_numbers dimensions dot_dimension_numbers edge_padding_high edge_padding_low "
+    "exponent_bits feature_group_count fft_length fft_type has_side_effect indices_are_sorted "
+    "interior_padding iota_dimension is_stable left_side limit_indices lhs_dilation lower "
+    "mantissa_bits operand_layouts output_operand_aliases padding permutation precision_config "
+    "result_accuracy result_layouts rhs_dilation rng_algorithm scatter_dimension_numbers "
+    "slice_sizes start_indices strides transpose_a unique_indices unit_diagonal value "
+    "window_dilations window_dimensions window_reversal window_strides".split()
+)
+"""What these operations have; XLA reads others, such as `xla_shape`, and believes them."""
+_GIVES: Final = {"jax.buffer_donor": True}
+_OPTION: Final = re.compile(r"(\w+) = (\d+) : ui8\b")
+_EMPTY: Final[Mapping[str, object]] = {
+    "backend_config": {}, "called_computations": [], "output_operand_aliases": []
+}  # fmt: skip
+"""Attributes of custom calls that are left out where they are empty."""
+
+
+class Refused(Exception):
+    """A module holds something else; says what."""
+
+
+class _Extent(NamedTuple):
+    operations: int
+    depth: int
+
+
+def require(module: Any, donate: Collection[int], admitted: Collection[str]) -> None:
+    """Refuse a module unless all that it holds is known to be good.
+
+    `main` gives away the memory of the parameters at the places in `donate`, and of no others.
+    Custom calls whose targets are `admitted` are taken as they are.
+    """
+    _Modules(module, frozenset(admitted)).require(frozenset(donate))
+
+
+class _Modules:
+    def __init__(self, module: Any, admitted: frozenset[str]) -> None:
+        self._module = module
+        self._admitted = admitted
+        self._functions: dict[str, Any] = {}
+        self._extents: dict[str, _Extent | None] = {}
+        """None of a function that is being looked at."""
+
+    def require(self, donate: Collection[int]) -> None:
+        _require_known(self._module.operation, {"sym_name"}, c.FAST)
+        for each in self._module.body.operations:
+            operation = each.operation
+            if operation.name != "func.func":
+                raise Refused(f"there is `{operation.name}` beside its functions")
+            self._functions[operation.attributes["sym_name"].value] = operation
+        if "main" not in self._functions:
+            raise Refused("there is no function `main`")
+        for name, function in self._functions.items():
+            is_main = name == "main"
+            _require_function(function, donate if is_main else (), is_main=is_main)
+        for name in self._functions:
+            self._of_function(name, 0)
+
+    def _of_function(self, name: str, nested: int) -> _Extent:
+        if name in self._extents:
+            found = self._extents[name]
+            if found is None:
+                raise Refused(f"its function `{name}` calls itself")
+            return found
+        if name not in self._functions:
+            raise Refused(f"it calls `{name}`, which it does not have")
+        self._extents[name] = None
+        (region,) = self._functions[name].regions
+        made = self._of_region(region, {}, 0, nested + 1)
+        if made.operations > MOST_OPERATIONS:
+            raise Refused(f"it has more than {MOST_OPERATIONS} operations")
+        if made.depth > MOST_DEPTH:
+            raise Refused(
+                f"more than {MOST_DEPTH} of its operations wait for one another; a long loop is "
+                "written with `psc.scan` or `psc.fori_loop`"
+            )
+        self._extents[name] = made
+        return made
+
+    def _of_region(self, region: Any, depths: dict[Any, int], start: int, nested: int) -> _Extent:
+        """How much a region holds; `depths` has the values that it sees, and gets its own."""
+        if nested > MOST_NESTED:
+            raise Refused(f"more than {MOST_NESTED} of its loops and calls stand in one another")
+        blocks = list(region.blocks)
+        if len(blocks) != 1:
+            raise Refused("a function or a loop of it has no body, or several")
+        for argument in blocks[0].arguments:
+            _require_tensor(argument.type)
+            depths[argument] = start
+        count, deepest = 0, start
+        for each in blocks[0].operations:
+            made = self._of_operation(each.operation, depths, nested)
+            count, deepest = count + made.operations, max(deepest, made.depth)
+        return _Extent(count, deepest)
+
+    def _of_operation(self, operation: Any, depths: dict[Any, int], nested: int) -> _Extent:
+        name = operation.name
+        if name not in _OPERATIONS:
+            raise Refused(f"it has an operation that no kernel has: `{name}`")
+        _require_known(operation, _ATTRIBUTES, APART if name == "func.call" else {})
+        start = max([depths[each] for each in operation.operands], default=0)
+        count, depth = 1, start + 1
+        if name == "func.call":
+            callee = self._of_function(operation.attributes["callee"].value, nested)
+            count, depth = callee.operations, start + callee.depth
+        elif name == "stablehlo.custom_call":
+            self._require_call(operation)
+        for region in operation.regions:
+            inner = self._of_region(region, depths, start, nested + 1)
+            count, depth = count + inner.operations, max(depth, inner.depth + 1)
+        for result in operation.results:
+            _require_tensor(result.type)
+            depths[result] = depth
+        return _Extent(count, depth)
+
+    def _require_call(self, operation: Any) -> None:
+        """Refuse a custom call unless it is admitted, or LAPACK's as kernels call it."""
+        target: str = operation.attributes["call_target_name"].value
+        said = {**_texts(c.attribute(_EMPTY)), **_texts(operation.attributes)}
+        if said["called_computations"] != _texts(c.attribute(_EMPTY))["called_computations"]:
+            raise Refused(f"it gives functions to {target}")
+        if target in self._admitted:
+            return
+        routine = lapack_shapes.routine_of(target)
+        if routine is None:
+            raise Refused(f"it calls {target}, which must be admitted by name")
+        operands, results = (
+            [(known.dtype, known.shape) for known in [c.facts(each.type) for each in values]]
+            for values in (operation.operands, operation.results)
+        )
+        options = {
+            name: chr(int(number)) for name, number in _OPTION.findall(said["backend_config"])
+        }
+        if not lapack_shapes.fits(target, operands, results, options):
+            raise Refused(f"it calls {target} with arrays that are not those which it needs")
+        shapes = [shape for _, shape in operands], [shape for _, shape in results]
+        wanted = c.attribute(lapack_calls.attributes(routine, *shapes, options))
+        for name, text in _texts(wanted).items():
+            if said.get(name) != text:
+                raise Refused(f"it calls {target} otherwise than kernels do")
+
+
+def _require_function(function: Any, donate: Collection[int], *, is_main: bool) -> None:
+    """Refuse a function that says more of itself than its name, and what memory it gives away."""
+    _require_known(function, {"sym_name", "function_type", "sym_visibility", "arg_attrs"})
+    attributes = function.attributes
+    if is_main and attributes["sym_visibility"].value != "public":
+        raise Refused("its `main` is not public")
+    each_says = map(str, attributes["arg_attrs"] if "arg_attrs" in attributes else ())
+    given = [(place, text) for place, text in enumerate(each_says) if text != "{}"]
+    gives = str(c.attribute(_GIVES))
+    if given != [(place, gives) for place in sorted(donate)]:
+        raise Refused("its parameters give away other memory than it says")
+
+
+def _require_known(
+    operation: Any, known: Collection[str], marks: Mapping[str, object] = MappingProxyType({})
+) -> None:
+    """Refuse attributes that have other names, and are not exactly these marks."""
+    attributes = operation.attributes
+    for place in range(len(attributes)):
+        name = attributes[place].name
+        if name in known:
+            continue
+        if name not in marks or str(attributes[place]) not in _texts(c.attribute(marks)).values():
+            raise Refused(f"it says what no kernel says: `{name}`")
+
+
+def _require_tensor(type: Any) -> None:  # noqa: A002
+    """Refuse what is no array, one of a dtype or a size that is not known, or too large."""
+    if not isinstance(type, c.mlir.RankedTensorType):
+        raise Refused(f"it computes what is no array: {type}")
+    if not type.has_static_shape or type.encoding is not None or not c.is_known(type):
+        raise Refused(f"it computes arrays that no kernel has: {type}")
+    if math.prod(type.shape) > MOST_ELEMENTS:
+        raise Refused(f"it computes an array of more than {MOST_ELEMENTS} elements: {type}")
+
+
+def _texts(attributes: Any) -> dict[str, str]:
+    """Attributes by name, each as text: of some that are no objects in Python, jaxlib aborts."""
+    each = [attributes[place] for place in range(len(attributes))]
+    return {one.name: str(one) for one in each}

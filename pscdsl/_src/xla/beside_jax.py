@@ -1,0 +1,254 @@
+"""One class, two libraries: what results of kernels mean, and jax's arrays, in one process.
+
+Both are of jaxlib's class `ArrayImpl`, and jax gives that class attributes of its own when it is
+imported.  From then on each attribute that both give it is looked up for the array at hand: what
+results mean is not changed by an import, and jax's arrays are what they are without us.
+
+* An array is told by its `aval`: results carry our class (`boot.is_ours`).
+* jax is shown a result as an array of its own that no device was chosen for, so that all of its
+  functions take it and compute where they would for a NumPy array.
+* An operation on a result and an array of jax's is jax's, as one on a NumPy array would be.
+"""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import ModuleSpec
+from types import MethodType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.boot import ArrayImpl, is_ours, raw_aval
+
+_ATTACHING: Final = frozenset({"jax", "jax.numpy", "jax._src.array"})
+"""The modules of jax that give attributes to the class."""
+_PLAIN: Final = frozenset(
+    (*(bool, int, float, complex, str, slice, range, np.ndarray), type(None), type(Ellipsis))
+)
+"""What is certainly no array of jax's."""
+
+
+class Shared:
+    """An attribute of the class with two meanings; `theirs` is None where jax has none."""
+
+    def __init__(self, name: str, ours: Any, theirs: Any) -> None:
+        self.name = name
+        self.ours = ours
+        self.theirs = theirs
+
+    def _of_jax(self, array: Any, owner: Any) -> Any:
+        """What jax's arrays have."""
+        theirs = self.theirs
+        if theirs is None:
+            text = f"{type(array).__name__!r} object has no attribute {self.name!r}"
+            raise AttributeError(text, name=self.name, obj=array)
+        bind = getattr(type(theirs), "__get__", None)
+        return theirs if bind is None else bind(theirs, array, owner)
+
+
+class SharedMethod(Shared):
+    """A method; `ours` is a function."""
+
+    def __get__(self, array: Any, owner: Any = None) -> Any:
+        if array is None:
+            return self.either
+        if type(raw_aval(array)) is boot.Aval:
+            return MethodType(self.ours, array)
+        return self._of_jax(array, owner)
+
+    @functools.cached_property
+    def either(self) -> Callable[..., Any]:
+        """The function that the class has: `copy.copy` and others ask the class."""
+
+        def call(array: Any, /, *args: Any, **options: Any) -> Any:
+            if type(array) is ArrayImpl and is_ours(array):
+                return self.ours(array, *args, **options)
+            return self._of_jax(array, type(array))(*args, **options)
+
+        return functools.update_wrapper(call, self.ours if self.theirs is None else self.theirs)
+
+
+class SharedProperty(Shared):
+    """A property; `ours` is a function of the array."""
+
+    def __get__(self, array: Any, owner: Any = None) -> Any:
+        if array is None:
+            return self if self.theirs is None else self.theirs
+        if type(raw_aval(array)) is boot.Aval:
+            return self.ours(array)
+        return self._of_jax(array, owner)
+
+    def __set__(self, array: Any, value: Any) -> None:
+        self._changer(array, "__set__", "setter")(array, value)
+
+    def __delete__(self, array: Any) -> None:
+        self._changer(array, "__delete__", "deleter")(array)
+
+    def _changer(self, array: Any, method: str, what: str) -> Callable[..., None]:
+        """What sets or deletes an attribute of this array, or says that it cannot be."""
+        attribute = property(self.ours) if is_ours(array) else self.theirs
+        found: Any = getattr(attribute, method, None)
+        if found is None:
+            raise AttributeError(f"property of {type(array).__name__!r} object has no {what}")
+        changer: Callable[..., None] = found
+        return changer
+
+
+def share(surface: Mapping[str, Any]) -> None:
+    """Give the class our attributes; with a jax in the process, beside those of jax.
+
+    To be called again when jax has given it others.
+    """
+    if not boot.jax_is_loaded():
+        boot.attach(ArrayImpl, **surface)
+        return
+    known = vars(ArrayImpl)
+    for name, ours in {**surface, **_WHERE_JAX_HAS_THEM, **_SHOWN_TO_JAX}.items():
+        theirs = known.get(name)
+        if isinstance(theirs, Shared) or name in _LEFT_ALONE:
+            continue
+        if theirs is ours:  # attached before there was a jax
+            theirs = None
+        if theirs is None and name in _WHERE_JAX_HAS_THEM:
+            continue
+        if isinstance(ours, property):
+            setattr(ArrayImpl, name, SharedProperty(name, ours.fget, theirs))
+        elif callable(ours):
+            setattr(ArrayImpl, name, SharedMethod(name, _mixed(ours, theirs), theirs))
+    ArrayImpl.__dir__ = _dir
+
+
+def _dir(array: Any) -> list[str]:
+    """The attributes of one array: those that only results have are none of jax's."""
+    names = [*object.__dir__(array)]
+    if is_ours(array):
+        return names
+    absent = {
+        name
+        for name, each in vars(ArrayImpl).items()
+        if isinstance(each, Shared) and each.theirs is None
+    }
+    return [name for name in names if name not in absent]
+
+
+_LEFT_ALONE: Final = frozenset(
+    {"shape", "dtype", "ndim", "size", "itemsize", "nbytes", "__hash__", "__array_priority__"}
+)
+"""What jax's class has means the same for results."""
+
+
+def _mixed(ours: Callable[..., Any], theirs: Any) -> Callable[..., Any]:
+    """Our method, but for calls with arrays of jax's among the arguments: those are jax's."""
+    if not callable(theirs):
+        return ours
+
+    @functools.wraps(ours)
+    def call(array: Any, *args: Any, **options: Any) -> Any:
+        if any(map(_has_theirs, args)) or (options and any(map(_has_theirs, options.values()))):
+            return theirs(array, *args, **options)
+        return ours(array, *args, **options)
+
+    return call
+
+
+def _has_theirs(value: Any) -> bool:
+    """Whether this is an array of jax's, a traced one included, or a sequence with one."""
+    kind: type[Any] = value.__class__
+    if kind is ArrayImpl:
+        return not is_ours(value)
+    if kind is tuple or kind is list:
+        return any(map(_has_theirs, value))
+    if kind in _PLAIN or issubclass(kind, np.generic):
+        return False
+    theirs: Any = getattr(sys.modules.get("jax"), "Array", None)
+    return theirs is not None and isinstance(value, theirs)
+
+
+def as_jax(array: Any) -> Any:
+    """A result as an array of jax's, where jax puts arrays by default, in the same dtype."""
+    from pscdsl._src.xla.runtime.arrays import to_numpy
+
+    jax: Any = sys.modules["jax"]
+    if not _is_too_wide(array):
+        return jax.device_put(to_numpy(array))
+    with jax.enable_x64(True):  # an array keeps its dtype, as it does as an argument of `jax.jit`
+        return jax.device_put(to_numpy(array))
+
+
+def _is_too_wide(array: Any) -> bool:
+    """Whether an array is of a dtype that jax has switched off."""
+    wide = raw_aval(array).dtype.name in ("int64", "uint64", "float64", "complex128")
+    return wide and not sys.modules["jax"].config.jax_enable_x64
+
+
+def _devices(array: Any) -> set[Any]:
+    """Where an array is.
+
+    jax asks before it copies an array to a device that it was told of.  It would go by way of
+    numbers of 32 bits then, for an array that another client of jaxlib has.
+    """
+    if _is_too_wide(array):
+        raise ValueError(
+            f"jax has 64-bit types switched off, and would round {raw_aval(array)}: "
+            "`jax.numpy.asarray(x)` keeps it as it is"
+        )
+    return set(array.sharding.device_set)
+
+
+_WHERE_JAX_HAS_THEM: Final[Mapping[str, Any]] = {
+    "__reversed__": lambda array: iter([array[at] for at in reversed(range(len(array)))]),
+}
+"""Operations that Python makes of others, unless a class has them."""
+
+_SHOWN_TO_JAX: Final[Mapping[str, Any]] = {
+    "aval": property(lambda array: raw_aval(array).of_jax()),
+    "devices": _devices,
+    "committed": property(lambda array: False),
+    "_committed": property(lambda array: False),
+    "__jax_array__": property(lambda array: functools.partial(as_jax, array)),
+}
+"""What jax asks of arrays, as it is answered for results."""
+
+
+class _Finder:
+    """Finds modules of jax as others do, and shares the class once they are loaded."""
+
+    def __init__(self, loaded: Callable[[], None]) -> None:
+        self.loaded = loaded
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in _ATTACHING:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                self._follow(spec)
+                return spec
+        return None
+
+    def _follow(self, spec: ModuleSpec) -> None:
+        loader: Any = spec.loader
+        run = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            del loader.exec_module
+            run(module)
+            self.loaded()
+
+        loader.exec_module = exec_module
+
+
+def whenever_jax_is_loaded(then: Callable[[], None]) -> None:
+    """Call a function each time that jax has given attributes to the class."""
+    sys.meta_path.insert(0, _Finder(then))

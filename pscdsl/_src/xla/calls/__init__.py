@@ -1,0 +1,1 @@
+"""From arguments to buffers and back."""

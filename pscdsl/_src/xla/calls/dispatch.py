@@ -1,0 +1,396 @@
+"""How a compiled program is called fast: straight from C++ where that is possible.
+
+A call finds its program by the structure of its arguments, the dtype and shape of each leaf, and
+the static values.  jaxlib does that in C++ for device arrays, and for NumPy arrays once Python has
+looked at them; large ones come back to us for their transfer.  No memory of NumPy's is shared once
+a call has returned.  What C++ cannot do is done in Python, as for Python's numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any, TypeAlias
+
+from pscdsl._src.support.processes import ShutdownError, require, require_modules, tell
+from pscdsl._src.support.tracebacks import public, shown
+from pscdsl._src.xla.calls import trees
+from pscdsl._src.xla.calls.binding import ABSENT, Args, Kwargs, Parameter, placed
+from pscdsl._src.xla.calls.donation import forget_donated
+from pscdsl._src.xla.calls.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
+from pscdsl._src.xla.calls.leaves import ARRAYS, all_arrays, kind, needs_no_help, without_foreign
+from pscdsl._src.xla.calls.readable import is_placed, readable
+from pscdsl._src.xla.interrupts import watch
+from pscdsl._src.xla.runtime.boot import ArrayImpl
+from pscdsl._src.xla.runtime.executable import Executable, is_here
+from pscdsl._src.xla.runtime.python_numbers import NUMBERS
+from pscdsl.typing.exact import equality_tells, exact
+
+Answer: TypeAlias = tuple[Any, FastPath | None, bool]
+
+# Note [Entries]
+# Calls are made in one of two ways.  As long as all arguments are device arrays or static values,
+# and none is donated, the entry is jaxlib's function itself, and no Python runs.  Numbers that are
+# left to their defaults are no arguments: the program has them.  From the first other call on,
+# calls are assisted: arrays that C++ would misread are replaced, and what C++ cannot do is done in
+# Python.
+
+# Note [Static values]
+# C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So static
+# arguments, and static fields of records, are shown to it as structure without leaves, which tells
+# them apart (`trees.with_values`): numbers, strings and tuples from the start, other classes from
+# the first call that has one of theirs.  That does not do for some static values (a container, a
+# scalar of NumPy), nor where a number is not static.  Then C++ is told which
+# arguments are static, and is given no programs for values that equality does not tell; a frame
+# around such calls explains what C++ says of values that it cannot hash.  Calls with static fields
+# go through Python then.
+
+
+@dataclass(frozen=True, slots=True)
+class Specialised:
+    """A program for arguments of one kind.
+
+    `flatten` gives the leaves that the executable takes, in its order.  They are leaves of
+    (args, kwargs) in the order of `trees.flatten`; some may be left out.
+    """
+
+    executable: Executable
+    flatten: Callable[[Args, Kwargs], Sequence[Any]]
+    unflatten: Callable[[list[Any]], Any]
+    donated: Collection[int] | None = None
+    """The places of the leaves whose memory results take; None if it may be any of them."""
+    fills: bool = False
+    """Whether it takes numbers that calls leave to their defaults, instead of having them."""
+
+    def call(self, args: Args, kwargs: Kwargs) -> Any:
+        """The result, by way of Python."""
+        return self.unflatten(self.executable.run(self.flatten(args, kwargs)))
+
+
+class Dispatcher:
+    """A function whose calls find their compiled program, or have it made by `specialise`.
+
+    `specialise(args, kwargs)` is called once for arguments of a kind; what it raises reaches the
+    caller.  Several threads may call it at once, for arguments of different kinds.  `parameters`
+    says how arguments are given, so that those which are given by keyword, or by default, find the
+    same programs; without it a kernel sees them as they were given.
+    `inner_statics` gives the static values inside of the arguments, if there can be any, and
+    `tree_statics` where any tree is taken and few have any: see Note [Static values].
+    `explain` may raise a better error for one that a call failed with; errors `told` to the caller
+    are those that need none, nor our frames.  Results may take the memory of parameters that
+    are `donated`.
+    """
+
+    def __init__(
+        self,
+        specialise: Callable[[Args, Kwargs], Specialised],
+        static_argnums: Sequence[int] = (),
+        static_argnames: Sequence[str] = (),
+        *,
+        name: str = "kernel",
+        parameters: Sequence[Parameter] = (),
+        inner_statics: Callable[[Args, Kwargs], Hashable] | None = None,
+        tree_statics: Callable[[Args, Kwargs], Hashable] | None = None,
+        explain: Callable[[Exception, Args, Kwargs], None] | None = None,
+        told: tuple[type[Exception], ...] = (),
+        donated: Collection[str] = (),
+    ) -> None:
+        self._specialise = specialise
+        self._static_argnums = frozenset(static_argnums)
+        self._static_argnames = frozenset(static_argnames)
+        self._parameters = tuple(parameters)
+        self._has_constants = any(each.constant is not ABSENT for each in parameters)
+        self._inner_statics = inner_statics
+        self._tree_statics = tree_statics
+        self._explain = explain
+        # At the end of a process nothing can be imported that would explain an error.
+        self._told: tuple[type[Exception], ...] = (ShutdownError, *told)
+        self._donated = frozenset(donated)
+        self._programs: dict[Hashable, Specialised] = {}
+        self._locks: dict[Hashable, RLock] = {}
+        self._kept: list[Any] = []
+        self._direct: Any = None
+        self._name = name
+        self._by_structure = inner_statics is not None or bool(static_argnums or static_argnames)
+        self._structure_does = True
+        self._registry: Any = trees.registry
+        self._assisting: Any = self._in_python
+        self._entered: list[Callable[[Any], None]] = []
+        self.entry: Any = self._assisted
+        """What a call comes to, as things are: see Note [Entries]."""
+        if fast_path_works():
+            self._find_programs()
+            self.entry = self._first_entry()
+        tell(self)
+
+    def ask_first(self) -> None:
+        """Ask whether a kernel can run here before each call: see `processes`."""
+        entry = self.entry
+
+        @public
+        def asking(*args: Any, **kwargs: Any) -> Any:
+            require()
+            return entry(*args, **kwargs)
+
+        self._enter(asking)
+
+    def _find_programs(self) -> None:
+        """Have C++ find programs, from none on."""
+        self._registry = trees.with_values if self._by_structure else trees.registry
+        how: dict[str, Any] = {"registry": self._registry}
+        if not self._by_structure:
+            how["static_argnums"] = self._static_argnums
+            how["static_argnames"] = self._static_argnames
+            if self._inner_statics is not None:
+                self._direct, self._assisting = None, self._in_python
+                return
+        self._assisting, kept = in_cpp(self._name, self._miss_assisted, **how)
+        self._kept.append(kept)
+        if not self._donated:
+            self._direct, kept = in_cpp(self._name, self._miss_directly, **how)
+            self._kept.append(kept)
+
+    def _first_entry(self) -> Any:
+        """What calls come to that nothing is known of."""
+        if self._direct is None:
+            return self._assisted
+        return self._direct if self._told_by_structure() else self._guarded
+
+    def enter(self, entered: Callable[[Any], None]) -> None:
+        """Tell of the entry, now and whenever it becomes another one."""
+        self._entered.append(entered)
+        entered(self.entry)
+
+    def _enter(self, entry: Any) -> None:
+        self.entry = entry
+        for entered in self._entered:
+            entered(entry)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the program for these arguments."""
+        return self.entry(*args, **kwargs)
+
+    def _guarded(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            try:
+                return self._direct(*args, **kwargs)
+            except ValueError as error:
+                return self._after(error, args, kwargs)
+        except Exception as error:
+            error.__traceback__ = shown(error)
+            raise
+
+    def _assisted(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            try:
+                args, kwargs = placed(self._parameters, args, kwargs)
+                known = readable(args, kwargs)
+                if known is None:
+                    return self._in_python(*args, **kwargs)
+                result = self._assisting(*known[0], **known[1])
+            except self._told:
+                raise
+            except (ValueError, RuntimeError) as error:  # Stale is one
+                result = self._after(error, args, kwargs)
+            if self._donated:
+                forget_donated((args, kwargs))
+            return result
+        except Exception as error:
+            error.__traceback__ = shown(error)
+            raise
+
+    def _taken(self, args: Args, kwargs: Kwargs) -> tuple[Specialised, Sequence[Any]]:
+        """The program for arguments that are placed, and what it takes."""
+        program = self.find(args, kwargs)  # this registers the classes of records, too
+        return program, program.flatten(args, kwargs)
+
+    def _given_away(self, program: Specialised) -> Collection[int]:
+        """The places of the leaves whose memory a call may take."""
+        if not self._donated:
+            return ()
+        return range(len(program.executable.inputs)) if program.donated is None else program.donated
+
+    @public
+    def _in_python(self, *args: Any, **kwargs: Any) -> Any:
+        return self.find(args, kwargs).call(args, kwargs)
+
+    def _after(self, error: ValueError | RuntimeError, args: Args, kwargs: Kwargs) -> Any:
+        """What a call gives that failed in C++; raises the error if it was not for that."""
+        if self._explain is not None:
+            self._explain(error, args, kwargs)
+        # C++ has no way for a static value without hash, but `_key` knows one.
+        if isinstance(error, Stale) or (
+            isinstance(error, ValueError) and self._key(args, kwargs) is None
+        ):
+            return self._in_python(*args, **kwargs)
+        raise error
+
+    def find(self, args: Args, kwargs: Kwargs) -> Specialised:
+        """The program for these arguments, made if there is none yet."""
+        key = self._key(args, kwargs)
+        if key is None:
+            return self._specialise(args, kwargs)
+        found = self._programs.get(key)
+        if found is None:
+            require_modules()
+            watch()
+            with self._locks.setdefault(key, RLock()):
+                found = self._programs.get(key)
+                if found is None:
+                    found = self._specialise(args, kwargs)
+                    # Classes may have been registered meanwhile, which changes the structure.
+                    self._programs[self._key(args, kwargs) or key] = found
+            self._locks.pop(key, None)
+        return found
+
+    def clear(self) -> None:
+        """Forget all programs."""
+        self._programs.clear()
+        for function in (self._assisting, self._direct):
+            if hasattr(function, "_clear_cache"):
+                function._clear_cache()
+
+    @property
+    def programs(self) -> tuple[Specialised, ...]:
+        """The programs made so far."""
+        return tuple({id(each): each for each in self._programs.values()}.values())
+
+    def _dynamic(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+        if self._static_argnums:
+            args = tuple(a for i, a in enumerate(args) if i not in self._static_argnums)
+        if self._static_argnames:
+            kwargs = {k: v for k, v in kwargs.items() if k not in self._static_argnames}
+        return args, kwargs
+
+    def _static(self, args: Args, kwargs: Kwargs) -> list[tuple[int | str, Any]]:
+        """The static values that are arguments, with their places or names."""
+        return [
+            *[(i, args[i]) for i in self._static_argnums if i < len(args)],
+            *[(k, v) for k, v in kwargs.items() if k in self._static_argnames],
+        ]
+
+    def _key(self, args: Args, kwargs: Kwargs) -> Hashable | None:
+        """What decides which program is called; None if that cannot be told."""
+        static = self._static(args, kwargs)
+        leaves, structure = trees.flatten(self._dynamic(args, kwargs))
+        kinds = [kind(leaf) for leaf in leaves]
+        inner = None if self._inner_statics is None else self._inner_statics(args, kwargs)
+        if inner is None and self._tree_statics is not None and not all_arrays(leaves):
+            inner = self._tree_statics(args, kwargs) or None
+        if None in kinds and inner is None:
+            return None
+        try:
+            known = frozenset([(place, exact(value)) for place, value in static]) or None
+            return structure, len(args), tuple(kinds), known, inner
+        except TypeError:  # a static value that is not hashable; `specialise` will say so
+            return None
+
+    @public
+    def _miss_directly(self, *args: Any, **kwargs: Any) -> Answer:
+        """Answer C++, which was called without help, and has no program for this call."""
+        leaves = self._leaves(args, kwargs)
+        if all(map(needs_no_help, leaves)) and not self._numbers(args, kwargs):
+            return self._told_answer(args, kwargs, leaves, by_name=bool(kwargs))
+        self._enter(self._assisted)
+        return self._assisted(*args, **kwargs), None, True
+
+    def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
+        """Whether a program takes Python's numbers for such arguments, or defaults."""
+        args, kwargs = placed(self._parameters, args, kwargs)
+        leaves = trees.flatten(self._dynamic(args, kwargs))[0]
+        has_none = not any(x.__class__ in NUMBERS for x in leaves)
+        if has_none and not self._has_constants:
+            return False
+        program, used = self._taken(args, kwargs)
+        return program.fills or any(x.__class__ in NUMBERS for x in used)
+
+    def _told_answer(
+        self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
+    ) -> Answer:
+        """The same as `_answer`, with errors as the caller is to see them."""
+        try:
+            return self._answer(args, kwargs, leaves, by_name=by_name)
+        except self._told:
+            raise
+        except (ValueError, RuntimeError) as error:
+            return self._after(error, args, kwargs), None, True
+
+    @public
+    def _miss_assisted(self, *args: Any, **kwargs: Any) -> Answer:
+        """Answer C++ where it was called with what it may read."""
+        known = without_foreign(args, kwargs)
+        if known is not None:
+            return self._assisted(*known[0], **known[1]), None, True
+        return self._answer(args, kwargs, self._leaves(args, kwargs), by_name=bool(kwargs))
+
+    def _answer(
+        self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
+    ) -> Answer:
+        """The result of a call for which C++ has no program, and how to do without us.
+
+        `leaves` are what it sees; `by_name` says that it orders arguments by their names.
+        """
+        args, kwargs = placed(self._parameters, args, kwargs)
+        program, used = self._taken(args, kwargs)
+        outputs = program.executable.run(used)
+        result = program.unflatten(outputs)
+        if not self._tells(leaves, used, args, kwargs):
+            return result, None, True
+        if program.executable.reuse is not None:
+            return result, None, True  # C++ has no arguments but those that it is given
+        if self._tree_statics is not None and not all_arrays(leaves):
+            if self._tree_statics(args, kwargs):
+                if self._structure_does:
+                    self._ask(by_structure=True)
+                return result, None, True  # a value may be another one at the next call
+        if len({id(x) for x in leaves}) < len(leaves) and (by_name or len(used) < len(leaves)):
+            return result, None, True  # which leaf is which cannot be told: ask again next time
+        places, fast = trees.places(used, leaves), None
+        if places is not None and all(
+            is_placed(x) and is_here(x) for x in used if type(x) is ArrayImpl
+        ):
+            kept = [False] * len(leaves)
+            for place in places:
+                kept[place] = True
+            fast = fast_path(
+                program.executable, used, kept, outputs, result, self._given_away(program)
+            )
+        return result, fast, False
+
+    def _leaves(self, args: Args, kwargs: Kwargs) -> list[Any]:
+        """What C++ sees of a call besides its structure and static arguments."""
+        given = (args, kwargs) if self._by_structure else self._dynamic(args, kwargs)
+        leaves: list[Any] = self._registry.flatten(given)[0]
+        return leaves
+
+    def _tells(
+        self, leaves: Sequence[Any], used: Sequence[Any], args: Args, kwargs: Kwargs
+    ) -> bool:
+        """Whether C++ tells this call from those that need another program.
+
+        See Note [Static values]; where structure does not tell, it will be asked otherwise.
+        """
+        if not self._by_structure:
+            return all(equality_tells(value) for _, value in self._static(args, kwargs))
+        others = [x for x in leaves if type(x) not in ARRAYS and all(x is not y for y in used)]
+        if all(type(x) not in trees.VALUES for x in used):
+            if not others:
+                return True
+            if all(map(trees.show, others)):
+                return False  # the next call will find it there
+        self._structure_does = False
+        self._ask(by_structure=False)
+        return False
+
+    def _told_by_structure(self) -> bool:
+        """Whether C++ tells all static values, if there are any, by structure."""
+        return self._by_structure or not (self._static_argnums or self._static_argnames)
+
+    def _ask(self, *, by_structure: bool) -> None:
+        """Have C++ tell static values by structure from now on, or otherwise."""
+        was_direct = self.entry != self._assisted
+        self._by_structure = by_structure
+        self._find_programs()
+        if was_direct:
+            self._enter(self._first_entry())

@@ -1,0 +1,1 @@
+"""Compiles modules, and finds them on disk."""

@@ -1,0 +1,140 @@
+"""What compiled code depends on besides its program: this machine, jaxlib, ourselves, the settings.
+
+Code that was compiled under other conditions must never be loaded: it may use instructions that
+this processor lacks, and nothing below would notice.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import jaxlib
+import numpy as np
+
+from pscdsl._src.support.package import FOLDER
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.client import client, device
+from pscdsl._src.xla.runtime.processors import VARIABLE, processors
+
+_VARIABLES: Final = ("XLA_FLAGS", VARIABLE)
+"""The environment variables that XLA's compiler reads."""
+_CHOOSING: Final = (
+    "xla/exactness",
+    "xla/known_options",
+    "targets/cpu/options/module_options",
+    "targets/cpu/options/narrow",
+    "targets/cpu/options/plain_loops",
+    "targets/cpu/options/wide",
+)
+"""The files of ours that decide with which options a module is compiled."""
+_EMITTING: Final = (
+    *(f"_src/{name}" for name in "analysis interpreters ir primitives".split()),
+    *(f"_src/{name}" for name in "support targets transforms xla".split()),
+    "typing",
+)
+"""The folders of ours that decide what is emitted for a typed program, with the files beside.
+
+Those that decide whether it is emitted are among them: what an older version did not refuse
+must not be found.
+"""
+
+
+@boot.once
+def backend() -> tuple[str, ...]:
+    """The compiler, its settings and the device."""
+    here = client()
+    return (
+        f"jaxlib {_version()}",
+        f"{here.platform} {here.platform_version} {device().device_kind}",
+        f"{platform.system()} {platform.machine()} {sys.byteorder}",
+        f"topology {_topology()}",
+        f"processors {processors()}",
+        *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
+        f"flags {_flags_in_a_file()}",
+    )
+
+
+@boot.once
+def choosing() -> str:
+    """What stands for the rules by which modules get options: the content of their files."""
+    made = blake2b(digest_size=32)
+    for name in _CHOOSING:
+        made.update(Path(FOLDER, "_src", f"{name}.py").read_bytes())
+    return made.hexdigest()
+
+
+@boot.once
+def emission() -> str:
+    """What stands for our own translation to StableHLO: the content of the files it is made of."""
+    folder = Path(FOLDER)
+    made = blake2b(digest_size=32)
+    for path in emission_sources():
+        content = path.read_bytes()
+        made.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
+        made.update(content)
+    return made.hexdigest()
+
+
+@boot.once
+def reading() -> tuple[str, ...]:
+    """What a kernel's meaning depends on besides its source: Python, NumPy, and our own files.
+
+    These are told by when they were written, like Python's bytecode: there are hundreds.
+    """
+    folder = Path(FOLDER)
+    made = blake2b(digest_size=32)
+    for each in sorted(_states(str(folder))):
+        made.update(each.encode(errors="surrogateescape"))
+    return (sys.version, f"numpy {np.__version__}", f"{folder} {made.hexdigest()}")
+
+
+def _states(folder: str) -> Iterator[str]:
+    """Every file of ours below a folder, with what changes when it is written."""
+    with os.scandir(folder) as found:
+        for each in found:
+            if each.name.endswith(".py"):
+                state = each.stat()
+                yield f"{each.path} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}\n"
+            elif not each.name.startswith(("_", ".")) and each.is_dir():
+                yield from _states(each.path)
+
+
+def emission_sources() -> Iterator[Path]:
+    """The files of ours that decide what is emitted, and whether it is."""
+    folder = Path(FOLDER)
+    yield from sorted(folder.glob("*.py"))
+    for name in _EMITTING:
+        for place, _, files in sorted(os.walk(folder / name)):
+            yield from (Path(place, file) for file in sorted(files) if file.endswith(".py"))
+
+
+def dumps() -> bool:
+    """Whether the compiler was asked to write down what it does: then it has to do it."""
+    return "xla_dump" in os.environ.get("XLA_FLAGS", "") + _flags_in_a_file()
+
+
+def _version() -> str:
+    library: Any = jaxlib
+    return f"{library.__version__} {getattr(boot.xla, '_version', '')}"
+
+
+def _topology() -> str:
+    """The processor's features among other things, as the compiler sees them."""
+    return str(boot.jax.get_topology_for_devices([device()]).fingerprint())
+
+
+def _flags_in_a_file() -> str:
+    """XLA's flags if they are in a file that the variable names."""
+    named = os.environ.get("XLA_FLAGS", "").strip()
+    if not named or named.startswith("-"):
+        return ""
+    try:
+        return Path(named).read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,134 @@
+"""Executables in the store on disk: their names, how they get there, and back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Final
+
+from pscdsl._src.caching import places
+from pscdsl._src.caching.store import Store
+from pscdsl._src.xla.compilation import conditions
+from pscdsl._src.xla.runtime import boot, pool
+from pscdsl._src.xla.runtime.boot import Aval
+from pscdsl._src.xla.runtime.client import client, devices
+from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
+from pscdsl._src.xla.runtime.pool import Recipe, Reuse
+
+_VERSION: Final = "pscdsl executables 4"
+"""Of the form of the entries; to be raised when they change."""
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+def opened() -> Store | None:
+    """The store that the environment names; None if nothing is to be kept."""
+    folder = places.folder()
+    if folder is None or conditions.dumps():
+        return None
+    return Store(folder, places.limit())
+
+
+def digest(*parts: str | bytes) -> str:
+    """The name of an entry: different if any of the parts is."""
+    made = blake2b(_VERSION.encode(), digest_size=32)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
+        made.update(len(data).to_bytes(8, "little") + data)
+    return made.hexdigest()
+
+
+def load(
+    store: Store, key: str, inputs: Sequence[Aval], outputs: Sequence[Aval]
+) -> Executable | None:
+    """The executable under a key; None if there is none that can be used."""
+    code = store.get(key)
+    if code is None:
+        return None
+    try:
+        found = load_executable(code, inputs, outputs)
+        found.kept = key
+        _offer_again(store, found)
+        return found
+    except Exception as error:  # whatever jaxlib makes of code that it cannot use
+        log.info("compiled code cannot be loaded, and is removed: %s", error)
+        store.remove(key)
+        return None
+
+
+def keep(store: Store, key: str, executable: Executable) -> bool:
+    """Keep an executable; whether that could be done."""
+    try:
+        code = executable.serialize()
+    except Exception as error:  # a backend that cannot
+        log.debug("compiled code cannot be written down: %s", error)
+        return False
+    if not store.put(key, code):
+        return False
+    executable.kept = key
+    if executable.recipe is not None:
+        store.put(digest("recipe", key), executable.recipe.pack())
+    return True
+
+
+def offer(executable: Executable, recipe: Recipe) -> None:
+    """Have a program with large results reuse memory, by an executable that is made when due."""
+    executable.recipe = recipe
+    if pool.enabled():
+        executable.reuse = Reuse(
+            executable.outputs, executable.start, partial(_reusing, executable), recipe.seconds
+        )
+
+
+def _offer_again(store: Store, executable: Executable) -> None:
+    if pool.pooled(executable.outputs) and pool.enabled():
+        content = store.get(digest("recipe", executable.kept))
+        if content is not None:
+            offer(executable, Recipe.unpack(content))
+
+
+def _reusing(first: Executable) -> Any:
+    """What a recipe gives, from disk if it is there; None if it takes more memory or copies more.
+
+    Where a loop carries a large result, XLA computes beside it, and copies that in the end.
+    """
+    assert first.recipe is not None
+    inputs = [*first.inputs, *[first.outputs[place] for place in pool.pooled(first.outputs)]]
+    options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
+    store, key = opened() if first.kept else None, digest("reusing", first.kept)
+    found = _obtained(store, key, first.recipe.code, options, inputs, first.outputs)
+    if found.memory()["temporaries"] > first.memory()["temporaries"] + pool.LARGE // 2:
+        first.reuse = None
+        return None
+    return found.start
+
+
+def from_text(text: str, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:
+    """The executable of a small module of our own, given as text."""
+    options = compile_options(None, {})
+    return _obtained(opened(), text_key(text, options), text, options, inputs, outputs)
+
+
+def _obtained(
+    store: Store | None,
+    key: str,
+    code: str | bytes,
+    options: Any,
+    inputs: Sequence[Aval],
+    outputs: Sequence[Aval],
+) -> Executable:
+    """The executable under a key; else compiled, and kept if there is a store."""
+    found = None if store is None else load(store, key, inputs, outputs)
+    if found is None:
+        loaded = client().compile_and_load(code, devices(), options)
+        found = Executable(loaded, inputs, outputs)
+        if store is not None:
+            keep(store, key, found)
+    return found
+
+
+def text_key(text: str, options: Any) -> str:
+    """The key of a module that is given as text."""
+    return digest("text", *conditions.backend(), options.SerializeAsString(), text)

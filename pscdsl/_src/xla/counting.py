@@ -1,0 +1,68 @@
+"""Arrays of 2**31 elements and more, whose elements an i32 cannot count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from pscdsl._src.ir.program import Equation, Function, walk
+from pscdsl._src.primitives.control import Call
+from pscdsl._src.primitives.creation import SizeValue
+from pscdsl._src.primitives.pointwise import Pointwise
+from pscdsl._src.primitives.shaping import Shaping
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.codes.limits import TooLargeToCompile
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import I32, KEY, U32
+
+MOST: Final = 1 << 31
+"""Sizes below are numbers of i32, the dtype of indices and counts."""
+_COUNTS: Final = (I32, U32, KEY)
+_UNCOUNTED: Final = (Pointwise, Shaping, Call)
+"""What works on each element by itself, or moves all: no number says where."""
+
+
+def require_countable(function: Function, number: Callable[[Size], int]) -> None:
+    """A Failure if a function counts or indexes more elements than an i32 can.
+
+    `number` gives what a size stands for.  Functions that are called are asked for by themselves.
+    """
+    for equation in walk(function.body):
+        problem = _uncountable(equation, number)
+        if problem:
+            raise Failure(
+                TooLargeToCompile(
+                    what=problem,
+                    instead="indices and counts are i32: work on parts of less than 2**31 elements",
+                    span=equation.span,
+                )
+            )
+
+
+def _uncountable(equation: Equation, number: Callable[[Size], int]) -> str:
+    """What is too large to be counted; empty if nothing is."""
+    primitive = equation.primitive
+    if isinstance(primitive, SizeValue):
+        value = number(primitive.size)
+        fits = primitive.dtype not in _COUNTS or value < MOST
+        return "" if fits else f"the size {value}"
+    if isinstance(primitive, _UNCOUNTED):
+        return ""
+    types = [each.type for each in (*equation.inputs, *equation.outputs)]
+    largest = max((_elements(each.shape, number) for each in types), default=0)
+    if largest < MOST:
+        return ""
+    looped = [*primitive.blocks()]
+    if looped and any(number(size) >= MOST for each in types for size in each.shape):
+        return f"a loop over an array of {largest} elements"
+    return f"an array of {largest} elements" if not looped and _counts(types) else ""
+
+
+def _elements(shape: Iterable[Size], number: Callable[[Size], int]) -> int:
+    return math.prod(map(number, shape))
+
+
+def _counts(types: Iterable[ArrayType]) -> bool:
+    return any(each.dtype in _COUNTS for each in types)

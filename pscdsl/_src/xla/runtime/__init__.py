@@ -1,0 +1,1 @@
+"""Devices, arrays, memory."""

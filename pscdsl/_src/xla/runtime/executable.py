@@ -1,0 +1,165 @@
+"""Compiled programs: how they are loaded, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pscdsl._src.ir.numpy_dtypes import is_masked, to_numpy
+from pscdsl._src.support.processes import require
+from pscdsl._src.xla.known_options import known
+from pscdsl._src.xla.runtime import boot, lapack
+from pscdsl._src.xla.runtime.arrays import to_numpy as contents
+from pscdsl._src.xla.runtime.boot import Aval
+from pscdsl._src.xla.runtime.client import client, devices, put, sharding
+from pscdsl._src.xla.runtime.pool import Recipe, Reuse
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import evaluate
+from pscdsl.typing.dtypes import KEY
+
+LOOP_BYTES = 1 << 18
+"""The bytes that a step of a native loop may move, in every program; see `compile.compile_module`.
+
+A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
+this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
+"""
+
+
+class Executable:
+    """A compiled program: arrays to arrays, in the order of the module's `main`."""
+
+    def __init__(self, loaded: Any, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> None:
+        self.loaded = loaded
+        """jaxlib's executable."""
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.kept = ""
+        """The entry on disk that holds it, if there is one."""
+        self.recipe: Recipe | None = None
+        """Of one whose results take the memory of others; see `pool`."""
+        self.reuse: Reuse | None = None
+        """What calls that one, if memory can be had."""
+        self._handlers = [boot.result_handler(aval, sharding()) for aval in outputs]
+
+    def execute(self, buffers: Sequence[Any]) -> list[Any]:
+        """Start the program on device arrays; the results may still be being computed."""
+        return self.start(buffers) if self.reuse is None else self.reuse(buffers)
+
+    def start(self, buffers: Sequence[Any]) -> list[Any]:
+        """The same, with new memory for the results."""
+        require()
+        results: list[Any] = self.loaded.execute_sharded(buffers).consume_with_handlers(
+            self._handlers
+        )
+        return results
+
+    def run(self, leaves: Sequence[Any]) -> list[Any]:
+        """Start the program on device arrays, NumPy arrays and Python scalars, checked."""
+        if len(leaves) != len(self.inputs):
+            raise ValueError(f"{len(leaves)} arguments for {len(self.inputs)} parameters")
+        return self.execute(
+            [transfer(leaf, aval) for leaf, aval in zip(leaves, self.inputs, strict=True)]
+        )
+
+    def text(self) -> str:
+        """The optimised program, in XLA's text form."""
+        options = boot.hlo.HloPrintOptions.short_parsable()
+        return "\n\n".join(m.to_string(options) for m in self.loaded.hlo_modules())
+
+    def cost_analysis(self) -> dict[str, float]:
+        """What XLA counts: flops, transcendentals, bytes accessed."""
+        return dict(self.loaded.cost_analysis())
+
+    def memory(self) -> dict[str, int]:
+        """Bytes for arguments, results, temporaries, and results in donated arguments."""
+        stats = self.loaded.get_compiled_memory_stats()
+        return {
+            "arguments": stats.argument_size_in_bytes,
+            "results": stats.output_size_in_bytes,
+            "temporaries": stats.temp_size_in_bytes,
+            "aliased": stats.alias_size_in_bytes,
+            "code": stats.generated_code_size_in_bytes,
+        }
+
+    def serialize(self) -> bytes:
+        """The compiled code, for the same jaxlib on the same kind of machine."""
+        blob: bytes = self.loaded.serialize()
+        return blob
+
+
+def transfer(leaf: Any, aval: Aval) -> Any:
+    """A leaf as a device array of the wanted type."""
+    if type(leaf) is boot.ArrayImpl:
+        if leaf.aval.dtype != aval.dtype or leaf.aval.shape != aval.shape:
+            raise ValueError(f"argument is {leaf.aval}, expected {aval}")
+        if leaf.is_deleted():
+            raise ValueError("argument has been deleted, or donated to another call")
+        return leaf if is_here(leaf) else put(contents(leaf), aval)
+    given = getattr(leaf, "dtype", None)
+    if given is None:
+        with np.errstate(over="raise"):  # a float that its dtype cannot hold
+            return put(leaf, aval)
+    if given.newbyteorder("=") != aval.dtype:
+        raise ValueError(f"argument is {given}, expected {aval.dtype}")
+    if is_masked(leaf):
+        raise TypeError("argument is a masked array")
+    return put(leaf, aval)
+
+
+def is_here(array: Any) -> bool:
+    """Whether a device array is on this process's device, and not one of another client."""
+    placed, here = array._sharding, sharding()
+    return placed is here or bool(placed == here)
+
+
+def load_executable(blob: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:
+    """An executable from its serialised code; raises jaxlib's JaxRuntimeError if damaged."""
+    if lapack.PREFIX.encode() in blob:
+        boot.lapack()
+    loaded = client().deserialize_executable(blob, devices(), compile_options(None, {}))
+    return Executable(loaded, inputs, outputs)
+
+
+def compile_options(loop_bytes: int | None, options: Mapping[str, Any]) -> Any:
+    """Compile options in jaxlib's form, without those that XLA does not know.
+
+    See Note [Backend extra options].
+    """
+    options = known(options)
+    cls = boot.xla.CompileOptions
+    made = cls()
+    if loop_bytes is not None:
+        entry = _field(1, b"xla_cpu_small_while_loop_byte_threshold")
+        entry += _field(2, str(loop_bytes).encode())
+        spliced = _field(3, _field(3, _field(500, entry)))
+        made = cls.ParseFromString(made.SerializeAsString() + spliced)
+    if options:
+        made.env_option_overrides = list(options.items())
+    return made
+
+
+# Note [Backend extra options]
+# Some options of the CPU backend live in a string map that jaxlib's Python classes do not show:
+# CompileOptions.executable_build_options (3) .debug_options (3) .xla_backend_extra_options (500).
+# The map's entries are appended to the serialised message instead; parsing merges them.
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _field(number: int, payload: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(payload)) + payload
+
+
+def aval_of(given: ArrayType, sizes: Mapping[str, int]) -> Aval:
+    """What an array of a type is to jaxlib; keys are the words that they are stored as."""
+    shape = tuple([evaluate(size, sizes) for size in given.shape])
+    return Aval((*shape, 2) if given.dtype is KEY else shape, to_numpy(given.dtype))
