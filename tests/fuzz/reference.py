@@ -240,8 +240,8 @@ def _sizes(window: Any, count: int) -> list[int]:
 def conv(x: Any, kernel: Any, padding: str) -> Any:
     """A correlation with padding."""
     assert padding == "same"
-    windows = _windows(x, kernel.shape[2:], 0)
-    return np.einsum("ncyxij,ocij->noyx", windows, kernel)
+    windows = _windows(x.astype(np.float64), kernel.shape[2:], 0)
+    return np.einsum("ncyxij,ocij->noyx", windows, kernel.astype(np.float64)).astype(x.dtype)
 
 
 def max_pool(x: Any, window: Any, strides: int, padding: str) -> Any:
@@ -253,8 +253,8 @@ def max_pool(x: Any, window: Any, strides: int, padding: str) -> Any:
 def avg_pool(x: Any, window: Any, strides: int, padding: str) -> Any:
     """The mean of those elements of each window that are no padding."""
     assert (strides, padding) == (1, "same")
-    windows = _windows(x, _sizes(window, x.ndim - 2), np.nan)
-    return np.nanmean(windows, axis=(-2, -1))
+    windows = _windows(x.astype(np.float64), _sizes(window, x.ndim - 2), np.nan)
+    return np.nanmean(windows, axis=(-2, -1)).astype(x.dtype)
 
 
 def identity(function: Any) -> Any:
