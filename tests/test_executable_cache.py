@@ -164,6 +164,13 @@ def test_what_refuses_a_program_is_part_of_its_key() -> None:
     assert not met - read
 
 
+def test_every_file_of_ours_tells_when_it_changed() -> None:
+    folder = Path(psc.__file__).parent
+    met = {line.split(" ")[0] for line in conditions.own_states(str(folder))}
+    links = [folder, *(each for each in folder.iterdir() if each.is_symlink())]
+    assert met == {str(path) for place in links for path in place.rglob("*.py")}
+
+
 CONDITIONS = (
     "from pscdsl._src.xla.compilation.conditions import backend, emission; "
     "print(backend(), emission())"

@@ -89,20 +89,20 @@ def reading() -> tuple[str, ...]:
     """
     folder = Path(FOLDER)
     made = blake2b(digest_size=32)
-    for each in sorted(_states(str(folder))):
+    for each in sorted(own_states(str(folder))):
         made.update(each.encode(errors="surrogateescape"))
     return (sys.version, f"numpy {np.__version__}", f"{folder} {made.hexdigest()}")
 
 
-def _states(folder: str) -> Iterator[str]:
+def own_states(folder: str) -> Iterator[str]:
     """Every file of ours below a folder, with what changes when it is written."""
     with os.scandir(folder) as found:
         for each in found:
             if each.name.endswith(".py"):
                 state = each.stat()
                 yield f"{each.path} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}\n"
-            elif not each.name.startswith(("_", ".")) and each.is_dir():
-                yield from _states(each.path)
+            elif each.name != "__pycache__" and not each.name.startswith(".") and each.is_dir():
+                yield from own_states(each.path)
 
 
 def emission_sources() -> Iterator[Path]:
