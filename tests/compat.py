@@ -38,7 +38,7 @@ COMPILED: Final = (
     *("test_export*", "test_interchange", "test_known_options", "test_loop_bounds"),
     *("test_matrix_forms", "test_numpy_co*", "test_numpy_linalg", "test_ordering_forms"),
     *("test_pool", "test_primitive_laws", "test_random_bits", "test_readme", "test_record_calls"),
-    *("test_special", "test_staging", "test_starts", "test_transformations", "test_tree"),
+    *("test_special", "test_starts", "test_transformations", "test_tree"),
     *("test_typeguard", "test_verify", "test_versions", "test_waiting", "test_xla_*"),
 )
 """The modules that are run with the oldest versions, as patterns."""

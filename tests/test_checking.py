@@ -368,7 +368,7 @@ def test_two_at_once_use_one_cache(project: Path, tmp_path: Path) -> None:
 DYING = """
 import os, sys
 from pscdsl._src.checker.parallel import worker
-from pscdsl._src.frontend import check
+from pscdsl._src.checker import check
 real = worker.check_file
 def dying(files, path):
     if path.endswith("main.py"):

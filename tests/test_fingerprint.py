@@ -163,7 +163,7 @@ def flexible(x: Float["*s"]) -> Float["*s"]:
 PRINT = """
 from pscdsl._src.calls.choices import chosen
 from pscdsl._src.analysis.fingerprint import fingerprint
-from pscdsl.kernel import load_kernel
+from pscdsl._src.kernels.kernel import load_kernel
 import program
 for name in ("loss", "step", "flexible"):
     kernels = getattr(program, name), load_kernel("program.py", name)

@@ -13,7 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl._src.ir.forms import VARIABLE, forms
+from pscdsl._src.ir.forms import DECLARED_IN, VARIABLE, forms
 
 
 @psc.kernel
@@ -64,8 +64,8 @@ def declared_in_sources() -> set[str]:
     folder = Path(psc.__file__).parent
     calls = (
         node
-        for package in ("primitives", "xla")
-        for path in (folder / package).rglob("*.py")
+        for package in DECLARED_IN
+        for path in (folder.parent / package.replace(".", "/")).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
     )

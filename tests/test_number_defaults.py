@@ -304,7 +304,7 @@ for _ in range(2):
 print(single.is_deleted(), wide.is_deleted())
 found = [difference(x * 0, x), difference(x * 0, x, 3.0), difference(x * 0, x, b=1.0)]
 print([float(each[0]) for each in found], difference.cache_info()[1])
-print("pscdsl._src.frontend" in sys.modules)
+print("pscdsl._src.frontend.interpreter.expressions" in sys.modules)
 """
 
 

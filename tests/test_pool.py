@@ -262,7 +262,7 @@ PROGRAM = """
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.xla import pool
+from pscdsl._src.xla.runtime import pool
 from pscdsl._src.xla.runtime.client import put
 
 pool.LARGE, pool.GAIN = 1 << 14, 1.0

@@ -82,7 +82,7 @@ import resource
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.xla import memory
+from pscdsl._src.xla.runtime import memory
 
 @psc.kernel
 def scaled(x: f32["n"], a: f32) -> f32["n"]:
@@ -104,7 +104,7 @@ import ctypes
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.xla import memory
+from pscdsl._src.xla.runtime import memory
 
 @psc.kernel
 def moved(xs: tuple[f32["8"], ...]) -> tuple[f32["8"], ...]:
