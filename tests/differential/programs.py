@@ -138,9 +138,11 @@ def generate(seed: int) -> Kernel:
     """The kernel of a seed."""
     rng = random.Random(seed)
     palette = rng.choice(PALETTES)
-    mode: Mode = rng.choices(("users", "quick"), (40, 60))[0]
-    kind = "small" if mode == "quick" else "pointwise"
-    if mode == "users":
+    kind = rng.choices(("whole", "pointwise", "quick"), (24, 36, 40))[0]
+    mode: Mode = "quick" if kind == "quick" else "users"
+    if kind == "quick":
+        kind = "small"
+    elif kind == "whole":
         kind = rng.choices(("small", "large", "many axes"), (62, 16, 22))[0]
     count, most = {
         "pointwise": (24, 3000),
