@@ -89,7 +89,7 @@ def scan(
 ) -> Any:
     """A Python loop over rows."""
     count = _length(xs) if length is None else length
-    carry, rows = init, []
+    carry, rows = mapped(_carried, init), []
     order = range(count)[::-1] if reverse else range(count)
     for index in order:
         carry, row = f(carry, None if xs is None else _row(xs, index))
@@ -130,14 +130,25 @@ def map_reduce(map_fn: Any, combine: Any, xs: Any, init: Any = None) -> Any:
 
 def fori_loop(lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
     """A Python loop over numbers."""
+    init_val = mapped(_carried, init_val)
     for index in range(int(lower), int(upper)):
         init_val = body_fun(np.int32(index), init_val)
     return init_val
 
 
+def _carried(x: Any) -> Any:
+    """A number as a loop carries it: an array, in the dtype of what nothing decides."""
+    if isinstance(x, bool):
+        return np.bool_(x)
+    if isinstance(x, int):
+        return np.int32(x)
+    return np.float32(x) if isinstance(x, float) else x
+
+
 def while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: Any = None) -> Any:
     """A Python loop, which ends after some time even if a mutant made it endless."""
     limit = 1000 if max_steps is None else int(max_steps)
+    init_val = mapped(_carried, init_val)
     for _ in range(limit):
         if not cond_fun(init_val):
             return init_val
@@ -223,38 +234,47 @@ def triangular_solve(a: Any, b: Any, *, lower: bool = False, unit_diagonal: bool
     return np.linalg.solve(a, b)
 
 
-def _windows(x: Any, window: Sequence[int], filled: float) -> Any:
-    """The windows of the last axes, in steps of 1, as many as there are elements."""
-    before = [(size - 1) // 2 for size in window]
-    widths = [(low, size - 1 - low) for low, size in zip(before, window, strict=True)]
-    widths = [(0, 0)] * (x.ndim - len(window)) + widths
-    padded = np.pad(x, widths, constant_values=filled)
+def _windows(x: Any, window: Sequence[int], strides: Sequence[int], filled: float) -> Any:
+    """The windows of the last axes, padded so that there is one for each step."""
+    widths = [(0, 0)] * (x.ndim - len(window))
+    for size, extent, step in zip(x.shape[-len(window) :], window, strides, strict=True):
+        total = (-(-size // step) - 1) * step + extent - size
+        low = total // 2 if extent >= step else max(total, 0) // 2
+        widths.append((low, max(total - low, 0)))
+    padded = np.pad(x.astype(np.float64), widths, constant_values=filled)
     axes = tuple(range(-len(window), 0))
-    return np.lib.stride_tricks.sliding_window_view(padded, tuple(window), axes)
+    found = np.lib.stride_tricks.sliding_window_view(padded, tuple(window), axes)
+    steps: Any = (..., *(slice(None, None, step) for step in strides), *[slice(None)] * len(window))
+    return found[steps]
 
 
 def _sizes(window: Any, count: int) -> list[int]:
-    return [window] * count if isinstance(window, int) else list(window)
+    return [int(window)] * count if np.ndim(window) == 0 else [int(each) for each in window]
+
+
+def _pooled(x: Any, window: Any, strides: Any, padding: str, filled: float) -> Any:
+    assert padding == "same"
+    count = x.ndim - 2
+    return _windows(x, _sizes(window, count), _sizes(strides, count), filled)
 
 
 def conv(x: Any, kernel: Any, padding: str) -> Any:
     """A correlation with padding."""
     assert padding == "same"
-    windows = _windows(x.astype(np.float64), kernel.shape[2:], 0)
-    return np.einsum("ncyxij,ocij->noyx", windows, kernel.astype(np.float64)).astype(x.dtype)
+    windows = _windows(x, kernel.shape[2:], (1, 1), 0)
+    found = np.einsum("ncyxij,ocij->noyx", windows, kernel.astype(np.float64))
+    return found.astype(x.dtype)
 
 
-def max_pool(x: Any, window: Any, strides: int, padding: str) -> Any:
+def max_pool(x: Any, window: Any, strides: Any, padding: str) -> Any:
     """The largest element of each window."""
-    assert (strides, padding) == (1, "same")
-    return _windows(x, _sizes(window, x.ndim - 2), -np.inf).max(axis=(-2, -1))
+    return _pooled(x, window, strides, padding, -np.inf).max(axis=(-2, -1)).astype(x.dtype)
 
 
-def avg_pool(x: Any, window: Any, strides: int, padding: str) -> Any:
+def avg_pool(x: Any, window: Any, strides: Any, padding: str) -> Any:
     """The mean of those elements of each window that are no padding."""
-    assert (strides, padding) == (1, "same")
-    windows = _windows(x.astype(np.float64), _sizes(window, x.ndim - 2), np.nan)
-    return np.nanmean(windows, axis=(-2, -1)).astype(x.dtype)
+    found = np.nanmean(_pooled(x, window, strides, padding, np.nan), axis=(-2, -1))
+    return found.astype(np.float32 if x.dtype.kind in "iu" and x.dtype.itemsize < 8 else x.dtype)
 
 
 def identity(function: Any) -> Any:
