@@ -78,6 +78,8 @@ def ours(program: StaticProgram, folder: Path) -> tuple[Any, tuple[Fact, ...]]:
         raise Refused(failure.diagnostics[0].code) from None
     except (Poisoned, Excluded, Widened, KeyError):
         raise Refused("stopped") from None
+    except RecursionError:  # a default that makes its own class
+        raise Refused("PSC950") from None
     if session.findings:
         raise Refused(session.findings[0].code)
     if is_poisoned(value):
