@@ -264,7 +264,7 @@ def casts_negative(
     if not re.search(r"uint|\bu(8|16|32|64)\b|UInt", program.text):
         return False
     with np.errstate(all="ignore"):
-        positive = [np.abs(x) if x.dtype.kind in "if" else x for x in operands]
+        positive = [_positive(x) for x in operands]
     function = definition(program).instance(choice)
     sizes = dict[str, int]()
     for each, of in zip(positive, function.body.in_types, strict=True):
@@ -276,6 +276,12 @@ def casts_negative(
     return all(
         close(a, b, of.dtype, 0.1, 0.0) for a, b, of in zip(found, again, types, strict=True)
     )
+
+
+def _positive(x: NDArray) -> NDArray:
+    if x.dtype.kind == "c":
+        return np.asarray(np.abs(x.real) + 1j * x.imag, x.dtype)
+    return np.abs(x) if x.dtype.kind in "if" else x
 
 
 TOLERANCE = {"f16": 2e-2, "bf16": 1e-1, "f32": 2e-4, "f64": 1e-9, "c64": 2e-4, "c128": 1e-9}
