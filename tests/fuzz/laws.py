@@ -268,7 +268,9 @@ def casts_negative(
     function = definition(program).instance(choice)
     sizes = dict[str, int]()
     for each, of in zip(positive, function.body.in_types, strict=True):
-        sizes |= {str(d): n for d, n in zip(of.shape, each.shape, strict=True) if str(d).isalpha()}
+        sizes |= {
+            str(d): n for d, n in zip(of.shape, each.shape, strict=True) if str(d).isidentifier()
+        }
     with np.errstate(all="ignore"):
         found = evaluate(function, sizes, positive)
     again = reference.run(names, program.main.name, arguments(program, names, choice, positive))

@@ -104,7 +104,7 @@ def chosen(g: Body) -> None:
     test = condition(g)
     options = [
         f"({one.text} if {test} else {two.text} if {condition(g)} else {three.text})",
-        f"(({one.text}, {two.text})[{test}], {three.text})[0]",
+        f"(({one.text}, {two.text})[bool({test})], {three.text})[0]",
         f"{{True: {one.text}, False: {two.text}}}[bool({test})]",
         f"[{one.text}, {two.text}, {three.text}][1 if {test} else -1]",
     ]

@@ -268,12 +268,14 @@ def conv(x: Any, kernel: Any, padding: str) -> Any:
 
 def max_pool(x: Any, window: Any, strides: Any, padding: str) -> Any:
     """The largest element of each window."""
-    return _pooled(x, window, strides, padding, -np.inf).max(axis=(-2, -1)).astype(x.dtype)
+    axes = tuple(range(2 - x.ndim, 0))
+    return _pooled(x, window, strides, padding, -np.inf).max(axis=axes).astype(x.dtype)
 
 
 def avg_pool(x: Any, window: Any, strides: Any, padding: str) -> Any:
     """The mean of those elements of each window that are no padding."""
-    found = np.nanmean(_pooled(x, window, strides, padding, np.nan), axis=(-2, -1))
+    axes = tuple(range(2 - x.ndim, 0))
+    found = np.nanmean(_pooled(x, window, strides, padding, np.nan), axis=axes)
     return found.astype(np.float32 if x.dtype.kind in "iu" and x.dtype.itemsize < 8 else x.dtype)
 
 
