@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.fuzz.model import BATCH, COMPLEX, Array, Inapplicable, Shape, Size
+from tests.fuzz.model import BATCH, COMPLEX, PART, Array, Inapplicable, Shape, Size
 from tests.fuzz.operations import broadcast, inexact, made, need
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FULL = ("f32", "f64")
 """Real dtypes that NumPy's linear algebra and transforms have."""
 WIDE = (*FULL, *COMPLEX)
+WITH_PARTS = {part: dtype for dtype, part in PART.items()}
 ONE = Size.of(1)
 
 
@@ -190,7 +191,7 @@ def complex_pair(g: Body, x: Array) -> Array:
         text = f"np.{g.choice(COMPLEX_FUNCTIONS)}(1 + 0.4 * ({one}))"
         return made(text, x.dtype, x.shape, -5, 5)
     need(x.dtype in FULL)
-    dtype = {"f32": "c64", "f64": "c128"}[x.dtype]
+    dtype = WITH_PARTS[x.dtype]
     shown = f"{x.text}.astype({g.dtype_text(dtype)})"
     text = g.choice((f"({shown} + 1j * {shown})", f"({shown} * (0.5 - 2j))"))
     return made(text, dtype, x.shape, -3 * x.most, 3 * x.most)
@@ -238,14 +239,14 @@ def transform(g: Body, x: Array) -> Array:
     need(x.dtype in WIDE and x.ndim > 0 and not x.is_batched)
     size = x.shape[-1]
     need(g.most(size) <= 8)
-    wide = {"f32": "c64", "f64": "c128"}.get(x.dtype, x.dtype)
+    wide = WITH_PARTS.get(x.dtype, x.dtype)
     most = 2 * x.most * g.most(size)
     n = g.size_text(size)
     options: list[tuple[str, str]] = [
         (f"np.fft.fft({x.text})", wide),
         (f"np.fft.ifft({x.text})", wide),
         (f"np.fft.fftshift({x.text})", x.dtype),
-        (f"np.fft.hfft({x.text}, {n})", {"c64": "f32", "c128": "f64"}.get(x.dtype, x.dtype)),
+        (f"np.fft.hfft({x.text}, {n})", PART.get(x.dtype, x.dtype)),
     ]
     if x.is_float:
         options += [(f"np.fft.irfft(np.fft.rfft({x.text}), {n})", x.dtype)] * 2
@@ -272,12 +273,12 @@ def windowed(g: Body, x: Array) -> Array:
         text = f"np.{name}({x.text}, {y.text}{mode})"
         return made(text, x.dtype, shape, -total, total, x.grid * y.grid)
     kernel = f"np.full((1, 1, 3, 2), 0.5, dtype={g.dtype_text(x.dtype)})"
-    options: list[tuple[str, float, float, float]] = [
-        (f'psc.conv({x.text}[None, None], {kernel}, padding="same")', 3 * most, 0, 0.5 * x.grid),
-        (f'psc.max_pool({x.text}[None, None], 2, 1, padding="same")', most, 0, x.grid),
-        (f'psc.avg_pool({x.text}[None, None], (1, 2), 1, padding="same")', most, 0, 0.0),
+    options: list[tuple[str, float, float]] = [
+        (f'psc.conv({x.text}[None, None], {kernel}, padding="same")', 3 * most, 0.5 * x.grid),
+        (f'psc.max_pool({x.text}[None, None], 2, 1, padding="same")', most, x.grid),
+        (f'psc.avg_pool({x.text}[None, None], (1, 2), 1, padding="same")', most, 0.0),
     ]
-    text, high, _, grid = g.choice(options)
+    text, high, grid = g.choice(options)
     return made(f"{text}[0, 0]", x.dtype, x.shape, -high, high, grid)
 
 
@@ -328,8 +329,8 @@ def chosen(g: Body, x: Array) -> Array:
 # ---- statements ------------------------------------------------------------------------------
 
 
-def _matrix(g: Body) -> tuple[Array, Size, str]:
-    """A square matrix whose diagonal dominates; its size, and what its diagonal is at least."""
+def _matrix(g: Body) -> tuple[Array, Size]:
+    """A square matrix whose diagonal dominates, and its size."""
     found = [v for v in g.arrays() if v.dtype in WIDE and v.ndim == 2 and not v.is_batched]
     need(bool(found))
     x = g.choice(found)
@@ -344,16 +345,16 @@ def _matrix(g: Body) -> tuple[Array, Size, str]:
     if x.dtype in COMPLEX:
         text = f"{x.text} / (np.abs({x.text}) + 1).astype({dtype})"
     a = Array(f"{text} + 6 * np.eye({n}, dtype={dtype})", x.dtype, (size, size), -7, 7)
-    return g.bind(a), size, n
+    return g.bind(a), size
 
 
 def solved(g: Body) -> None:
     """A factorization of a matrix, a solution of a system, or what a matrix says of itself."""
-    a, size, _ = _matrix(g)
+    a, size = _matrix(g)
     square = (size, size)
     adjoint = f"np.conj({a.text}).T" if a.dtype in COMPLEX else f"{a.text}.T"
     s = g.bind(Array(f"{a.text} + {adjoint}", a.dtype, square, -14, 14))
-    real = {"c64": "f32", "c128": "f64"}.get(a.dtype, a.dtype)
+    real = PART.get(a.dtype, a.dtype)
     fitting = [
         v for v in g.arrays() if v.dtype == a.dtype and v.ndim in (1, 2) and v.shape[:1] == (size,)
     ]

@@ -130,6 +130,8 @@ SIGNED = ("i8", "i16", "i32", "i64", "Int")
 UNSIGNED = ("u8", "u16", "u32", "u64", "UInt")
 FLOATS = ("f16", "bf16", "f32", "f64", "Float")
 COMPLEX = ("c64", "c128")
+PART = {"c64": "f32", "c128": "f64"}
+"""The dtype of the parts of a complex number."""
 INTEGERS = SIGNED + UNSIGNED
 CLASSES = ("Float", "Int", "UInt")
 BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "Float": 8}

@@ -16,6 +16,7 @@ from tests.fuzz.model import (
     COMPLEX,
     FLOATS,
     NUMPY,
+    PART,
     UNSIGNED,
     Array,
     Inapplicable,
@@ -147,7 +148,7 @@ def clipped(g: Body, x: Array) -> Array:
 def complex_(g: Body, x: Array) -> Array:
     """Functions of complex numbers."""
     need(x.dtype in COMPLEX)
-    part = "f32" if x.dtype == "c64" else "f64"
+    part = PART[x.dtype]
     options = [
         Array(f"np.conj({x.text})", x.dtype, x.shape, x.low, x.high),
         Array(f"{x.text}.real", part, x.shape, -x.most, x.most),

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-import pscdsl
 from pscdsl._src.caching.secret import user_key
 from pscdsl._src.checker.check import CheckResult
 from pscdsl._src.checker.parallel.data import Unreadable
 from pscdsl._src.checker.parallel.reads import Reads
 from pscdsl._src.checker.parallel.recorded import plain, read, read_result
 from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.support.package import FOLDER
 from pscdsl._src.support.paths import Folder, real
 
 _IGNORED = "# Made by pscdsl, for pscdsl alone.\n*\n"
@@ -177,8 +177,7 @@ def conditions(roots: Sequence[str]) -> str:
 
 def _own_files() -> Iterator[tuple[str, os.stat_result]]:
     """The sources of pscdsl itself, where they are and when they were changed."""
-    folder = os.path.dirname(os.path.abspath(pscdsl.__file__))
-    for place, names, files in os.walk(folder, followlinks=True):
+    for place, names, files in os.walk(FOLDER, followlinks=True):
         names[:] = sorted(name for name in names if name != "__pycache__")
         for name in sorted(files):
             if name.endswith((".py", ".pyi")):
