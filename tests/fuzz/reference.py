@@ -138,11 +138,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
 
 def _carried(x: Any) -> Any:
     """A number as a loop carries it: an array, in the dtype of what nothing decides."""
-    if isinstance(x, bool):
-        return np.bool_(x)
-    if isinstance(x, int):
-        return np.int32(x)
-    return np.float32(x) if isinstance(x, float) else x
+    dtype = {bool: np.bool_, int: np.int32, float: np.float32}.get(type(x))  # f64 is a float
+    return x if dtype is None else dtype(x)
 
 
 def while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: Any = None) -> Any:
