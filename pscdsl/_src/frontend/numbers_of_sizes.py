@@ -195,6 +195,27 @@ def negate(x: Find) -> Find:
     return find
 
 
+def invert(x: Find) -> Find:
+    """What finds the bounds of `~x` of an integer, which is `-x - 1`."""
+
+    def find(tight: bool) -> Bounds:
+        low, high = x(tight)
+        return Bounds(-high - 1, -low - 1)
+
+    return find
+
+
+def absolute(x: Find) -> Find:
+    """What finds the bounds of how large a number is."""
+
+    def find(tight: bool) -> Bounds:
+        low, high = x(tight)
+        least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+        return Bounds(least, max(abs(low), abs(high)))
+
+    return find
+
+
 DOMAINS: dict[str, Bounds] = {
     "sqrt": Bounds(0.0, math.inf),
     **dict.fromkeys(("log", "log2", "log10"), Bounds(math.ulp(0.0), math.inf)),

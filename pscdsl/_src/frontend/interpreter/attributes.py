@@ -15,6 +15,7 @@ from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.iteration import items_of
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.known import known_attribute
+from pscdsl._src.frontend.numbers_of_sizes import Number
 from pscdsl._src.frontend.values import purity
 from pscdsl._src.frontend.values.values import (
     Builtin,
@@ -56,6 +57,9 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         value = frame.here(node).constant(value)
     if is_constant(value):
         return _of_constant(value, name)
+    if isinstance(value, Number):
+        instead = f"`np.asarray({frame.source.text_of(node.value)})` is an array"
+        raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, instead=instead))
     if is_traced(value):
         return _of_array(frame, node, value, name)
     if isinstance(value, KnownModule):
@@ -68,9 +72,11 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         found = MEANINGS.get(f"{value.name}.{name}")
         if found is not None:
             return found
-        if isinstance(value, External) and not value.library:
+        if isinstance(value, Marker):
+            raise Failure(NoSuchAttribute(owner=f"`{value.name}`", attribute=name))
+        if not value.library:
             raise Failure(purity.external_value(value))
-        return External(f"{value.name}.{name}", getattr(value, "why", ()), library=True)
+        return External(f"{value.name}.{name}", value.why, library=True)
     if isinstance(value, Meaning):
         found = MEANINGS.get(f"{value.name}.{name}")
         if found is not None:

@@ -66,11 +66,20 @@ def call(
     keywords: Sequence[ast.keyword],
 ) -> Any:
     """The value of a call."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate, evaluate_in_place
+    from pscdsl._src.frontend.interpreter.expressions import (
+        evaluate,
+        evaluate_in_place,
+        evaluate_used,
+    )
 
-    function = evaluate(frame, func)
-    in_place = isinstance(function, Builtin) and function.consumes
-    argument: Callable[[Frame, ast.expr], Any] = evaluate_in_place if in_place else evaluate
+    function = evaluate_used(frame, func)
+    argument: Callable[[Frame, ast.expr], Any] = evaluate
+    if isinstance(function, Builtin) and function.consumes:
+        argument = evaluate_in_place
+    elif isinstance(function, External):
+        argument = evaluate_used
+    elif isinstance(function, Builtin) and function.name == "builtins.isinstance":
+        argument = _class
     values: list[Any] = []
     nodes: list[ast.expr] = []
     for each in args:
@@ -106,6 +115,18 @@ def call(
         problem = not_taken(values, named)
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
     return noted_call(frame, node, function, result)
+
+
+def _class(frame: Frame, node: ast.expr) -> Any:
+    """What `isinstance` is given: a class that is not known is none of those of our values."""
+    from pscdsl._src.frontend.interpreter.expressions import evaluate
+
+    session = frame.session
+    session.classes, before = True, session.classes
+    try:
+        return evaluate(frame, node)
+    finally:
+        session.classes = before
 
 
 def _unpacked(value: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pscdsl._src.frontend.closed import Sets, by_python, is_closed
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.traces import Trace
+from pscdsl._src.frontend.numbers_of_sizes import Number
 from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import (
     PYTHON_DTYPES,
@@ -199,7 +200,8 @@ def identical(left: Any, right: Any) -> bool:
     left, right = meant(left), meant(right)
     for one, other in ((left, right), (right, left)):
         if one is None or one is ... or isinstance(one, bool):
-            if isinstance(other, Undecided) and isinstance(one, bool):
+            unknown = isinstance(other, Undecided | Number)
+            if unknown and isinstance(one, bool):
                 raise Failure(NotStatic(what=f"whether {describe(other)} is {one}"))
             return one is other
     for each in (left, right):

@@ -23,7 +23,7 @@ from pscdsl._src.frontend.interpreter.iteration import elements, unrolling
 from pscdsl._src.frontend.interpreter.subscripts import subscript
 from pscdsl._src.frontend.ledger import fields
 from pscdsl._src.frontend.text.source import with_defaults
-from pscdsl._src.frontend.values.purity import external_value
+from pscdsl._src.frontend.values.purity import external_value, may_not_exist
 from pscdsl._src.frontend.values.values import (
     POISON,
     External,
@@ -50,6 +50,21 @@ Handler = Callable[..., Any]
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
     """The value of an expression; POISON, with the finding reported, if it has none."""
+    value = evaluate_used(frame, node)
+    if (
+        isinstance(value, External)
+        and isinstance(node, ast.Attribute)
+        and frame.program is not None
+        and not frame.session.classes
+        and may_not_exist(value)
+    ):
+        frame.report(node, external_value(value))
+        return POISON
+    return value
+
+
+def evaluate_used(frame: Frame, node: ast.expr) -> Any:
+    """The same where what is not known is refused by what uses it: a call, another attribute."""
     value = evaluate_in_place(frame, node)
     if isinstance(value, Once) and value.lazy:
         frame.report(node, Unsupported(what=f"{value.kind} here", rewrite=_AT_ONCE))
@@ -181,7 +196,7 @@ def _put(table: Table, key: Any, value: Any) -> None:
 
 
 def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) -> Any:
-    owner = evaluate(frame, value)
+    owner = evaluate_used(frame, value)
     if isinstance(owner, Poison):
         return POISON
     return attribute(frame, node, owner, attr)
@@ -409,6 +424,12 @@ def _generate(
 ) -> None:
     inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
     inner.in_comprehension = True
+    inner.assigned = frozenset(
+        name.id
+        for generator in generators
+        for name in ast.walk(generator.target)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    )
 
     def loop(level: int) -> None:
         if level == len(generators):

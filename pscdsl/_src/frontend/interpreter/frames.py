@@ -46,8 +46,8 @@ class Scope(Protocol):
         """The module's name."""
         ...
 
-    def lookup(self, name: str) -> Any:
-        """What a name stands for; KeyError if there is no such name."""
+    def lookup(self, name: str, user: ast.AST | None = None) -> Any:
+        """What a name stands for where `user` reads it; KeyError if there is no such name."""
         ...
 
     def lookup_annotation(self, name: str) -> Any:
@@ -105,6 +105,8 @@ class Session:
         self.active: list[FunctionNode] = []
         self.annotating = False
         """Whether an annotation is being read."""
+        self.classes = False
+        """Whether the classes that `isinstance` is given are being read."""
         self.entered: set[Span] = set()
         """The functions that were elaborated."""
         self.steps = 0
@@ -259,7 +261,7 @@ class Frame:
         try:
             if self.session.annotating:
                 return self.scope.lookup_annotation(name)
-            return self.scope.lookup(name)
+            return self.scope.lookup(name, None if self.closure is None else self.closure.node)
         except KeyError:
             raise Failure(UnknownName(name=name, unassigned=False)) from None
 

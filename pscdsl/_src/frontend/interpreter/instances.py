@@ -46,16 +46,13 @@ def isinstance_(here: Any, value: Any, classes: Any, /) -> bool:
     """Whether a value is of one of some classes; a Failure where that is not known."""
     del here
     value = meant(value)
-    unknown: list[Any] = []
-    for each in _flat(classes):
-        found = _is(value, each)
+    for cls in _flat(classes):
+        found = _is(value, cls)
+        if found is None:  # perhaps no class at all, which Python finds before it tries the next
+            what = f"whether {describe(value)} is an instance of {describe(cls)}"
+            raise Failure(NotStatic(what=what))
         if found:
             return True
-        if found is None:
-            unknown.append(each)
-    if unknown:
-        what = f"whether {describe(value)} is an instance of {describe(unknown[0])}"
-        raise Failure(NotStatic(what=what))
     return False
 
 

@@ -33,7 +33,16 @@ from pscdsl._src.frontend.interpreter.equality import (
 )
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
-from pscdsl._src.frontend.numbers_of_sizes import Find, Number, bounds_of, found, is_whole, negate
+from pscdsl._src.frontend.numbers_of_sizes import (
+    Bounds,
+    Find,
+    Number,
+    bounds_of,
+    found,
+    invert,
+    is_whole,
+    negate,
+)
 from pscdsl._src.frontend.quotients import quotient
 from pscdsl._src.frontend.trees.pytrees import condition
 from pscdsl._src.frontend.values import purity
@@ -54,6 +63,7 @@ from pscdsl._src.frontend.values.values import (
 from pscdsl._src.ir.builder import Value, Weak
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.numpy import operators as table
+from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.language_arrays import BranchOnArray
@@ -61,7 +71,7 @@ from pscdsl.typing.codes.language_evaluation import BadOperands
 from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import Kind
+from pscdsl.typing.dtypes import DType, Kind
 from pscdsl.typing.python_containers import is_constant, is_dict, is_known_array, is_scalar
 
 SIGNS = {
@@ -137,6 +147,9 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
         raise _bad(name, left, right)
     here = frame.here(node)
     meaning = table.BINARY[name]
+    truths = [isinstance(each, Number) and each.kind is Kind.BOOL for each in (left, right)]
+    if any(truths) and not (name in ("BitAnd", "BitOr", "BitXor") and _are_truths(left, right)):
+        raise _bad(name, left, right, "Python makes an integer of a truth value")
     bounds = _bounds(frame, name, left, right)
     if isinstance(left, Weak):
         _require_divisor(frame, name, left, right)
@@ -168,6 +181,10 @@ def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
     if isinstance(bounds, str):
         raise _bad(name, left, right, bounds)
     return None if isinstance(left, complex) else bounds
+
+
+def _are_truths(*operands: Any) -> bool:
+    return all(isinstance(x, bool) or (is_traced(x) and is_truth(x)) for x in operands)
 
 
 def _is_integer(x: Any) -> bool:
@@ -330,11 +347,21 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
     if name == "Not":
         return negated(frame, node, operand)
     operand = _asked(operand)
-    if is_traced(operand):
+    if isinstance(operand, Number):
+        if operand.kind is Kind.BOOL:
+            raise Failure(
+                BadOperands(
+                    operator=SIGNS[name],
+                    left="a comparison of numbers that are made of sizes",
+                    right="",
+                    reason="Python makes an integer of a truth value",
+                    instead="`np.logical_not(…)` negates a comparison",
+                )
+            )
         result = table.UNARY[name].apply(frame.here(node), (operand,), {})
-        if isinstance(operand, Number) and name in ("USub", "UAdd"):
-            return _bounded(result, negate(operand.bounds) if name == "USub" else operand.bounds)
-        return result
+        return _bounded(result, _UNARY_BOUNDS[name](operand.bounds))
+    if is_traced(operand):
+        return table.UNARY[name].apply(frame.here(node), (operand,), {})
     if is_constant(operand) and frame.program is not None:
         here = frame.here(node)
         return table.UNARY[name].apply(here, (here.constant(operand),), {})
@@ -352,6 +379,13 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
     raise Failure(
         BadOperands(operator=SIGNS[name], left=describe(operand), right="", reason="")
     ) from None
+
+
+_UNARY_BOUNDS: dict[str, Callable[[Find], Find]] = {
+    "USub": negate,
+    "UAdd": lambda bounds: bounds,
+    "Invert": invert,
+}
 
 
 def negated(frame: Frame, node: ast.UnaryOp, operand: Any) -> bool | Undecided:
@@ -423,7 +457,9 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
         if not is_number(left) or not is_number(right):
             reason = "`is None` asks whether something is None" if None in _own(left, right) else ""
             raise _bad(name, left, right, reason)
-        return table.COMPARE[name].apply(frame.here(node), (left, right), {})
+        return _truth_of_numbers(
+            table.COMPARE[name].apply(frame.here(node), (left, right), {}), left, right
+        )
     if is_constant(left) or is_constant(right):
         return _compared_constants(frame, node, name, left, right)
     if name in ("Eq", "NotEq"):
@@ -443,6 +479,17 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
     if isinstance(left, Dim | int) and isinstance(right, Dim | int):
         return decided(frame, (_fact(name, _int(left), _int(right)),))
     raise _bad(name, left, right)
+
+
+def _truth_of_numbers(result: Value, left: Any, right: Any) -> Any:
+    """What a comparison gives: where both are numbers of Python's, its truth value is one too."""
+    if not all(isinstance(each, Number | Dim | int | float | complex) for each in (left, right)):
+        return result
+
+    def at(dtype: DType) -> Value:
+        return cast(result, dtype)
+
+    return Number.of(Weak(result.builder, Kind.BOOL, (), at), lambda tight: Bounds(0.0, 1.0))
 
 
 _MIRRORED = {"Lt": "Gt", "LtE": "GtE", "Gt": "Lt", "GtE": "LtE"}

@@ -24,7 +24,15 @@ from pscdsl._src.frontend.interpreter.instances import isinstance_
 from pscdsl._src.frontend.interpreter.iteration import items_of
 from pscdsl._src.frontend.interpreter.records import replaced
 from pscdsl._src.frontend.mutable import holds_arrays, is_mutable
-from pscdsl._src.frontend.numbers_of_sizes import DOMAINS, Bounds, Find, Number, applied, bounds_of
+from pscdsl._src.frontend.numbers_of_sizes import (
+    DOMAINS,
+    Bounds,
+    Find,
+    Number,
+    absolute,
+    applied,
+    bounds_of,
+)
 from pscdsl._src.frontend.quotients import Quotient
 from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import (
@@ -347,7 +355,9 @@ def _abs(here: Any, x: Any, /) -> Any:
         if here.facts.proves(Fact("<=", 0, x)):
             return x
         raise Failure(NotStatic(what=f"the sign of {x}"))
-    if is_traced(x) or is_constant(x):
+    if isinstance(x, Number) and x.kind is not Kind.BOOL:
+        return Number.of(_numpy("absolute").apply(here, (x,), {}), absolute(x.bounds))
+    if (is_traced(x) and not isinstance(x, Number)) or is_constant(x):
         return invoke(_frame(here), here, _numpy("absolute"), (x,), {})
     raise refused("`abs`", x)
 

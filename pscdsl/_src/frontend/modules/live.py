@@ -95,8 +95,9 @@ class LoadedModule:
         """The module's name."""
         return str(self.namespace.get("__name__", "__main__"))
 
-    def lookup(self, name: str) -> Any:
-        """A name of this module or of Python itself."""
+    def lookup(self, name: str, user: ast.AST | None = None) -> Any:
+        """A name of this module or of Python itself, whoever reads it."""
+        del user  # what the module binds, it binds for all
         if name in self._values:
             if name in self._annotations and not self.trace.annotating:
                 self._annotations.discard(name)

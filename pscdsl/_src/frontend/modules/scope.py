@@ -209,10 +209,12 @@ class StaticModule:
         """The path by which findings name it."""
         return self.source.path
 
-    def lookup(self, name: str) -> Any:
-        """A name of this module or of Python itself."""
+    def lookup(self, name: str, user: ast.AST | None = None) -> Any:
+        """A name of this module or of Python itself, as a function that reads it finds it."""
         if self.names.only_for_types(name):
             raise Failure(OnlyForTypeCheckers(name=name))
+        if self.names.may_be_unbound(name, user):
+            raise Failure(UnknownName(name=name, unassigned=True))
         return self.lookup_annotation(name)
 
     def lookup_annotation(self, name: str) -> Any:
@@ -292,6 +294,8 @@ def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
     try:
         if project.depth > MOST_IMPORTS:
             raise Failure(ImportsTooDeep(name=name, limit=MOST_IMPORTS))
+        if module.names.may_be_unbound(name):
+            raise Failure(UnknownName(name=name, unassigned=True))
         return module.admitted(name) if written else module.own(name)
     except KeyError:
         pass

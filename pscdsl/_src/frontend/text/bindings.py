@@ -17,7 +17,19 @@ Node = ast.stmt | ast.alias
 Binding: TypeAlias = tuple[Node, ast.stmt]
 """What binds a name, and the statement it is part of: the same, or an import."""
 Star: TypeAlias = Callable[[ast.ImportFrom], Iterable[str]]
-_Names: TypeAlias = dict[str, tuple[Binding, ...]]
+
+
+class _Names(dict[str, tuple[Binding, ...]]):
+    """What may have bound each name last, where execution has come to."""
+
+    def __init__(self, names: _Names | None = None) -> None:
+        super().__init__(names or ())
+        self.unsure: set[str] = set() if names is None else set(names.unsure)
+        """Those that are bound on some ways to here only."""
+
+    def sure(self) -> frozenset[str]:
+        """The names that are bound on every way to here."""
+        return frozenset(self.keys() - self.unsure)
 
 
 class Bindings:
@@ -26,10 +38,12 @@ class Bindings:
     def __init__(self, body: list[ast.stmt], star: Star) -> None:
         self.every: dict[str, list[Binding]] = {}
         """All statements that bind a name where the program runs, in order."""
-        self.last: _Names = {}
+        self.last = _Names()
         """Those that may be the last; a name that is certain has one."""
-        self.for_types: _Names = {}
+        self.for_types = _Names()
         """What is bound for type checkers only."""
+        self._branches: list[tuple[list[ast.stmt], frozenset[str]]] = []
+        """The statements of each branch, and the names that are bound where it ends."""
         self._star = star
         self._scan(body, self.last)
 
@@ -45,8 +59,22 @@ class Bindings:
         """Whether a name is not there when the program runs."""
         return name in self.for_types and name not in self.last
 
+    def may_be_unbound(self, name: str, user: ast.AST | None = None) -> bool:
+        """Whether a name may be unbound when a function, or code out of this module, reads it.
+
+        A function in a branch finds the names that its branch binds.
+        """
+        if name not in self.last.unsure:
+            return False
+        line = getattr(user, "lineno", 0)
+        return not any(
+            body[0].lineno <= line <= (body[-1].end_lineno or 0) and name in sure
+            for body, sure in self._branches
+        )
+
     def _bind(self, names: _Names, name: str, node: Node, statement: ast.stmt) -> None:
         names[name] = ((node, statement),)
+        names.unsure.discard(name)
         if names is not self.for_types:
             self.every.setdefault(name, []).append((node, statement))
 
@@ -67,16 +95,18 @@ class Bindings:
             self._try(node, names)
         elif isinstance(node, ast.With | ast.AsyncWith):
             self._stored((item.optional_vars for item in node.items), node, names)
-            self._scan(node.body, names)
+            suppressed = any("suppress" in ast.unparse(item.context_expr) for item in node.items)
+            ways = [self._way([], node, node.body, names)]
+            _merge(names, [*ways, _Names(names)] if suppressed else ways)
         elif isinstance(node, ast.For | ast.AsyncFor | ast.While):
-            inner: _Names = {}
+            inner = _Names()
             self._stored([getattr(node, "target", None)], node, inner)
             self._scan([*node.body, *node.orelse], inner)
             for name in inner:  # which round was the last is not known
                 self._bind(names, name, node, node)
         elif isinstance(node, ast.Match):
             ways = [self._way([case.pattern], node, case.body, names) for case in node.cases]
-            _merge(names, [*ways, dict(names)])
+            _merge(names, [*ways, _Names(names)])
         elif isinstance(node, ast.Delete):
             for target in node.targets:
                 self._unbind(names, getattr(target, "id", ""), node)
@@ -89,9 +119,11 @@ class Bindings:
         self, parts: Iterable[ast.AST | None], node: ast.stmt, body: list[ast.stmt], names: _Names
     ) -> _Names:
         """The names after one of several ways on from here."""
-        way = dict(names)
+        way = _Names(names)
         self._stored(parts, node, way)
         self._scan(body, way)
+        if body:
+            self._branches.append((body, way.sure()))
         return way
 
     def _stored(self, parts: Iterable[ast.AST | None], node: ast.stmt, names: _Names) -> None:
@@ -113,6 +145,7 @@ class Bindings:
         """A name is no more; what it was before depends on when one looks."""
         self._bind(names, name, node, node)
         names.pop(name)
+        names.unsure.discard(name)
 
     def _imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ast.alias]]:
         for alias in node.names:
@@ -130,8 +163,9 @@ class Bindings:
             return
         decided = taken(node.test)
         if decided is None:
-            ways = [self._way([], node, body, names) for body in (node.body, node.orelse)]
-            _merge(names, ways)
+            bodies = (node.body, node.orelse)
+            ways = [self._way([], node, body, names) for body in bodies]
+            _merge(names, ways, [w for w, body in zip(ways, bodies, strict=True) if _goes_on(body)])
         else:
             self._scan(node.body if decided else node.orelse, names)
 
@@ -139,8 +173,11 @@ class Bindings:
         handlers = [self._handler(node, handler, names) for handler in node.handlers]
         body = self._way([], node, [*node.body, *node.orelse], names)
         bound = {name for name in body if body[name] is not names.get(name)}
-        _merge(names, handlers)
+        _merge(names, handlers, [])
         names.update({name: body[name] for name in bound})
+        bodies = [handler.body for handler in node.handlers]
+        ways = [body, *(w for w, of in zip(handlers, bodies, strict=True) if _goes_on(of))]
+        names.unsure = _unsure(names, ways)
         self._scan(node.finalbody, names)
 
 
@@ -158,11 +195,24 @@ def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.AST]:
             yield node.returns
 
 
-def _merge(names: _Names, ways: list[_Names]) -> None:
-    """What may be bound after one of several ways was taken."""
+def _merge(names: _Names, ways: list[_Names], going_on: list[_Names] | None = None) -> None:
+    """What may be bound after one of several ways was taken, of which some go on from here."""
     for name in dict.fromkeys(name for way in ways for name in way):
         found = [binding for way in ways for binding in way.get(name, ())]
         names[name] = tuple(dict.fromkeys(found))
+    names.unsure = _unsure(names, ways if going_on is None else going_on)
+
+
+def _unsure(names: _Names, ways: list[_Names]) -> set[str]:
+    return {name for name in names if any(name in w.unsure or name not in w for w in ways)}
+
+
+def _goes_on(body: list[ast.stmt]) -> bool:
+    """Whether what follows a branch may run after it."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return ast.unparse(last.value.func) not in ("sys.exit", "exit", "quit", "os._exit")
+    return not isinstance(last, ast.Raise)
 
 
 def _assigned(node: ast.AST) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -191,6 +192,22 @@ def external_value(value: External) -> Diagnostic:
     if not isinstance(found, UnknownFunction):
         return found
     return UnknownValue(name=value.name, here=found.here, instead=found.instead)
+
+
+def may_not_exist(value: External) -> bool:
+    """Whether an attribute of a module may be missing; those of Python and NumPy are looked up."""
+    root, *path = value.name.split(".")
+    if not value.library or value.why or not path:
+        return False
+    if root not in sys.stdlib_module_names | {"numpy"} or root not in sys.modules:
+        return True
+    owner: Any = sys.modules[root]
+    for number, name in enumerate(path):
+        module = sys.modules.get(".".join([root, *path[: number + 1]]))
+        owner = getattr(owner, name, module)
+        if owner is None:
+            return True
+    return False
 
 
 def library_call(name: str, kwargs: Mapping[str, Any]) -> Diagnostic | None:
