@@ -18,7 +18,7 @@ def is_lost(node: FunctionNode | None, name: str) -> bool:
 
 def lost_result(source: Source, function: str, node: FunctionNode) -> ResultLost | None:
     """The first statement of a function without a result that binds a parameter anew."""
-    if isinstance(node, ast.Lambda):
+    if isinstance(node, ast.Lambda) or any(_returns(statement) for statement in node.body):
         return None
     index = uses(source)
     bound = [

@@ -72,6 +72,7 @@ def adam_step(
     t: f32,
 ) -> tuple[tuple[f32["n n"], ...], tuple[f32["n n"], ...], tuple[f32["n n"], ...]]:
     """A step of Adam on parameters with their gradients, of which it is the t-th."""
+    assert len(ps) == len(gs) == len(ms) == len(vs)
     ms = tuple([0.9 * m + 0.1 * g for m, g in zip(ms, gs, strict=True)])
     vs = tuple([0.999 * v + 0.001 * g * g for v, g in zip(vs, gs, strict=True)])
     one, two = 1 - np.float32(0.9) ** t, 1 - np.float32(0.999) ** t
