@@ -95,7 +95,7 @@ class MarkdownItem(pytest.Item):
     def runtest(self) -> None:
         """Check the program and compare findings, revealed types and rendering."""
         from pscdsl._src.checker.check import check_source
-        from pscdsl._src.checker.report.text import render
+        from pscdsl._src.checker.report.terminal import render_text
         from pscdsl._src.frontend.text.sources import Sources
 
         program = self.program
@@ -111,7 +111,9 @@ class MarkdownItem(pytest.Item):
                 raise Mismatch("\n".join(problems))
         if program.snapshot is None:
             return
-        rendering = render(result.diagnostics, Sources({path: program.text})).rstrip("\n") + "\n"
+        rendering = (
+            render_text(result.diagnostics, Sources({path: program.text})).rstrip("\n") + "\n"
+        )
         if updating:
             text = self.path.read_text(encoding="utf-8")
             self.path.write_text(with_snapshot(text, program, rendering), encoding="utf-8")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl._src.checker.findings import baseline
-from pscdsl._src.checker.findings.fingerprints import Fingerprints
+from pscdsl._src.checker import baseline
+from pscdsl._src.checker.baseline import Fingerprints
 from pscdsl._src.cli import main
 from pscdsl._src.frontend.text.sources import Sources
 from pscdsl.typing.codes.language import NotPython

@@ -17,14 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pscdsl._src.checker import workers
 from pscdsl._src.checker.check import CheckResult, check_file, check_source
-from pscdsl._src.checker.parallel import workers
-from pscdsl._src.checker.parallel.data import Unreadable
-from pscdsl._src.checker.parallel.recorded import Recorded, plain, read, read_result
-from pscdsl._src.checker.parallel.run import Options, check_project
-from pscdsl._src.checker.report import concise, text
-from pscdsl._src.checker.report import json as json_report
-from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.report import machine_readable as json_report
+from pscdsl._src.checker.report import terminal
+from pscdsl._src.checker.result_store import Recorded, Unreadable, plain, read, read_result
+from pscdsl._src.checker.selection import all_kinds
+from pscdsl._src.checker.workers import Options, check_project
 from pscdsl._src.frontend.folders import files_below
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.modules.project import Project
@@ -44,9 +43,9 @@ def reports(result: CheckResult, sources: Sources | None = None) -> tuple[str, .
     """The result in every format."""
     found = result.diagnostics
     return (
-        text.render(found, sources, colour=True),
-        concise.render(found),
-        json_report.render(found, result.kernels, result.files),
+        terminal.render_text(found, sources, colour=True),
+        terminal.render_concise(found),
+        json_report.render_json(found, result.kernels, result.files),
         repr((result.kernels, result.files, result.revealed)),
     )
 
@@ -243,7 +242,7 @@ def checked_files(monkeypatch: pytest.MonkeyPatch, project: Path, cache: Path) -
         return check_file(files, path)
 
     with monkeypatch.context() as patch:
-        patch.setattr("pscdsl._src.checker.parallel.run.check_file", noted)
+        patch.setattr("pscdsl._src.checker.workers.check_file", noted)
         check(project, cache)
     return found
 
@@ -315,7 +314,7 @@ def test_only_what_is_declared_can_be_read() -> None:
 def test_results_of_another_version_are_not_used(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pscdsl._src.checker.parallel import store
+    from pscdsl._src.checker import result_store
 
     cache = tmp_path / "cache"
     check(project, cache)
@@ -323,9 +322,9 @@ def test_results_of_another_version_are_not_used(
     def other(roots: Sequence[str]) -> str:
         return f"another version {roots}"
 
-    monkeypatch.setattr(store, "conditions", other)
+    monkeypatch.setattr(result_store, "conditions", other)
     files = files_below([project])
-    known = store.Store(cache, files)
+    known = result_store.Store(cache, files)
     assert [known.get(path, files) for path in files.given] == [None] * 3
 
 
@@ -341,10 +340,10 @@ def test_a_cache_that_cannot_be_used_is_none(project: Path, tmp_path: Path) -> N
 def test_the_cache_is_bounded(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pscdsl._src.checker.parallel import store
+    from pscdsl._src.checker import result_store
 
     cache = tmp_path / "cache"
-    monkeypatch.setattr(store, "_MOST_ENTRIES", 2)
+    monkeypatch.setattr(result_store, "_MOST_ENTRIES", 2)
     check(project, cache)
     (cache / "results" / f"{'0' * 16}.part").write_text("")
     os.utime(cache / "results" / f"{'0' * 16}.part", (0, 0))
@@ -367,15 +366,15 @@ def test_two_at_once_use_one_cache(project: Path, tmp_path: Path) -> None:
 
 DYING = """
 import os, sys
-from pscdsl._src.checker.parallel import worker
+from pscdsl._src.checker import workers
 from pscdsl._src.checker import check
-real = worker.check_file
+real = workers.check_file
 def dying(files, path):
     if path.endswith("main.py"):
         {act}
     return real(files, path)
-worker.check_file = dying
-worker.main()
+workers.check_file = dying
+workers.main()
 """
 
 
@@ -422,7 +421,7 @@ SLOW = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n" + DYING.forma
 INTERRUPTED = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, if a background job is tested
-from pscdsl._src.checker.parallel import workers
+from pscdsl._src.checker import workers
 workers._START = {SLOW!r}
 from pscdsl._src.cli import main
 sys.exit(main(["check", "--no-cache", "--jobs", "2", sys.argv[1]]))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.selection import all_kinds
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.performance_budgets import BudgetExceeded
 from pscdsl.typing.diagnostics import Diagnostic, Severity

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pscdsl._src.checker.configuration.reading import find_settings, read_settings
-from pscdsl._src.checker.configuration.settings import READERS, Settings
+from pscdsl._src.checker.configuration import READERS, Settings, find_settings, read_settings
 from pscdsl._src.cli import main
 from pscdsl.typing.diagnostics import Failure
 

@@ -11,7 +11,7 @@ import pytest
 
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.checker.fixing import Fixed, fix_all
-from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.frontend.elsewhere import RENAMED, equivalent
 from pscdsl._src.frontend.fixes import BUILDERS
 from pscdsl._src.frontend.modules.files import Files

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.cli import main
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.language.meanings import MEANINGS, Meaning

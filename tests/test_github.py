@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pscdsl._src.checker.report import github
+from pscdsl._src.checker.report import machine_readable
 from pscdsl._src.frontend.text.sources import display
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import KernelNotChecked
@@ -33,7 +33,7 @@ def unescaped(text: str) -> str:
 
 def test_a_command() -> None:
     finding = NotPython(reason="100%", span=Span("a.py", 8, 12, 8, 17))
-    assert github.render([finding]) == (
+    assert machine_readable.render_github([finding]) == (
         "::error file=a.py,line=8,endLine=8,col=12,endColumn=17,title=PSC100::"
         "not Python source: 100%25\n"
     )
@@ -41,7 +41,7 @@ def test_a_command() -> None:
 
 def test_a_note_is_a_notice_with_its_help_and_several_lines_have_no_columns() -> None:
     note = KernelNotChecked(kernel_name="f", reason="r", span=Span("a.py", 1, 5, 2, 3))
-    kind, properties, message = read(github.render([note]).rstrip("\n"))
+    kind, properties, message = read(machine_readable.render_github([note]).rstrip("\n"))
     assert (kind, properties) == (
         "notice",
         {"file": "a.py", "line": "1", "endLine": "2", "title": "PSC903"},
@@ -50,7 +50,9 @@ def test_a_note_is_a_notice_with_its_help_and_several_lines_have_no_columns() ->
 
 
 def test_a_finding_without_a_place() -> None:
-    _, properties, _ = read(github.render([NotPython(reason="x", span=NOWHERE)]).rstrip("\n"))
+    _, properties, _ = read(
+        machine_readable.render_github([NotPython(reason="x", span=NOWHERE)]).rstrip("\n")
+    )
     assert properties == {"title": "PSC100"}
 
 
@@ -58,7 +60,7 @@ def test_a_finding_without_a_place() -> None:
 def test_any_text_stays_within_its_command(said: str, name: str) -> None:
     path = f"<{name}>"
     finding = NotPython(reason=said, span=Span(path, 1, 1, 1, 1))
-    rendered = github.render([finding])
+    rendered = machine_readable.render_github([finding])
     assert rendered.endswith("\n")
     line = rendered[:-1]
     assert "\n" not in line
@@ -72,14 +74,14 @@ def test_any_text_stays_within_its_command(said: str, name: str) -> None:
 
 @given(st.text())
 def test_escaping_loses_nothing(text: str) -> None:
-    assert unescaped(github.escaped(text)) == text
-    once = github.escaped_property(text).replace("%2C", ",").replace("%3A", ":")
+    assert unescaped(machine_readable.escaped(text)) == text
+    once = machine_readable.escaped_property(text).replace("%2C", ",").replace("%3A", ":")
     assert unescaped(once) == text
-    assert not set(github.escaped_property(text)) & set("\r\n:,")
+    assert not set(machine_readable.escaped_property(text)) & set("\r\n:,")
 
 
 def test_a_place_in_a_notebook_is_told_in_words() -> None:
     finding = NotPython(reason="odd", span=Span("n.ipynb:cell 3", 2, 5, 2, 6))
-    _, properties, message = read(github.render([finding]).rstrip("\n"))
+    _, properties, message = read(machine_readable.render_github([finding]).rstrip("\n"))
     assert properties == {"file": "n.ipynb", "title": "PSC100"}
     assert message.startswith("cell 3, line 2: ")

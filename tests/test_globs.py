@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pscdsl._src.checker.findings.globs import matches
+from pscdsl._src.checker.selection import matches
 
 TABLE = [
     ("a.py", "a.py", True),

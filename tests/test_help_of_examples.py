@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from pscdsl._src.checker.check import check_source
-from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.selection import all_kinds
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 from tests.test_codes import example
 from tests.test_fixes import fixed, text_of

@@ -14,8 +14,8 @@ import pytest
 import pscdsl as psc
 from pscdsl import f64
 from pscdsl._src.checker.check import CheckResult, KernelReport, check_source
-from pscdsl._src.checker.parallel.run import Options, check_project
-from pscdsl._src.checker.report import text
+from pscdsl._src.checker.report import terminal
+from pscdsl._src.checker.workers import Options, check_project
 from pscdsl._src.frontend.folders import files_below
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.modules.kernels import find_kernels
@@ -279,7 +279,7 @@ PROJECT = {
 
 def shown(result: CheckResult) -> str:
     """Everything that is reported."""
-    return text.render(result.diagnostics, Sources()) + repr(result.kernels)
+    return terminal.render_text(result.diagnostics, Sources()) + repr(result.kernels)
 
 
 def test_from_other_files_with_a_cache_and_in_several_processes(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from pscdsl._src.checker.report import progress
-from pscdsl._src.checker.report.progress import ProgressBar
+from pscdsl._src.checker.report import terminal
+from pscdsl._src.checker.report.terminal import ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -23,7 +23,7 @@ def shown(stream: io.StringIO, patience: float, monkeypatch: pytest.MonkeyPatch)
     """What is written on a stream of errors while three files are checked."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(progress, "_PATIENCE", patience)
+    monkeypatch.setattr(terminal, "_PATIENCE", patience)
     with ProgressBar() as bar:
         for done in range(4):
             bar.update(done, 3)

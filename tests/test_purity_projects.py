@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pscdsl._src.checker.check import CheckResult, check_paths
-from pscdsl._src.checker.report.text import render
+from pscdsl._src.checker.report.terminal import render_text
 from pscdsl._src.frontend.text.sources import Sources
 
 HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n"
@@ -179,7 +179,7 @@ def test_an_impure_helper_is_told_with_the_chain_of_calls(tmp_path: Path) -> Non
     (found,) = result.diagnostics
     places = [(Path(s.path).name, s.line) for s in found.span.frames()]
     assert places == [("deep.py", 5), ("middle.py", 5), ("main.py", 10)]
-    text = render(result.diagnostics, Sources({}))
+    text = render_text(result.diagnostics, Sources({}))
     order = [text.index(name) for name in ("deep.py:5", "middle.py:5", "main.py:10")]
     assert order == sorted(order)
 

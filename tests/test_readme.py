@@ -18,8 +18,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl._src.checker.check import check_source
-from pscdsl._src.checker.configuration.reading import read_settings
-from pscdsl._src.checker.configuration.settings import READERS
+from pscdsl._src.checker.configuration import READERS, read_settings
 from pscdsl._src.cli import main
 from tests.documents import ROOT, blocks, compare
 

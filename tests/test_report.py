@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl._src.checker.report import concise, json, text
-from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.report import machine_readable, terminal
 from pscdsl._src.checker.report.summary import Hidden, sentence
+from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.frontend.text.sources import Sources, display, printable, shown_path, split_lines
 from pscdsl.typing.diagnostics import Diagnostic, Label, Severity
 from pscdsl.typing.spans import Span
@@ -82,7 +82,7 @@ def span(
 
 def shown(diagnostic: Diagnostic) -> list[str]:
     """The rendering without its headline, which is always the same."""
-    return text.render_one(diagnostic, SOURCES).split("\n")[1:]
+    return terminal.render_one(diagnostic, SOURCES).split("\n")[1:]
 
 
 def test_the_whole_of_a_finding() -> None:
@@ -91,7 +91,7 @@ def test_the_whole_of_a_finding() -> None:
         labels=(Label(span(1, 13, 23), ""), Label(span(1, 28, 36), "f32[d]")),
         remedy="`w @ x` has type f32[h]",
     )
-    assert text.render([finding], SOURCES) == (
+    assert terminal.render_text([finding], SOURCES) == (
         "error[]: matmul: inner sizes differ\n"
         "  ┌─ a.py:2:9\n"
         "  │\n"
@@ -168,7 +168,7 @@ def test_a_long_chain_of_calls_is_cut_in_the_middle() -> None:
 
 
 def test_a_finding_without_a_place_is_a_headline_and_help() -> None:
-    assert text.render_one(Finding(remedy="two\nlines"), SOURCES).split("\n")[1:] == [
+    assert terminal.render_one(Finding(remedy="two\nlines"), SOURCES).split("\n")[1:] == [
         "  = help: two",
         "          lines",
     ]
@@ -199,7 +199,7 @@ def test_a_huge_line_is_cut_around_its_mark() -> None:
 def test_a_program_cannot_steer_the_terminal() -> None:
     sources = Sources({"a.py": "x = '\x1b[2J\u202e\x07'"})
     finding = Finding(span=span(1, 1, 2), said="\x1b[31m no", beside="\x9b", remedy="a\x1bb")
-    rendered = text.render([finding], sources) + concise.render([finding])
+    rendered = terminal.render_text([finding], sources) + terminal.render_concise([finding])
     assert not set(rendered) & set("\x1b\x07\x9b\u202e")
 
 
@@ -207,9 +207,9 @@ def test_colour_adds_only_escapes() -> None:
     import re
 
     finding = Finding(span=span(2, 9, 14), labels=(Label(span(1, 13, 23), "here"),), remedy="no")
-    coloured = text.render([finding], SOURCES, colour=True)
+    coloured = terminal.render_text([finding], SOURCES, colour=True)
     assert "\x1b[1;31m" in coloured
-    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == text.render([finding], SOURCES)
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == terminal.render_text([finding], SOURCES)
 
 
 def test_findings_are_ordered_by_place() -> None:
@@ -218,7 +218,7 @@ def test_findings_are_ordered_by_place() -> None:
         Finding(span=span(2, 7, 8)),
         Warned(span=span(2, 3, 4)),
     ]
-    assert concise.render(findings) == (
+    assert terminal.render_concise(findings) == (
         "a.py:2:3: warning[] matmul: inner sizes differ\n"
         "a.py:2:7: error[] matmul: inner sizes differ\n"
         "a.py:5:1: error[] matmul: inner sizes differ\n"
@@ -226,12 +226,14 @@ def test_findings_are_ordered_by_place() -> None:
 
 
 def test_a_concise_finding_is_one_line() -> None:
-    assert concise.render([Finding(said="a\nb")]).count("\n") == 1
+    assert terminal.render_concise([Finding(said="a\nb")]).count("\n") == 1
 
 
 def test_json_holds_the_facts() -> None:
     finding = Warned(span=span(2, 9, 11, end_line=3), remedy="help", kernel="f")
-    document = standard_json.loads(json.render([finding], [Kernel(), Kernel(status="error")], 1))
+    document = standard_json.loads(
+        machine_readable.render_json([finding], [Kernel(), Kernel(status="error")], 1)
+    )
     assert document == {
         "diagnostics": [
             {

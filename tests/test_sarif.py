@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pscdsl._src.checker.baseline import Fingerprints
 from pscdsl._src.checker.check import check_source
-from pscdsl._src.checker.findings.fingerprints import Fingerprints
-from pscdsl._src.checker.report import sarif
-from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.report import machine_readable
+from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.cli import main
 from pscdsl._src.frontend.text.sources import Sources
 from pscdsl.typing.codes.language import NotPython
@@ -29,8 +29,8 @@ IMPURE = HEAD + '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    print(x)\n   
 
 def log(findings: list[Diagnostic], sources: Sources) -> Any:
     """The log of some findings."""
-    rows = [sarif.Result(f, p) for f, p in Fingerprints(sources).numbered(findings)]
-    return sarif.document(rows, sources, version="1.0", exit_code=1)
+    rows = [machine_readable.Result(f, p) for f, p in Fingerprints(sources).numbered(findings)]
+    return machine_readable.document(rows, sources, version="1.0", exit_code=1)
 
 
 def example(kind: type[Diagnostic]) -> str:
@@ -63,7 +63,7 @@ PRINT = "pscdslFinding/v1"
 
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.code)
 def test_a_rule_says_what_its_class_says(kind: type[Diagnostic]) -> None:
-    rule = sarif.rule(kind)
+    rule = machine_readable.rule(kind)
     assert (rule["id"], rule["name"]) == (kind.code, kind.__name__)
     assert rule["shortDescription"]["text"] == kind.title()
     assert rule["defaultConfiguration"]["level"] == kind.severity.value

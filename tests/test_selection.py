@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pscdsl._src.checker.findings.selection import Layer, Selection
+from pscdsl._src.checker.selection import Layer, Selection
 from pscdsl._src.cli import main
 from pscdsl.typing.codes.limits_suppressions import UnusedSuppression
 from pscdsl.typing.spans import Span

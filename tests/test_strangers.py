@@ -19,8 +19,7 @@ import pytest
 
 from pscdsl._src.caching.secret import user_key
 from pscdsl._src.checker.check import CheckResult, check_file
-from pscdsl._src.checker.parallel.reads import reads_of
-from pscdsl._src.checker.parallel.store import Store
+from pscdsl._src.checker.result_store import Store, reads_of
 from pscdsl._src.cli import main
 from pscdsl._src.frontend.folders import files_below
 from pscdsl._src.support import paths
@@ -101,7 +100,7 @@ def test_the_cache_lies_outside_of_what_is_checked(repo: Path, capsys: Capture) 
 def test_only_entries_are_removed(
     repo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pscdsl._src.checker.parallel.store._MOST_ENTRIES", 1)
+    monkeypatch.setattr("pscdsl._src.checker.result_store._MOST_ENTRIES", 1)
     results = tmp_path / "cache" / "results"
     results.mkdir(parents=True)
     kept = ["id_rsa", "data.json", "x.part", "thesis.docx", f"{'A' * 32}.json", f"{'1' * 32}.json~"]

@@ -11,7 +11,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.checker.check import check_source
-from pscdsl._src.checker.report.json import render
+from pscdsl._src.checker.report.machine_readable import render_json
 from pscdsl._src.checker.report.summary import sentence
 
 CALLS: list[int] = []
@@ -108,5 +108,5 @@ def test_a_check_lists_it_and_does_not_call_it(tmp_path: Path) -> None:
     result = check_source(SOURCE, str(tmp_path / "m.py"))
     assert [(d.code, d.span.line) for d in result.diagnostics] == [("PSC916", 6)]
     assert "1 function vouched for" in sentence(result.diagnostics, result.kernels, 1)
-    document = json.loads(render(result.diagnostics, result.kernels, 1))
+    document = json.loads(render_json(result.diagnostics, result.kernels, 1))
     assert document["summary"]["vouched"] == ["load"]

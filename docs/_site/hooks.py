@@ -12,7 +12,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.selection import all_kinds
 
 ROOT = Path(__file__).parent.parent.parent
 INCLUDE = re.compile(r"^<!-- include (\S+) -->$", re.MULTILINE)

@@ -17,16 +17,16 @@ class CheckError(UsersError):
     __module__ = "pscdsl"
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        from pscdsl._src.checker.findings.at_calls import at_call
+        from pscdsl._src.checker.triage import at_call
 
         super().__init__(diagnostics)
         self.diagnostics = tuple(map(at_call, diagnostics))
 
     def __str__(self) -> str:
-        from pscdsl._src.checker.report.text import render
+        from pscdsl._src.checker.report.terminal import render_text
 
         count = len(self.diagnostics)
-        return f"{count} finding{'s' * (count != 1)}\n\n{render(self.diagnostics)}"
+        return f"{count} finding{'s' * (count != 1)}\n\n{render_text(self.diagnostics)}"
 
 
 class ArgumentError(UsersError, TypeError):

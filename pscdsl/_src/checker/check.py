@@ -15,9 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from pscdsl._src.checker.budgets.checking import over_budget, stray_comments, unproven
-from pscdsl._src.checker.findings.silencing import Examined, silence, together
-from pscdsl._src.checker.findings.suppressions import Suppression, suppressions
+from pscdsl._src.checker.budgets import over_budget, stray_comments, unproven
+from pscdsl._src.checker.suppressions import Examined, Suppression, silence, suppressions, together
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.factories import NotKnown, made_kernel
 from pscdsl._src.frontend.folders import files_below

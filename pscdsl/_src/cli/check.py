@@ -14,14 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pscdsl._src.checker.configuration.reading import find_settings, read_settings
-from pscdsl._src.checker.configuration.settings import FORMATS, Settings
-from pscdsl._src.checker.findings import baseline
-from pscdsl._src.checker.findings.baseline import Baseline, BaselineError
-from pscdsl._src.checker.findings.fingerprints import Fingerprints
-from pscdsl._src.checker.findings.selection import Layer
-from pscdsl._src.checker.findings.triage import Triage, triage
-from pscdsl._src.checker.report.kinds import is_known
+from pscdsl._src.checker import baseline
+from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints
+from pscdsl._src.checker.configuration import FORMATS, Settings, find_settings, read_settings
+from pscdsl._src.checker.selection import Layer, is_known
+from pscdsl._src.checker.triage import Triage, triage
 from pscdsl._src.cli import Unusable, say
 from pscdsl._src.cli.checking import add_checking, checked
 from pscdsl._src.cli.colour import add_colour, wants_colour
@@ -140,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _settings(arguments: argparse.Namespace) -> Settings:
     """The settings of the project, with what the command line says instead."""
-    from pscdsl._src.checker.report import text
+    from pscdsl._src.checker.report import terminal
 
     try:
         if arguments.config:
@@ -148,7 +145,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         else:
             found = find_settings(os.curdir)
     except Failure as failure:
-        said = text.render(failure.diagnostics, Sources(toml=True), colour=False).rstrip()
+        said = terminal.render_text(failure.diagnostics, Sources(toml=True), colour=False).rstrip()
         raise Unusable(f"the settings are wrong\n\n{said}") from None
     given = {
         name: value

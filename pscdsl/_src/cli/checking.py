@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pscdsl._src.caching import places
-from pscdsl._src.checker.report.progress import ProgressBar
+from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.support.paths import admitted
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def checked(
     Results are kept in the user's folder for caches, or where it is said, but not behind a link
     that leads out of `root` or the current folder.
     """
-    from pscdsl._src.checker.parallel.run import Options, check_project
+    from pscdsl._src.checker.workers import Options, check_project
     from pscdsl._src.frontend.folders import files_below
 
     cache = None if arguments.no_cache else _cache(arguments.cache_dir, root)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from pscdsl._src.checker.report.kinds import all_kinds
+from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.cli import Unusable
 from pscdsl._src.cli.colour import add_colour, wants_colour
 from pscdsl.typing.diagnostics import Diagnostic, find

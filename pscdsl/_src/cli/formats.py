@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pscdsl._src.checker.findings.fingerprints import Fingerprints
-from pscdsl._src.checker.findings.triage import Triage
+from pscdsl._src.checker.baseline import Fingerprints
 from pscdsl._src.checker.report.summary import fixable, ordered, sentence
+from pscdsl._src.checker.triage import Triage
 from pscdsl._src.frontend.text.sources import Sources, printable, printable_path
 from pscdsl.typing.diagnostics import Diagnostic
 
@@ -36,28 +36,28 @@ def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppr
     if name == "sarif":
         return _sarif(outcome, hide_suppressed)
     if name == "json":
-        from pscdsl._src.checker.report import json
+        from pscdsl._src.checker.report import machine_readable
 
-        return json.render(found, result.kernels, result.files, hidden)
+        return machine_readable.render_json(found, result.kernels, result.files, hidden)
     rows = _types(result) if types else ""
     if name == "concise":
-        from pscdsl._src.checker.report import concise
+        from pscdsl._src.checker.report import terminal
 
-        return concise.render(found) + rows
+        return terminal.render_concise(found) + rows
     last = f"{sentence(found, result.kernels, result.files, hidden)}\n"
     if name == "github":
-        from pscdsl._src.checker.report import github
+        from pscdsl._src.checker.report import machine_readable
 
-        return github.render(found) + rows + last
-    from pscdsl._src.checker.report import text
+        return machine_readable.render_github(found) + rows + last
+    from pscdsl._src.checker.report import terminal
 
     notes = "".join(f"{note}\n" for note in (outcome.fixed, fixable(found)) if note)
-    return text.render(found, outcome.sources, colour=colour) + rows + notes + last
+    return terminal.render_text(found, outcome.sources, colour=colour) + rows + notes + last
 
 
 def _sarif(outcome: Outcome, hide_suppressed: bool) -> str:
     """All findings in one order, so that those of equal fingerprints keep their numbers."""
-    from pscdsl._src.checker.report import sarif
+    from pscdsl._src.checker.report import machine_readable
     from pscdsl._src.cli import version
 
     sorted_out = outcome.triage
@@ -72,11 +72,11 @@ def _sarif(outcome: Outcome, hide_suppressed: bool) -> str:
 
     everything = ordered((*sorted_out.reported, *sorted_out.suppressed, *sorted_out.baselined))
     results = [
-        sarif.Result(finding, print_, suppressed.get(id(finding), ""), state(finding))
+        machine_readable.Result(finding, print_, suppressed.get(id(finding), ""), state(finding))
         for finding, print_ in outcome.fingerprints.numbered(everything)
         if not (hide_suppressed and id(finding) in suppressed)
     ]
-    return sarif.render(
+    return machine_readable.render_sarif(
         results,
         outcome.sources,
         version=version(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pscdsl._src.checker.report.json import finding_object
+from pscdsl._src.checker.report.machine_readable import finding_object
 from pscdsl._src.discover.summary import counts, first_obstacles, selected
 from pscdsl._src.frontend.text.sources import printable_json, shown_path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pscdsl._src.checker.report.text import render_one
+from pscdsl._src.checker.report.terminal import render_one
 from pscdsl._src.discover.summary import counts, first_obstacles, selected
 from pscdsl._src.frontend.text.sources import Sources, printable, printable_path
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, TypeAlias, cast
 
-from pscdsl._src.checker.report.progress import ProgressBar
+from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.kernels.lowered import Compiled, Lowered
 from pscdsl._src.language.stand_ins import stand_in

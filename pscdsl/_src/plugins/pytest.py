@@ -17,15 +17,13 @@ from pathlib import Path
 
 import pytest
 
+from pscdsl._src.checker import baseline
+from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints
 from pscdsl._src.checker.check import CheckResult, check_paths
-from pscdsl._src.checker.configuration.reading import find_settings
-from pscdsl._src.checker.configuration.settings import Settings
-from pscdsl._src.checker.findings import baseline
-from pscdsl._src.checker.findings.baseline import Baseline, BaselineError
-from pscdsl._src.checker.findings.fingerprints import Fingerprints
-from pscdsl._src.checker.findings.triage import Triage, triage
+from pscdsl._src.checker.configuration import Settings, find_settings
 from pscdsl._src.checker.report.summary import sentence
-from pscdsl._src.checker.report.text import render
+from pscdsl._src.checker.report.terminal import render_text
+from pscdsl._src.checker.triage import Triage, triage
 from pscdsl._src.frontend.folders import SUFFIXES
 from pscdsl._src.frontend.text.cells import split_cell
 from pscdsl._src.frontend.text.sources import Sources
@@ -59,7 +57,7 @@ class Checks:
             self._baseline = self._known()
         except Failure as failure:
             raise pytest.UsageError(
-                f"the settings are wrong\n\n{render(failure.diagnostics, Sources(toml=True))}"
+                f"the settings are wrong\n\n{render_text(failure.diagnostics, Sources(toml=True))}"
             ) from None
         except BaselineError as problem:
             raise pytest.UsageError(str(problem)) from None
@@ -128,7 +126,7 @@ class Checks:
 
     def text(self, found: Iterable[Diagnostic]) -> str:
         """The report of findings for people."""
-        return render(tuple(found), self.outcome.sources).rstrip()
+        return render_text(tuple(found), self.outcome.sources).rstrip()
 
 
 class CheckedFile(pytest.File):

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pscdsl._src.checker.findings.suppressions import DIRECTIVE
+from pscdsl._src.checker.suppressions import DIRECTIVE
 from pscdsl._src.frontend.ledger import Ledger
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values.values import POISON, Poisoned, is_traced

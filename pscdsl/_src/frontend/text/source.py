@@ -21,7 +21,7 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import Span
 
 if TYPE_CHECKING:
-    from pscdsl._src.checker.budgets.comments import Comment
+    from pscdsl._src.checker.budgets import Comment
     from pscdsl._src.frontend.specs.contracts import Contract
     from pscdsl._src.frontend.text.uses import Uses
 

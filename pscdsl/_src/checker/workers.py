@@ -1,36 +1,84 @@
-"""Files shared out over processes.
-
-Each process is served by a thread, which hands it one file after the other.  A process that ends
-before it has answered has a finding for its file, and is followed by another one.
-"""
+"""Checking whole projects: what was found before is read, what is new is shared out."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import Any
+from typing import IO, Any
 
-from pscdsl._src.checker.check import CheckResult
-from pscdsl._src.checker.parallel.data import Unreadable
-from pscdsl._src.checker.parallel.reads import Reads
-from pscdsl._src.checker.parallel.recorded import read, read_result
-from pscdsl._src.checker.parallel.worker import READY
+from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
+from pscdsl._src.checker.result_store import (
+    Reads,
+    Store,
+    Unreadable,
+    plain,
+    read,
+    read_result,
+    reads_of,
+)
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.text.source import shown_path
 from pscdsl.typing.codes.limits_projects import CheckDied
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.spans import Span
+
+# A process that checks files for another one.
+#
+# First a line comes in that says which files there are, and one goes out that it was understood.
+# Then a line with a path comes in, and a line of data goes out, until the input ends.
+
+
+READY = b"ready\n"
+COLLECT_EVERY = 30
+"""After so many files, the programs that were made for them are thrown away."""
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing else may be written among the answers
+    serve(sys.stdin.buffer, answers)
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Check the files that are asked for."""
+    setup = json.loads(requests.readline())
+    files = Files(setup["given"], setup["roots"], setup["bounds"])
+    answers.write(READY)
+    answers.flush()
+    with deep_stack():
+        for number, line in enumerate(requests, 1):
+            path = json.loads(line)
+            result, project = check_file(files, path)
+            reads = reads_of(project, path) if setup["keep"] else None
+            answer = [plain(reads), plain(result)]
+            del project
+            answers.write(json.dumps(answer).encode() + b"\n")
+            answers.flush()
+            if number % COLLECT_EVERY == 0:
+                gc.collect()
+
+
+# Files shared out over processes.
+#
+# Each process is served by a thread, which hands it one file after the other.  A process that ends
+# before it has answered has a finding for its file, and is followed by another one.
+
 
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from pscdsl._src.checker.parallel.worker import main; main()"
+    "from pscdsl._src.checker.workers import main; main()"
 )
 _FAREWELL = 10.0
 """Seconds in which a process ends after its input has."""
@@ -191,3 +239,73 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+# The check of a project: known results from disk, the others in this process or in several.
+
+
+MOST_JOBS = 4
+"""Each process takes about 80 MB."""
+_WORTHWHILE = 150_000
+"""How many bytes of source take longer than the start of processes."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a project is checked."""
+
+    cache: str | None = None
+    """The folder of results from before; None to look at nothing and keep nothing."""
+    jobs: int | None = None
+    """How many processes; None for as many as are worth it."""
+    progress: Callable[[int, int], None] = lambda done, total: None
+    """Told how many files are done, and of how many."""
+
+
+def check_project(files: Files, options: Options) -> CheckResult:
+    """Check the files that are given; the same is found in whatever way it is done."""
+    store = None if options.cache is None else Store(options.cache, files)
+    results: dict[str, CheckResult] = {}
+    if store is not None:
+        for path in files.given:
+            known = store.get(path, files)
+            if known is not None:
+                results[path] = known
+    missing = [path for path in files.given if path not in results]
+    for answer in _checked(files, missing, options):
+        results[answer.path] = answer.result
+        if store is not None and answer.reads is not None:
+            store.put(answer.path, answer.reads, answer.result)
+        options.progress(len(results), len(files.given))
+    if store is not None:
+        store.close()
+    return summary([results[path] for path in files.given])
+
+
+def _checked(files: Files, paths: Sequence[str], options: Options) -> Iterator[Answer]:
+    """The answers for all files, in any order."""
+    jobs = _jobs(files, paths) if options.jobs is None else min(options.jobs, len(paths))
+    left = dict.fromkeys(paths)
+    if jobs > 1:
+        for answer in shared_out(files, paths, jobs, keep=options.cache is not None):
+            del left[answer.path]
+            yield answer
+    with deep_stack():
+        for number, path in enumerate(left, 1):
+            result, project = check_file(files, path)
+            reads = None if options.cache is None else reads_of(project, path)
+            yield Answer(path, result, reads)
+            del project
+            if number % COLLECT_EVERY == 0:
+                gc.collect()
+
+
+def _jobs(files: Files, paths: Sequence[str]) -> int:
+    """As many processes as have enough to do."""
+    total = 0
+    for path in paths:
+        try:
+            total += len(files.data(path))
+        except Failure:
+            pass  # there is nothing to do for it
+    return min(cores(), MOST_JOBS, len(paths), 1 + total // _WORTHWHILE)

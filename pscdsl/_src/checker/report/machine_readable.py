@@ -1,8 +1,4 @@
-"""Findings as SARIF 2.1.0, the OASIS standard for results of static analysis.
-
-Columns count UTF-16 code units from 1, which is what readers of SARIF expect; the end column is the
-one after the last.  Paths are relative to the current folder, `%SRCROOT%`, where they can be.
-"""
+"""Findings for tools: JSON, SARIF, and workflow commands of GitHub Actions."""
 
 from __future__ import annotations
 
@@ -10,18 +6,162 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from pscdsl._src.checker.report.summary import CheckedKernel
+from pscdsl._src.checker.report.summary import CheckedKernel, Hidden, count, ordered, vouched
 from pscdsl._src.frontend.text.cells import split_cell
-from pscdsl._src.frontend.text.sources import Sources, printable_json, shown_path
+from pscdsl._src.frontend.text.sources import (
+    Sources,
+    display,
+    printable,
+    printable_json,
+    shown_path,
+)
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.diagnostics import Diagnostic, Severity
+from pscdsl.typing.fixes import Fix
 from pscdsl.typing.spans import NOWHERE, Span
+
+# Findings as one JSON object, for tools.
+
+
+def render_json(
+    diagnostics: Sequence[Diagnostic],
+    kernels: Sequence[CheckedKernel] = (),
+    files: int = 0,
+    hidden: Hidden | None = None,
+) -> str:
+    """The object `{"diagnostics": […], "kernels": […], "summary": {…}}`."""
+    counts = count(diagnostics)
+    statuses = [kernel.status for kernel in kernels]
+    document = {
+        "diagnostics": [finding_object(diagnostic) for diagnostic in ordered(diagnostics)],
+        "kernels": [_kernel(kernel) for kernel in kernels],
+        "summary": {
+            "files": files,
+            "kernels": len(kernels),
+            "ok": statuses.count("ok"),
+            "unchecked": statuses.count("unchecked"),
+            **{f"{severity.value}s": number for severity, number in counts.items()},
+            **asdict(hidden or Hidden()),
+            "vouched": vouched(diagnostics),
+        },
+    }
+    return printable_json(json.dumps(document, indent=2)) + "\n"
+
+
+def finding_object(diagnostic: Diagnostic) -> dict[str, object]:
+    """One finding as an object."""
+    span = diagnostic.span
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message(),
+        **_place(span.path),
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+        "help": diagnostic.advice(),
+        "kernel": diagnostic.kernel or None,
+        "fix": _fix(diagnostic.fixes[0]) if diagnostic.fixes else None,
+    }
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    return {
+        "applicability": fix.applicability,
+        "message": fix.message,
+        "edits": [
+            {
+                "path": shown_path(edit.span.path),
+                "line": edit.span.line,
+                "column": edit.span.column,
+                "end_line": edit.span.end_line,
+                "end_column": edit.span.end_column,
+                "text": edit.text,
+            }
+            for edit in fix.edits
+        ],
+    }
+
+
+def _place(path: str) -> dict[str, object]:
+    """The file; in a notebook also the number of the cell, in which the lines are counted."""
+    file, cell = split_cell(shown_path(path))
+    return {"path": file} if cell is None else {"path": file, "cell": cell}
+
+
+def _kernel(kernel: CheckedKernel) -> dict[str, object]:
+    return {
+        "name": kernel.name,
+        **_place(kernel.path),
+        "line": kernel.line,
+        "column": kernel.column,
+        "status": kernel.status,
+        "signature": kernel.signature,
+        "examples": [*kernel.examples],
+    }
+
+
+# Findings as workflow commands of GitHub Actions, which shows them beside the changed lines.
+#
+# One line a finding: `::error
+# file=a.py,line=8,endLine=8,col=12,endColumn=17,title=PSC301::message`.
+
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def render_github(diagnostics: Sequence[Diagnostic]) -> str:
+    """All findings, each a command, ordered by place."""
+    return "".join(f"{_command(diagnostic)}\n" for diagnostic in ordered(diagnostics))
+
+
+def _command(diagnostic: Diagnostic) -> str:
+    span = diagnostic.span
+    facts: dict[str, str | int] = {}
+    file, cell = split_cell(shown_path(span.path))
+    file = display(file).text
+    if cell is not None:  # lines of a cell are not lines of the file
+        facts = {"file": file.replace("\\", "/")}
+    elif span is not NOWHERE:
+        facts = {
+            "file": file.replace("\\", "/"),
+            "line": span.line,
+            "endLine": max(span.line, span.end_line),
+        }
+        if span.end_line == span.line:  # columns are refused where there are several lines
+            facts |= {"col": span.column, "endColumn": max(span.column, span.end_column)}
+    facts["title"] = diagnostic.code
+    properties = ",".join(f"{name}={escaped_property(str(v))}" for name, v in facts.items())
+    text = " ".join(diagnostic.message().split())
+    if cell is not None:
+        text = f"cell {cell}, line {span.line}: {text}"
+    if advice := diagnostic.advice():
+        text += f"\nhelp: {advice.strip()}"
+    return f"::{_COMMANDS[diagnostic.severity]} {properties}::{escaped(printable(text))}"
+
+
+def escaped(text: str) -> str:
+    """A message on one line, as the runner reads it back."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def escaped_property(text: str) -> str:
+    """The value of a property, in which `:` and `,` would end it."""
+    return escaped(text).replace(":", "%3A").replace(",", "%2C")
+
+
+# Findings as SARIF 2.1.0, the OASIS standard for results of static analysis.
+#
+# Columns count UTF-16 code units from 1, which is what readers of SARIF expect; the end column is
+# the one after the last. Paths are relative to the current folder, `%SRCROOT%`, where they can be.
+
 
 Object: TypeAlias = dict[str, Any]
 
@@ -55,7 +195,7 @@ class Result:
     """Where there is a baseline: `new` or `unchanged`."""
 
 
-def render(
+def render_sarif(
     results: Sequence[Result],
     sources: Sources | None = None,
     *,

@@ -1,0 +1,522 @@
+"""Budgets: bounds on what kernels cost, `# psc: budget flops <= 2*n*d`, proven for all sizes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from pscdsl._src.analysis.cost import Cost, cost, moments
+from pscdsl._src.analysis.traffic import bytes_of, traffic
+from pscdsl._src.checker.suppressions import DIRECTIVE, comments_of
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
+from pscdsl._src.primitives.control import Control
+from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl.typing.arrays import size_of
+from pscdsl.typing.assumptions import Verdict
+from pscdsl.typing.codes.limits_budgets import BudgetNotProven, MalformedBudget
+from pscdsl.typing.codes.performance_budgets import BudgetExceeded
+from pscdsl.typing.counterexamples import refutation
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+from pscdsl.typing.dims import DimSyntaxError, DimTooLarge, Size, evaluate, names, parse, substitute
+from pscdsl.typing.facts import Fact
+from pscdsl.typing.signatures import Choice, group_dims, static_sizes
+from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.specs import StaticSpec
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.definitions import Definition
+    from pscdsl._src.frontend.text.source import Source
+
+
+# The text of budgets: `flops <= 2*n*d*d, peak <= 8*n*d`, `gradient flops <= 3*n`.
+
+
+MEASURES = {
+    "flops": "flops",
+    "bytes": "bytes",
+    "arguments": "arguments",
+    "results": "results",
+    "peak": "peak",
+    "memory": "peak",
+}
+"""What can be bounded, and what `pscdsl cost` calls it."""
+
+_COMPARISON = re.compile(r"==|!=|<=|>=|<|>|=|≤|≥")
+_MEASURE = re.compile(r"\s*(?:(?P<of>[A-Za-z]\w*)\s+)?(?P<measure>[A-Za-z]\w*)\s*")
+_TURNED: dict[str, Literal["<=", "<"]] = {">=": "<=", ">": "<"}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """One bound."""
+
+    measure: str
+    """An attribute of `Cost`."""
+    gradient: bool
+    """Whether it is one for the gradient in the first parameter."""
+    relation: Literal["<=", "<"]
+    bound: Size
+    text: str
+    span: Span
+
+
+def read_budgets(
+    text: str, place: Callable[[int, int], Span]
+) -> Iterator[Budget | MalformedBudget]:
+    """The bounds in a text; `place` says where the characters between two offsets stand."""
+    for start, end in _clauses(text):
+        span = place(start, end)
+        try:
+            yield _read(text[start:end], span)
+        except _Malformed as problem:
+            yield MalformedBudget(reason=problem.reason, instead=problem.instead, span=span)
+
+
+class _Malformed(Exception):
+    def __init__(self, reason: str, instead: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.instead = instead
+
+
+def _clauses(text: str) -> Iterator[tuple[int, int]]:
+    """Where the parts between commas are, those within parentheses left out."""
+    depth, start = 0, 0
+    for place, character in enumerate(f"{text},"):
+        depth += (character == "(") - (character == ")")
+        if character == "," and (depth <= 0 or place == len(text)):
+            part = text[start:place]
+            lead = len(part) - len(part.lstrip())
+            yield start + lead, start + max(lead, len(part.rstrip()))
+            start = place + 1
+
+
+def _read(clause: str, span: Span) -> Budget:
+    found = list(_COMPARISON.finditer(clause))
+    if len(found) != 1:
+        raise _Malformed("`flops <= 2*n` is one comparison" if found else "it compares nothing")
+    operator = found[0][0]
+    left, right = clause[: found[0].start()], clause[found[0].end() :]
+    if operator in _TURNED:
+        left, right = right, left
+    elif operator not in ("<=", "<"):
+        raise _Malformed(f"a budget is an upper bound: `<=`, not `{operator}`")
+    gradient, measure = _measured(left)
+    try:
+        bound = parse(right)
+    except DimSyntaxError as error:
+        raise _Malformed(f"`{right.strip()}` is no size: {error.message}") from None
+    return Budget(measure, gradient, "<" if "=" not in operator else "<=", bound, clause, span)
+
+
+def _measured(text: str) -> tuple[bool, str]:
+    """Whether the gradient is meant, and which measure."""
+    known = ", ".join(name for name in MEASURES if name != "memory")
+    match = _MEASURE.fullmatch(text)
+    if match is None:
+        raise _Malformed(f"`{text.strip()}` is nothing that is counted", f"counted are: {known}")
+    of, measure = match["of"], match["measure"]
+    if of is not None and of != "gradient":
+        raise _Malformed(f"`{of} {measure}` is nothing that is counted", "write `gradient flops`")
+    if measure not in MEASURES:
+        alike = get_close_matches(measure.lower(), MEASURES, 1)
+        help_ = f"`{alike[0]}` is the nearest" if alike else f"counted are: {known}"
+        raise _Malformed(f"`{measure}` is nothing that is counted", help_)
+    return of is not None, MEASURES[measure]
+
+
+# Budgets in comments: `# psc: budget flops <= 2*n`, on or above the head of a kernel.
+
+
+_MOST_LINES = 20
+"""More comments of ours within one comment are not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """One comment, and the lines of the statement that it is about."""
+
+    text: str
+    """What follows the word `budget`."""
+    place: Callable[[int, int], Span]
+    """Where the characters between two offsets of the text stand."""
+    word: str
+    """The word that stands for `budget`."""
+    path: str
+    first: int
+    last: int
+    """The statement's head, from its first decorator on; no lines if there is none."""
+
+    @property
+    def span(self) -> Span:
+        """Where the text stands."""
+        return self.place(0, len(self.text))
+
+    def about(self, span: Span) -> bool:
+        """Whether it is about what begins at a place."""
+        return self.path == span.path and self.first <= span.line <= self.last
+
+
+def budget_comments(source: Source) -> tuple[Comment, ...]:
+    """The comments of a module that are budgets, or nearly so."""
+    if "psc" not in source.text or "udget" not in source.text:
+        return ()
+    heads = dict(_heads(source.tree))
+    found: list[Comment] = []
+    for row, column, comment in comments_of(source.text)[0]:
+        for directive in islice(DIRECTIVE.finditer(comment), _MOST_LINES):
+            if not get_close_matches(directive["verb"].lower(), ("budget",), 1, 0.75):
+                continue
+            first, last = _head(source, heads, row)
+            path, line = source.locate(row)
+            start = column + directive.start("rest") + 1
+            found.append(
+                Comment(
+                    directive["rest"].rstrip(),
+                    _placed(path, line, start),
+                    directive["verb"],
+                    path,
+                    source.locate(first)[1],
+                    source.locate(last)[1] if last else 0,
+                )
+            )
+    return tuple(found)
+
+
+def _placed(path: str, line: int, start: int) -> Callable[[int, int], Span]:
+    return lambda first, last: Span(path, line, start + first, line, start + max(last, first + 1))
+
+
+def _heads(tree: ast.Module) -> Iterator[tuple[int, tuple[int, int]]]:
+    """For each row of the head of a statement, the rows of that head."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            last = max(node.lineno, node.body[0].lineno - 1)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            first, last = node.lineno, node.end_lineno or node.lineno
+        else:
+            continue
+        for row in range(first, last + 1):
+            yield row, (first, last)
+
+
+def _head(source: Source, heads: dict[int, tuple[int, int]], row: int) -> tuple[int, int]:
+    """The rows of the head that a comment is about: its own, or the next below other comments."""
+    while row not in heads:
+        if row > len(source.lines) or not source.lines[row - 1].lstrip().startswith("#"):
+            return 1, 0
+        row += 1
+    return heads[row]
+
+
+# Where a program costs what it costs: the equations, and arrays, that take most.
+
+
+_MOST = 3
+_LEAST = 0.05
+"""What takes less than this part is not worth naming."""
+
+
+def contributions(function: Function, measure: str, sizes: Mapping[str, int]) -> tuple[Label, ...]:
+    """The places in the source that have most of a cost at these sizes, with their part of it."""
+    found: dict[Span, Size] = {}
+    for span, amount in _amounts(function, measure, sizes):
+        frames = [each for each in reversed(span.frames()) if each != function.span]
+        place = frames[0] if frames else span
+        if place is not NOWHERE:
+            found[place] = found.get(place, 0) + amount
+    numbers = {span: evaluate(amount, sizes) for span, amount in found.items()}
+    total = sum(numbers.values())
+    ranked = sorted(numbers, key=lambda span: (-numbers[span], span.line, span.column))
+    return tuple(
+        [
+            Label(span, f"{found[span]}, {100 * numbers[span] / total:.0f} %")
+            for span in ranked[:_MOST]
+            if numbers[span] >= _LEAST * total > 0
+        ]
+    )
+
+
+def _amounts(
+    function: Function, measure: str, sizes: Mapping[str, int]
+) -> Iterator[tuple[Span, Size]]:
+    match measure:
+        case "flops":
+            yield from _counted(function.body, _flops, 1)
+        case "bytes":
+            yield from _counted(function.body, traffic, 1)
+        case "arguments":
+            for var in function.body.params:
+                yield var.origin, bytes_of(var.type)
+        case "results":
+            made = _makers(function.body)
+            for atom in function.body.results:
+                yield made.get(atom, NOWHERE), bytes_of(atom.type)
+        case _:
+            yield from _alive(function, sizes)
+
+
+def _counted(
+    block: Block, count: Callable[[Equation], Size], times: Size
+) -> Iterator[tuple[Span, Size]]:
+    """What each equation takes, those of loops with all their steps."""
+    for equation in block.equations:
+        primitive = equation.primitive
+        runs = primitive.runs() if isinstance(primitive, Control) else ()
+        if not runs:
+            yield equation.span, count(equation) * times
+        for inner, repeated in runs:
+            yield from _counted(inner, count, times * repeated)
+
+
+def _flops(equation: Equation) -> Size:
+    inputs = tuple([atom.type for atom in equation.inputs])
+    return equation.primitive.cost(inputs, tuple([var.type for var in equation.outputs]))
+
+
+def _makers(block: Block) -> dict[Atom, Span]:
+    """Where each variable is made."""
+    made: dict[Atom, Span] = {var: var.origin for var in block.params}
+    for equation in block.equations:
+        made.update(dict.fromkeys(equation.outputs, equation.span))
+    return made
+
+
+def _alive(function: Function, sizes: Mapping[str, int]) -> Iterator[tuple[Span, Size]]:
+    """What is in memory at the moment when most is."""
+    block = function.body
+    totals = list(moments(function.facts, block))
+    amounts = [evaluate(each, sizes) for each in totals]
+    worst = max(range(len(amounts)), key=amounts.__getitem__)
+    first: dict[Atom, int] = {var: 0 for var in block.params}
+    last: dict[Atom, int] = {}
+    for place, equation in enumerate(block.equations, 1):
+        last.update(dict.fromkeys(equation.inputs, place))
+        for var in equation.outputs:
+            first[var] = last[var] = place
+    last.update(dict.fromkeys((*block.params, *block.results), len(amounts)))
+    made = _makers(block)
+    there: Size = 0
+    for atom, start in first.items():
+        if isinstance(atom, Var) and start <= worst <= last[atom]:
+            there = there + bytes_of(atom.type)
+            yield made[atom], bytes_of(atom.type)
+    if worst:  # what the equation needs inside, its own operands and results left out
+        yield block.equations[worst - 1].span, totals[worst] - there
+
+
+# Whether kernels keep their budgets: proven, refuted by sizes, or not known.
+
+
+def comments_in(source: Source) -> tuple[Comment, ...]:
+    """The comments of a module that are budgets, read once."""
+    if source.budgets is None:
+        source.budgets = budget_comments(source)
+    return source.budgets
+
+
+def over_budget(definition: Definition, choice: Choice) -> Iterator[Diagnostic]:
+    """What is wrong with the budgets of a kernel, for a choice that has a program."""
+    programs: dict[bool, tuple[Function, Cost] | str] = {}
+    for budget in _budgets(definition):
+        if isinstance(budget, Diagnostic):
+            yield budget
+            continue
+        if budget.gradient not in programs:
+            programs[budget.gradient] = _program(definition, choice, budget.gradient)
+        found = programs[budget.gradient]
+        if isinstance(found, str):
+            yield BudgetNotProven(budget=budget.text, reason=found, span=budget.span)
+        else:
+            yield from _decided(definition, choice, budget, *found)
+
+
+def unproven(definition: Definition) -> Iterator[Diagnostic]:
+    """The budgets of a kernel that keeps them, where its open parts were tried by examples.
+
+    How often a loop is unrolled, for instance, may be any function of a static value.
+    """
+    signature = definition.signature
+    tried = signature.unrolled_examples()
+    choices, total = len(signature.choices() or ()), signature.combinations()
+    if total > choices:
+        tried = (*tried, f"{choices} of {total} choices")
+    by_rank = signature.rank_examples()
+    if any(isinstance(each.spec, StaticSpec) for each in signature.parameters):
+        instead = "`psc.Static[Literal[...]]` names all values, and then each is tried"
+    else:
+        instead = "a tuple of parts that are written out, or a record, has a length that is known"
+    for budget in _budgets(definition):
+        if not isinstance(budget, Budget):
+            continue
+        grows = by_rank and _grows_by_rank(definition, budget)
+        beyond = "; ".join((*tried, *by_rank) if grows else tried)
+        if beyond:
+            yield BudgetNotProven(
+                budget=budget.text,
+                reason=f"it holds as far as was tried, {beyond}, and no further is known",
+                instead=instead if tried else "sizes with names, `n m`, have a rank that is known",
+                span=budget.span,
+            )
+
+
+def _grows_by_rank(definition: Definition, budget: Budget) -> bool:
+    """Whether more axes of size 1 cost anything: then their number is not what it seems."""
+    found: dict[Choice, Size] = {}
+    for choice in definition.signature.choices() or ():
+        program = _program(definition, choice, budget.gradient)
+        axes = [axis for name, rank in choice.ranks for axis in group_dims(name, rank)]
+        if isinstance(program, str) or not all(rank for _, rank in choice.ranks):
+            continue
+        sizes = {str(axis): 1 for axis in axes}
+        taken = substitute(getattr(program[1], budget.measure), sizes)
+        if found.setdefault(replace(choice, ranks=()), taken) != taken:
+            return True
+    return False
+
+
+def stray_comments(source: Source, places: Collection[Span]) -> Iterator[Diagnostic]:
+    """Budgets that belong to none of the kernels, which begin at these places."""
+    for comment in comments_in(source):
+        if not any(map(comment.about, places)):
+            reason = "it stands at no kernel's `def` or decorator"
+            if comment.word != "budget":
+                reason = f"`{comment.word[:20]}` is not `budget`"
+            yield MalformedBudget(reason=reason, span=comment.span)
+
+
+def _budgets(definition: Definition) -> Iterator[Budget | Diagnostic]:
+    """Those of the decorator, then those of comments; or why there is none."""
+    for text in definition.budget:
+        span = _argument_place(definition, text)
+        if isinstance(text, str):
+            yield from [_moved(each, span) for each in read_budgets(text, _anywhere)]
+        else:
+            yield MalformedBudget(reason="it is a text, or several", span=span)
+    place = definition.written_at
+    for comment in comments_in(definition.source):
+        if place is not None and comment.about(place):
+            if comment.word == "budget":
+                yield from read_budgets(comment.text, comment.place)
+            else:
+                reason = f"`{comment.word[:20]}` is not `budget`"
+                yield MalformedBudget(reason=reason, span=comment.span)
+
+
+def _anywhere(first: int, last: int) -> Span:
+    return NOWHERE
+
+
+def _moved(found: Budget | Diagnostic, span: Span) -> Budget | Diagnostic:
+    """What an argument of the decorator says, or is wrong with it, at its place."""
+    return found.at(span) if isinstance(found, Diagnostic) else replace(found, span=span)
+
+
+def _argument_place(definition: Definition, text: object) -> Span:
+    """Where an argument of the decorator is written; the head of the kernel if it is elsewhere."""
+    node = definition.closure.node
+    for decorator in getattr(node, "decorator_list", ()):
+        for each in ast.walk(decorator):
+            if isinstance(each, ast.Constant) and each.value == text:
+                return definition.closure.source.span(each)
+    return definition.head
+
+
+def _program(definition: Definition, choice: Choice, gradient: bool) -> tuple[Function, Cost] | str:
+    """The program that a budget is for, and its cost; or why there is none."""
+    try:
+        made = _gradient(definition) if gradient else definition
+        program = simplify(made.instance(choice))
+        return program, cost(program)
+    except Failure as failure:
+        return failure.diagnostics[0].message()
+    except DimTooLarge as large:
+        return str(large)
+
+
+def _gradient(definition: Definition) -> Definition:
+    from pscdsl._src.frontend.transformations.derived import derived
+    from pscdsl._src.frontend.transformations.gradients import grad
+
+    found = derived(grad(None, definition, 0))
+    assert found is not None
+    return found
+
+
+def _decided(
+    definition: Definition, choice: Choice, budget: Budget, program: Function, counted: Cost
+) -> Iterator[Diagnostic]:
+    facts = program.facts
+    known = static_sizes(dict(choice.statics))
+    for group, rank in choice.ranks:
+        known.setdefault(group, size_of(group_dims(group, rank)))
+    unknown = names(budget.bound) - known.keys() - set(program.dims)
+    if unknown:
+        sizes = ", ".join((*program.dims, *known)) or "none"
+        one = sorted(unknown)[0]
+        reason = f"`{definition.name}` has no size `{one}`; its sizes are: {sizes}"
+        yield MalformedBudget(reason=reason, span=budget.span, instead="name its sizes")
+        return
+    if counted.loops and budget.measure in ("flops", "bytes"):
+        label = Label(counted.loops[0], "how many steps this takes is known only when it runs")
+        yield BudgetNotProven(
+            budget=budget.text,
+            reason="a loop's number of steps is not known",
+            instead="`psc.while_loop(..., max_steps=...)` counts with that many steps",
+            span=budget.span,
+            labels=(label,),
+        )
+        return
+    bound = substitute(budget.bound, known)
+    taken: Size = getattr(counted, budget.measure)
+    claim = Fact(budget.relation, taken, bound)
+    match facts.decide(claim):
+        case Verdict.YES:
+            return
+        case Verdict.UNKNOWN:
+            yield BudgetNotProven(
+                budget=budget.text,
+                reason=f"it was neither proven nor refuted that {claim}",
+                instead=f"`{_holding(budget, taken)}` holds",
+                span=budget.span,
+            )
+        case Verdict.NO:
+            yield _exceeded(definition, budget, program, claim)
+
+
+def _exceeded(
+    definition: Definition, budget: Budget, program: Function, claim: Fact
+) -> BudgetExceeded:
+    facts = program.facts
+    subject = f"the gradient of `{definition.name}`" if budget.gradient else f"`{definition.name}`"
+    found = BudgetExceeded(
+        subject=subject,
+        measure=budget.measure,
+        budget=str(claim.right),
+        cost=str(claim.left),
+        holds=_holding(budget, claim.left),
+        strict=budget.relation == "<",
+        span=budget.span,
+    )
+    sizes = refutation(facts.facts, claim, facts.lower_bound)
+    if sizes is None:
+        return found
+    if shown := sorted(claim.names()):
+        found = found.replaced(
+            sizes=tuple([(name, sizes[name]) for name in shown]),
+            taken=evaluate(claim.left, sizes),
+            allowed=evaluate(claim.right, sizes),
+        )
+    everywhere = {name: facts.lower_bound(name) for name in program.dims} | sizes
+    return found.labelled(*contributions(program, budget.measure, everywhere))
+
+
+def _holding(budget: Budget, taken: Size) -> str:
+    """A bound of the same kind that holds."""
+    return f"{'gradient ' if budget.gradient else ''}{budget.measure} <= {taken}"

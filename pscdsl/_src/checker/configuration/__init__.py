@@ -1,1 +1,0 @@
-"""What `[tool.pscdsl]` in pyproject.toml says."""
