@@ -94,12 +94,12 @@ from pscdsl._src.kernels.loaded import (
     Loaded as Loaded,
     load as load,
 )
-from pscdsl._src.language.records.classes import Record as Record
-from pscdsl._src.language.solutions import (
+from pscdsl._src.language.records import Record as Record
+from pscdsl._src.language.control import (
     custom_linear_solve as custom_linear_solve,
     custom_root as custom_root,
 )
-from pscdsl._src.language.stand_ins import stand_in as stand_in
+from pscdsl._src.language.elements import stand_in as stand_in
 from pscdsl._src.kernels.transformations import (
     checkpoint as checkpoint,
     grad as grad,

@@ -75,7 +75,7 @@ class ShapePlugin(Plugin):
         return {
             _ARRAYS + "Numeric": _make_nominal,
             _ARRAYS + "Element": _make_nominal,
-            "pscdsl._src.language.records.classes.Record": _make_subscripted,
+            "pscdsl._src.language.records.Record": _make_subscripted,
         }.get(fullname)
 
     def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:

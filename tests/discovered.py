@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pscdsl._src.discover.functions import Verdict
-from pscdsl._src.discover.project import discover_source
+from pscdsl._src.discover.verdicts import Verdict, discover_source
 
 FOLDER = Path(__file__).parent / "discovery"
 PRELUDE = """\

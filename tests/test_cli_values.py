@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pscdsl._src.cli import Unusable
-from pscdsl._src.cli.target import dims
-from pscdsl._src.cli.values import complete, leaf_types, parse, sizes_of
+from pscdsl._src.cli.kernel_arguments import dims
+from pscdsl._src.cli.run import complete, leaf_types, parse, sizes_of
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import F32, I32, KEY

@@ -17,7 +17,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.checker.check import check_paths
-from pscdsl._src.language.freezing import is_frozen
+from pscdsl._src.language.elements import is_frozen
 
 ARRAYS = [
     np.ones(3, np.float32),

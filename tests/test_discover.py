@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.checker.check import check_source, load_definition
-from pscdsl._src.discover.functions import Verdict
+from pscdsl._src.discover.verdicts import Verdict
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import to_numpy

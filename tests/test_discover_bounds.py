@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pscdsl._src.discover import functions
-from pscdsl._src.discover.project import discover_source
-from pscdsl._src.discover.trials import MAX_STEPS, MAX_WORK, Trials
+from pscdsl._src.discover import verdicts
+from pscdsl._src.discover.search import MAX_STEPS, MAX_WORK, Trials
+from pscdsl._src.discover.verdicts import discover_source
 
 _TWENTY = range(20)
 SOURCES: dict[str, tuple[str, set[str]]] = {
@@ -82,7 +82,7 @@ def test_there_is_an_answer_within_bounds(name: str, monkeypatch: pytest.MonkeyP
         def __del__(self) -> None:
             work.append(self.work)
 
-    monkeypatch.setattr(functions, "Trials", Counted)
+    monkeypatch.setattr(verdicts, "Trials", Counted)
     found = discover_source("import numpy as np\n\n\n" + text, "hostile.py")
     assert {each.status for each in found.verdicts} <= statuses
     assert found.verdicts

@@ -16,7 +16,7 @@ from pscdsl._src.cli import main
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives.elementwise import TABLE, Elementwise
-from pscdsl._src.support.package import OWN_PRIMITIVES
+from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl.numpy import data_dependent
 from pscdsl.numpy.registry import register_all
 from tests.documents import blocks

@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from pscdsl._src.analysis.keys import reused_keys
+from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.frontend import definitions
 from pscdsl._src.ir.program import Function, Var

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange, RepeatedAxis
 from pscdsl.typing.diagnostics import Failure

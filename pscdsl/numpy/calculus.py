@@ -6,8 +6,7 @@ from math import pi
 from typing import Any
 
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import function
+from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.reductions import Cumulative

@@ -12,8 +12,7 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Value, Weak
 from pscdsl._src.ir.program import Literal, Scalar
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import Meaning, function
+from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives.creation import Constant
 from pscdsl.numpy.shorthand import joined, listed, reshaped
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import function
+from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.constants import float_info

@@ -11,8 +11,7 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import MEANINGS, function
+from pscdsl._src.language.meanings import MEANINGS, describe, function
 from pscdsl.numpy.openness import as_dtype, as_operand
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType

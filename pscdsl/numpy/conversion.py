@@ -11,8 +11,7 @@ from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Scalar
 from pscdsl._src.ir.scalars import kind_of
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import function, require_no_integers
+from pscdsl._src.language.meanings import describe, function, require_no_integers
 from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import Bitcast
 from pscdsl.numpy.calling import of_arrays

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives.convolution import Convolution
 from pscdsl._src.primitives.elementwise import divide
 from pscdsl._src.primitives.reductions import Reduction, identity

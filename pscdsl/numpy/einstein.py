@@ -10,8 +10,7 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, promote
 from pscdsl._src.ir.program import Scalar
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import function, require_no_integers
+from pscdsl._src.language.meanings import describe, function, require_no_integers
 from pscdsl.numpy.contraction import Label, Labelled, Labels, contract
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.shorthand import listed

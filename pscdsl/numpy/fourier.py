@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, weakened
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.fft import MOST_AXES, Fft, FftKind
 from pscdsl._src.primitives.shaping import Pad

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import function
+from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Iota
 from pscdsl.numpy.calling import as_array, of_arrays

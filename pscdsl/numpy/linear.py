@@ -7,8 +7,7 @@ from itertools import count
 from typing import Any
 
 from pscdsl._src.ir.builder import Value, broadcast_shapes
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import Meaning
+from pscdsl._src.language.meanings import Meaning, describe
 from pscdsl._src.primitives.elementwise import bitwise_and, conjugate, multiply, subtract
 from pscdsl.numpy import diagonals, reductions
 from pscdsl.numpy.axes import normalize_axes, normalize_axis

@@ -7,8 +7,7 @@ from typing import Any
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Scalar
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import function
+from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives.control import Scan
 from pscdsl.numpy.axes import normalize_axes, normalize_axis
 from pscdsl.numpy.calling import as_array

@@ -9,7 +9,7 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, promote, weakened
 from pscdsl._src.ir.numpy_dtypes import meant_by
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted

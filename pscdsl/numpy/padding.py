@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pscdsl._src.ir.builder import Value, promote
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.shaping import Pad
 from pscdsl.numpy.arguments import as_items

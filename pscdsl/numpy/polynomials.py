@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import Scan
 from pscdsl._src.primitives.shaping import Pad

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.elementwise import Clamp
 from pscdsl._src.primitives.indexing import Gather

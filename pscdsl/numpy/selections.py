@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from pscdsl._src.ir.builder import Value, Weak
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Constant
 from pscdsl.numpy.arguments import as_known_integer

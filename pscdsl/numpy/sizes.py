@@ -6,7 +6,7 @@ import math
 import operator
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments

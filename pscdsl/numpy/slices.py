@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pscdsl._src.ir.builder import Value, Weak
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl.numpy.shorthand import largest, least
 from pscdsl.numpy.sizes import as_size
 from pscdsl.typing.assumptions import Assumptions, Fact

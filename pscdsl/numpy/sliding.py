@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.convolution import Convolution
 from pscdsl._src.primitives.indexing import Gather

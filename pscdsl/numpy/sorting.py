@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import function
+from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives.extreme_places import ArgReduce
 from pscdsl._src.primitives.reductions import Extreme
 from pscdsl._src.primitives.sorting import Sort, TopK

@@ -7,7 +7,7 @@ from typing import Any
 
 from pscdsl._src.ir.builder import Value, broadcast_to
 from pscdsl._src.ir.program import Literal
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Constant, SizeValue
 from pscdsl._src.primitives.indexing import Gather

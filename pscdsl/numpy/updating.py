@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import function
+from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl._src.primitives.indexing import Combine, Scatter

@@ -9,8 +9,7 @@ from typing import Any
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl._src.ir.numpy_dtypes import from_numpy
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import Meaning, function
+from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.random import SplitKey
 from pscdsl.numpy.conversion import asarray

@@ -20,7 +20,7 @@ from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Function, Literal
 from pscdsl._src.primitives.control.custom_derivatives import Ruled
 from pscdsl._src.primitives.elementwise import Elementwise
-from pscdsl._src.support.package import OWN_PRIMITIVES
+from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import DType

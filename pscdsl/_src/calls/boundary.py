@@ -11,8 +11,8 @@ import pyrsistent
 from pscdsl._src.calls.interchange import host_view
 from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked
 from pscdsl._src.ir.scalars import fit
-from pscdsl._src.language.records.instances import Record as Record
-from pscdsl._src.language.records.instances import absent, construct, known_statics, reader, ways
+from pscdsl._src.language.records import RecordClass as RecordClass
+from pscdsl._src.language.records import absent, construct, known_statics, reader, ways
 from pscdsl.arrays import Array
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Failure
@@ -54,7 +54,7 @@ _NO_ITEMS: pyrsistent.PVector[Any] = pyrsistent.pvector()
 Register: TypeAlias = Callable[..., None]
 
 
-Records: TypeAlias = Callable[[type[Any], Spec | None], Record | None]
+Records: TypeAlias = Callable[[type[Any], Spec | None], RecordClass | None]
 """What is known of the class of an argument where a specification is declared."""
 
 
@@ -257,7 +257,7 @@ def result(tree: Type, arrays: Iterator[Any]) -> Any:
     if isinstance(tree, TupleType):
         return tuple(result(each, arrays) for each in tree.items)
     if isinstance(tree, RecordType):
-        cls = cast("Record", tree.record.definition)
+        cls = cast("RecordClass", tree.record.definition)
         return construct(cls, [result(each, arrays) for _, each in tree.fields])
     if isinstance(tree, MapType):
         return pyrsistent.pmap({key: result(each, arrays) for key, each in tree.items})
@@ -272,7 +272,7 @@ def register_result(tree: Type, register: Register, *, apart: bool = False) -> N
         if isinstance(tree, VectorType):
             register(type(_NO_ITEMS), _vector_children, _vector_from)
     elif isinstance(tree, RecordType):
-        register_record(cast("Record | None", tree.record.definition), register, apart=apart)
+        register_record(cast("RecordClass | None", tree.record.definition), register, apart=apart)
         for _, each in tree.fields:
             register_result(each, register, apart=apart)
     elif isinstance(tree, MapType):
@@ -281,7 +281,7 @@ def register_result(tree: Type, register: Register, *, apart: bool = False) -> N
             register_result(each, register, apart=apart)
 
 
-def register_record(cls: Record | None, register: Register, *, apart: bool = False) -> None:
+def register_record(cls: RecordClass | None, register: Register, *, apart: bool = False) -> None:
     """Tell `register` of the class of a record, if there is one that has to be told of.
 
     With `apart`, static fields are no children, but belong to the structure.
@@ -297,7 +297,7 @@ def register_signature(signature: Signature, register: Register, *, apart: bool 
     for name, spec in signature.specs():
         for _, part in walk_paths(spec, name):
             if isinstance(part, RecordSpec):
-                record = cast("Record | None", part.record.definition)
+                record = cast("RecordClass | None", part.record.definition)
                 register_record(record, register, apart=apart)
 
 

@@ -85,7 +85,7 @@ class Called(Generic[P, R]):
         given = self._given(args, kwargs).arguments if constants else {}
         return tuple([name for name in constants if name not in given])
 
-    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
+    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.RecordClass | None:
         """What is known of the class of an argument, given where `spec` is declared."""
         raise NotImplementedError
 

@@ -10,8 +10,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from pscdsl._src.analysis.cost import Cost, cost, moments
-from pscdsl._src.analysis.traffic import bytes_of, traffic
+from pscdsl._src.analysis.cost import Cost, bytes_of, cost, moments, traffic
 from pscdsl._src.checker.suppressions import DIRECTIVE, comments_of
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.primitives.control import Control

@@ -27,8 +27,8 @@ from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.modules.finding import Found, Question
 from pscdsl._src.frontend.modules.project import Project
-from pscdsl._src.support.package import FOLDER
 from pscdsl._src.support.paths import Folder, real
+from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl.typing.diagnostics import Diagnostic, find
 
 # Frozen dataclasses of plain values as JSON data, and back by their annotations.

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pscdsl._src.checker.baseline import Baseline, Entry, Fingerprints
 from pscdsl._src.checker.report.summary import Hidden, ordered
 from pscdsl._src.checker.selection import Selection
-from pscdsl._src.support.package import LIBRARY
 from pscdsl._src.support.paths import resolved
+from pscdsl._src.support.tracebacks import LIBRARY
 from pscdsl.typing.codes.limits import KernelNotChecked
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 

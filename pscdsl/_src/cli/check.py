@@ -11,21 +11,167 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pscdsl._src.caching import places
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints
 from pscdsl._src.checker.configuration import FORMATS, Settings, find_settings, read_settings
+from pscdsl._src.checker.report.summary import fixable, ordered, sentence
+from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.checker.selection import Layer, is_known
 from pscdsl._src.checker.triage import Triage, triage
-from pscdsl._src.cli import Unusable, say
-from pscdsl._src.cli.checking import add_checking, checked
-from pscdsl._src.cli.colour import add_colour, wants_colour
-from pscdsl._src.cli.formats import Outcome, render
-from pscdsl._src.frontend.text.sources import Sources
+from pscdsl._src.cli import Unusable, add_colour, say, wants_colour
+from pscdsl._src.frontend.text.sources import Sources, printable, printable_path
 from pscdsl._src.support.paths import admitted, resolved
 from pscdsl.typing.diagnostics import Diagnostic, Failure
+
+if TYPE_CHECKING:
+    from pscdsl._src.checker.check import CheckResult
+
+
+# The options that say how a project is checked: the cache, the processes, the progress bar.
+
+
+VARIABLE = "PSCDSL_CACHE_DIR"
+
+
+def add_checking(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    group = parser.add_argument_group("speed")
+    group.add_argument(
+        "--cache-dir",
+        metavar="FOLDER",
+        default=os.environ.get(VARIABLE),
+        help=f"where results are kept (${VARIABLE}, or the user's folder for caches)",
+    )
+    group.add_argument("--no-cache", action="store_true", help="neither use nor keep results")
+    group.add_argument(
+        "--jobs",
+        metavar="NUMBER",
+        type=_positive,
+        help="how many processes; by default as many as are worth it",
+    )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def checked(
+    arguments: argparse.Namespace,
+    paths: Sequence[str],
+    excluded: Callable[[str], bool],
+    root: str,
+) -> CheckResult:
+    """What is found in files and below folders, given by resolved paths.
+
+    Results are kept in the user's folder for caches, or where it is said, but not behind a link
+    that leads out of `root` or the current folder.
+    """
+    from pscdsl._src.checker.workers import Options, check_project
+    from pscdsl._src.frontend.folders import files_below
+
+    cache = None if arguments.no_cache else _cache(arguments.cache_dir, root)
+    with ProgressBar() as bar:
+        options = Options(cache, arguments.jobs, bar.update)
+        return check_project(files_below(paths, excluded, settled=True), options)
+
+
+def _cache(given: str | None, root: str) -> str | None:
+    if given:
+        return admitted(given, [root, os.getcwd()])
+    try:
+        return str(places.of_user())
+    except RuntimeError:  # a user without a home
+        return None
+
+
+# The outcome of a check in each format; a format is loaded only when it is the one asked for.
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A check, what became of its findings, and the exit code."""
+
+    result: CheckResult
+    triage: Triage
+    fingerprints: Fingerprints
+    sources: Sources
+    has_baseline: bool
+    exit_code: int
+    fixed: str = ""
+    """How many findings were fixed, in words."""
+
+
+def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppressed: bool) -> str:
+    """The report in the format of this name."""
+    result, found = outcome.result, outcome.triage.reported
+    hidden = outcome.triage.hidden()
+    if name == "sarif":
+        return _sarif(outcome, hide_suppressed)
+    if name == "json":
+        from pscdsl._src.checker.report import machine_readable
+
+        return machine_readable.render_json(found, result.kernels, result.files, hidden)
+    rows = _types(result) if types else ""
+    if name == "concise":
+        from pscdsl._src.checker.report import terminal
+
+        return terminal.render_concise(found) + rows
+    last = f"{sentence(found, result.kernels, result.files, hidden)}\n"
+    if name == "github":
+        from pscdsl._src.checker.report import machine_readable
+
+        return machine_readable.render_github(found) + rows + last
+    from pscdsl._src.checker.report import terminal
+
+    notes = "".join(f"{note}\n" for note in (outcome.fixed, fixable(found)) if note)
+    return terminal.render_text(found, outcome.sources, colour=colour) + rows + notes + last
+
+
+def _sarif(outcome: Outcome, hide_suppressed: bool) -> str:
+    """All findings in one order, so that those of equal fingerprints keep their numbers."""
+    from pscdsl._src.checker.report import machine_readable
+    from pscdsl._src.cli import version
+
+    sorted_out = outcome.triage
+    suppressed: dict[int, str] = {}
+    for kind, group in (("inSource", sorted_out.suppressed), ("external", sorted_out.baselined)):
+        suppressed |= {id(finding): kind for finding in group}
+
+    def state(finding: Diagnostic) -> str:
+        if not outcome.has_baseline:
+            return ""
+        return "unchanged" if suppressed.get(id(finding)) == "external" else "new"
+
+    everything = ordered((*sorted_out.reported, *sorted_out.suppressed, *sorted_out.baselined))
+    results = [
+        machine_readable.Result(finding, print_, suppressed.get(id(finding), ""), state(finding))
+        for finding, print_ in outcome.fingerprints.numbered(everything)
+        if not (hide_suppressed and id(finding) in suppressed)
+    ]
+    return machine_readable.render_sarif(
+        results,
+        outcome.sources,
+        version=version(),
+        exit_code=outcome.exit_code,
+        kernels=outcome.result.kernels,
+    )
+
+
+def _types(result: CheckResult) -> str:
+    rows: list[str] = []
+    for kernel in result.kernels:
+        place = f"{printable_path(kernel.path)}:{kernel.line}:{kernel.column}"
+        status = "" if kernel.status == "ok" else f"  [{kernel.status}]"
+        rows.append(printable(f"{place}: {kernel.name}{kernel.signature}{status}") + "\n")
+    return "".join(rows)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

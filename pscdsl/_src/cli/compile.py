@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.cli import Unusable, say
-from pscdsl._src.cli.derivatives import add_derivatives, chosen
-from pscdsl._src.cli.target import add_dims, add_target, dims
+from pscdsl._src.cli.kernel_arguments import add_derivatives, add_dims, add_target, chosen, dims
 from pscdsl._src.support.paths import admitted
 
 if TYPE_CHECKING:

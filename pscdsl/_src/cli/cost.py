@@ -18,8 +18,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.cli import Unusable, say
-from pscdsl._src.cli.derivatives import add_derivatives, chosen
-from pscdsl._src.cli.target import add_dims, add_target, dims, reporting
+from pscdsl._src.cli.kernel_arguments import (
+    add_derivatives,
+    add_dims,
+    add_target,
+    chosen,
+    dims,
+    reporting,
+)
 from pscdsl._src.frontend.text.sources import printable_json
 
 if TYPE_CHECKING:

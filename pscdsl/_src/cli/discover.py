@@ -12,8 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from pscdsl._src.cli import Unusable
-from pscdsl._src.cli.colour import add_colour, wants_colour
+from pscdsl._src.cli import Unusable, add_colour, wants_colour
 from pscdsl._src.support.paths import admitted
 
 FORMATS = ("text", "json")
@@ -40,16 +39,16 @@ def run(arguments: argparse.Namespace) -> int:
             raise Unusable(f"no such file or folder: {path}")
     paths = [admitted(path, [os.getcwd()]) for path in given]
 
-    from pscdsl._src.discover.project import discover_paths
+    from pscdsl._src.discover.verdicts import discover_paths
 
     found = discover_paths(paths)
     if arguments.format == "json":
-        from pscdsl._src.discover import json as discovery_json
+        from pscdsl._src.discover import report as discovery_json
 
-        sys.stdout.write(discovery_json.render(found, arguments.select))
+        sys.stdout.write(discovery_json.render_json(found, arguments.select))
     else:
-        from pscdsl._src.discover import text as discovery_text
+        from pscdsl._src.discover import report as discovery_text
 
         colour = wants_colour(arguments)
-        sys.stdout.write(discovery_text.render(found, arguments.select, colour=colour))
+        sys.stdout.write(discovery_text.render_text(found, arguments.select, colour=colour))
     return 0

@@ -9,8 +9,7 @@ import argparse
 import re
 
 from pscdsl._src.checker.selection import all_kinds
-from pscdsl._src.cli import Unusable
-from pscdsl._src.cli.colour import add_colour, wants_colour
+from pscdsl._src.cli import Unusable, add_colour, wants_colour
 from pscdsl.typing.diagnostics import Diagnostic, find
 
 

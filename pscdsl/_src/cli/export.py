@@ -17,8 +17,13 @@ from pathlib import Path
 
 from pscdsl._src.cli import Unusable, say
 from pscdsl._src.cli.compile import alternatives, variants
-from pscdsl._src.cli.derivatives import add_derivatives, chosen
-from pscdsl._src.cli.target import add_dims, add_target, reporting
+from pscdsl._src.cli.kernel_arguments import (
+    add_derivatives,
+    add_dims,
+    add_target,
+    chosen,
+    reporting,
+)
 from pscdsl._src.support.paths import admitted
 
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import argparse
 
 from pscdsl._src.cli import say
-from pscdsl._src.cli.derivatives import add_derivatives, chosen
-from pscdsl._src.cli.target import add_dims, add_target, dims, reporting
+from pscdsl._src.cli.kernel_arguments import (
+    add_derivatives,
+    add_dims,
+    add_target,
+    chosen,
+    dims,
+    reporting,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

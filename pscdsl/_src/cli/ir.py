@@ -10,8 +10,7 @@ from __future__ import annotations
 import argparse
 
 from pscdsl._src.cli import say
-from pscdsl._src.cli.derivatives import add_derivatives, chosen
-from pscdsl._src.cli.target import add_target, reporting
+from pscdsl._src.cli.kernel_arguments import add_derivatives, add_target, chosen, reporting
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from itertools import chain
 
-from pscdsl._src.discover.candidates import Candidate
-from pscdsl._src.discover.results import BATCH
-from pscdsl._src.discover.statics import is_open
-from pscdsl._src.discover.usage import FunctionStatement
+from pscdsl._src.discover.alternatives import Hint
+from pscdsl._src.discover.candidates import Candidate, owner
+from pscdsl._src.discover.usage import FunctionStatement, Usage
+from pscdsl._src.discover.widening import BATCH, is_open
 from pscdsl._src.frontend.text.source import Source
-from pscdsl.typing.dims import Dim
+from pscdsl.typing.dims import Dim, Size, variable
 from pscdsl.typing.dtypes import BOOL
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -23,6 +25,52 @@ from pscdsl.typing.signatures import (
     TupleSpec,
     walk_paths,
 )
+
+# Names for the sizes of a signature: what the code or its docstring calls them, or letters.
+
+
+LETTERS = "n m k d p q r s t u v w h l".split()
+_RESERVED = frozenset({"min", "max", "batch", "_"})
+
+
+def named(
+    candidate: Candidate, usages: Mapping[str, Usage], hints: Mapping[str, Hint]
+) -> Candidate:
+    """The candidate with readable names of sizes."""
+    sizes = [size for size in candidate.sizes() if owner(size)]
+    taken = {name for name, _ in candidate.specs} | _RESERVED
+    env: dict[str, Size] = {}
+    for size in sizes:
+        spoken = chain(_spoken(size, usages, hints), _letters())
+        text = next(each for each in spoken if each not in taken and _usable(each))
+        taken.add(text)
+        env[size] = variable(text)
+    return candidate.renamed(env)
+
+
+def _spoken(size: str, usages: Mapping[str, Usage], hints: Mapping[str, Hint]) -> Iterator[str]:
+    """What code and docstring call a size."""
+    parameter, axis = owner(size), size.removeprefix(owner(size)).strip("_")
+    if not axis.isdigit() or parameter not in usages:
+        return
+    index = int(axis)
+    yield usages[parameter].names.get(index, "")
+    dims = hints[parameter].dims if parameter in hints else None
+    if dims is not None and index < len(dims):
+        yield dims[index]
+
+
+def _letters() -> Iterator[str]:
+    yield from LETTERS
+    number = 1
+    while True:
+        yield f"n{number}"
+        number += 1
+
+
+def _usable(text: str) -> bool:
+    plain = text.isidentifier() and text.isascii() and not keyword.iskeyword(text)
+    return plain and "__" not in text and not text.startswith("_")
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,376 @@
 
 from __future__ import annotations
 
+import ast
 import heapq
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from itertools import count
 
 from pscdsl._src.discover.alternatives import Alternative
-from pscdsl._src.discover.blame import Blame
-from pscdsl._src.discover.candidates import FLOAT, Candidate, array, generalised, map_arrays
-from pscdsl._src.discover.demands import demands
-from pscdsl._src.discover.obstacles import Branches, Firmness, firmness
-from pscdsl._src.discover.trials import Trial, Trials
-from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
-from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.signatures import ArraySpec, DTypeClass, Spec, StaticSpec
+from pscdsl._src.discover.candidates import FLOAT, Candidate, array, generalised, map_arrays, owner
+from pscdsl._src.discover.usage import FunctionStatement
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.text.source import Source, targets
+from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.ir.program import Function
+from pscdsl.typing.assumptions import Assumptions, Fact, Verdict, parse_fact
+from pscdsl.typing.codes.language_evaluation import WrongUnpacking
+from pscdsl.typing.codes.limits import InternalError
+from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.dims import DimSyntaxError, Size, as_terms, parse
+from pscdsl.typing.notation import Variadic
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    Choice,
+    DTypeClass,
+    OptionalSpec,
+    RepeatedSpec,
+    Signature,
+    Spec,
+    StaticSpec,
+    group_name,
+    walk_paths,
+)
+from pscdsl.typing.spans import Span
+from pscdsl.typing.trees import StaticType
+
+# Trials: a function elaborated under a candidate, within bounds for each function.
+
+
+MAX_WORK = 60_000
+"""Statements of the function and its helpers and nodes of its tree, over all its trials."""
+MAX_STEPS = 10_000
+"""Statements that one trial may be, loops unrolled and helpers inlined."""
+MAX_CHOICES = 128
+"""Choices of dtypes, ranks and static values that a signature is verified with."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a trial: a program, or why there is none."""
+
+    program: Function | None
+    findings: tuple[Diagnostic, ...]
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """The findings that are errors."""
+        return tuple(each for each in self.findings if type(each).severity is Severity.ERROR)
+
+
+class Trials:
+    """The trials of one function."""
+
+    def __init__(self, closure: Closure) -> None:
+        self.closure = closure
+        self.count = 0
+        self.work = 0
+        self.nodes = sum(1 for _ in ast.walk(closure.node))
+        spec = closure.node.args
+        self.keyword_only = frozenset(each.arg for each in spec.kwonlyargs)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no more work is to be done for this function."""
+        return self.work > MAX_WORK
+
+    def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
+        """The function as a kernel with the candidate's signature."""
+        signature = candidate.signature(self.closure.name, self.keyword_only)
+        signature = Signature(signature.name, signature.parameters, result)
+        definition = Definition(self.closure, signature, candidate.facts)
+        definition.most_steps = MAX_STEPS
+        return definition
+
+    def run(self, candidate: Candidate) -> Trial:
+        """The first choice of a candidate."""
+        definition = self.definition(candidate)
+        return self.one(definition, first_choice(definition.signature))
+
+    def one(self, definition: Definition, choice: Choice) -> Trial:
+        """One choice of a signature."""
+        self.count += 1
+        before = definition.steps
+        try:
+            program = definition.instance(choice)
+            return Trial(program, definition.warnings(choice))
+        except Failure as failure:
+            return Trial(None, failure.diagnostics or self._internal("nothing was found"))
+        except Excluded as excluded:
+            return Trial(None, (excluded.finding,))
+        except Poisoned:
+            return Trial(None, self._internal("nothing was found"))
+        except RecursionError:
+            return Trial(None, self._internal("it is nested too deeply"))
+        except Exception as error:
+            return Trial(None, self._internal(f"{type(error).__name__}: {error}"))
+        finally:
+            self.work += definition.steps - before + self.nodes
+
+    def accepts(self, candidate: Candidate, result: Spec | None = None) -> bool:
+        """Whether every choice of a candidate is a program, or excluded by a precondition."""
+        definition = self.definition(candidate, result)
+        choices = definition.signature.choices()
+        if choices is None or definition.signature.combinations() > MAX_CHOICES:
+            return False
+        accepted = 0
+        for choice in choices:
+            if self.exhausted:
+                return False
+            try:
+                definition.instance(choice)
+                accepted += 1
+            except Excluded:
+                continue
+            except Exception:
+                return False
+            finally:
+                self.count += 1
+                self.work += definition.steps + self.nodes
+                definition.steps = 0
+        return accepted > 0
+
+    def _internal(self, what: str) -> tuple[Diagnostic, ...]:
+        span = self.closure.source.span(self.closure.node).head(3)
+        return (InternalError(what=f"function `{self.closure.name}`: {what}", span=span),)
+
+
+def first_choice(signature: Signature, rank: int = 1) -> Choice:
+    """The usual dtype of each class, one rank for each group, the first static values."""
+    dtypes: dict[str, DTypeClass] = {}
+    groups: dict[str, int] = {}
+    statics: dict[str, StaticType] = {}
+    lengths: dict[str, int] = {}
+    given: dict[str, bool] = {}
+    for parameter in signature.parameters:
+        for where, part in walk_paths(parameter.spec, parameter.name):
+            if isinstance(part, ArraySpec):
+                if isinstance(part.dtype, DTypeClass):
+                    dtypes[part.dtype.name] = part.dtype
+                groups.update((group_name(d), rank) for d in part.dims if isinstance(d, Variadic))
+            elif isinstance(part, StaticSpec) and part.samples:
+                statics[where] = StaticType(part.samples[0])
+            elif isinstance(part, RepeatedSpec):
+                lengths[where] = 2
+            elif isinstance(part, OptionalSpec):
+                given[where] = True
+    return Choice(
+        dtypes=tuple((name, each.usual_first()[0]) for name, each in dtypes.items()),
+        ranks=tuple(groups.items()),
+        lengths=tuple(lengths.items()),
+        given=tuple(given.items()),
+        statics=tuple(statics.items()),
+    )
+
+
+# Obstacles: which findings hold whatever the signature is, and which of them is told first.
+
+
+_LANGUAGE = frozenset(f"PSC{number}" for number in (100, 101, 102, 106, 107))
+
+
+class Firmness(IntEnum):
+    """How much a finding depends on the guess of a signature."""
+
+    GUESS = 0
+    """Another signature may be free of it."""
+    UNSEEN = 1
+    """What is behind it cannot be seen, whatever the signature."""
+    FIRM = 2
+    """It stands in the way of every signature."""
+
+
+def firmness(finding: Diagnostic) -> Firmness:
+    """How much a finding depends on the guess."""
+    if finding.code.startswith("PSC2") or finding.code in _LANGUAGE:
+        return Firmness.FIRM
+    if finding.code.startswith("PSC9") or finding.code == "PSC108":
+        return Firmness.UNSEEN
+    return Firmness.GUESS
+
+
+class Branches:
+    """The parts of a function that run for some arguments only."""
+
+    def __init__(self, source: Source, function: ast.AST) -> None:
+        self.spans = [source.span(each) for each in _branches(function)]
+
+    def hold(self, finding: Diagnostic) -> bool:
+        """Whether a finding, or the call that led to it, stands in one."""
+        return any(_within(frame, each) for frame in finding.span.frames() for each in self.spans)
+
+
+def _branches(function: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.If | ast.While):
+            yield from (*node.body, *node.orelse)
+        elif isinstance(node, ast.IfExp):
+            yield from (node.body, node.orelse)
+        elif isinstance(node, ast.BoolOp):
+            yield from node.values[1:]
+
+
+def _within(span: Span, other: Span) -> bool:
+    return (
+        span.path == other.path
+        and (other.line, other.column) <= (span.line, span.column)
+        and (span.line, span.column) < (other.end_line, other.end_column)
+    )
+
+
+def standing(found: Sequence[Sequence[Diagnostic]]) -> list[Diagnostic]:
+    """The findings that every attempt had and no signature can mend, the firmest first."""
+    if not found:
+        return []
+    common = {(each.code, each.span) for each in found[0]}
+    for findings in found[1:]:
+        common &= {(each.code, each.span) for each in findings}
+    kept = [d for d in found[0] if (d.code, d.span) in common and firmness(d)]
+    return sorted(kept, key=lambda d: (-firmness(d), place(d)))
+
+
+def place(finding: Diagnostic) -> tuple[int, int]:
+    """Where a finding stands in the function itself, for the order of findings."""
+    outermost = finding.span.frames()[-1]
+    return outermost.line, outermost.column
+
+
+# Which parameters a finding is about: by their sizes, by their places, or by the names in it.
+
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+MAX_PASSES = 3
+
+
+class Blame:
+    """What each local name of a function depends on, as far as its text says."""
+
+    def __init__(self, source: Source, function: FunctionStatement, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.origins = {source.span(each): each.arg for each in _parameters(function)}
+        self.statements = [
+            (source.span(each), each) for each in ast.walk(function) if isinstance(each, ast.stmt)
+        ]
+        self.flows: dict[str, set[str]] = {name: {name} for name in names}
+        for _ in range(MAX_PASSES):  # loops carry what they assign
+            for statement in function.body:
+                self._follow(statement)
+
+    def _follow(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.stmt):
+                    self._follow(child)
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For):
+            value = node.iter if isinstance(node, ast.For) else node.value
+            found = self._of(value) if value is not None else set[str]()
+            nodes = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for name in set[str]().union(*(targets(each) for each in nodes)):
+                if name not in self.names:
+                    self.flows.setdefault(name, set()).update(found)
+
+    def _of(self, node: ast.AST) -> set[str]:
+        """The parameters that an expression depends on."""
+        loaded = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+        return set[str]().union(*(self.flows.get(name, set()) for name in loaded))
+
+    def of(self, finding: Diagnostic) -> list[str]:
+        """The parameters in question, in order; all of them where nothing says which."""
+        texts = f"{finding.message()} {finding.label()} {finding.help() or ''}"
+        found = {owner(word) for word in _NAME.findall(texts)}
+        found |= {self.origins[each.span] for each in finding.labels if each.span in self.origins}
+        found &= set(self.names)
+        near = self._near(finding)
+        blamed = [name for name in self.names if name in found]
+        return blamed + [name for name in self.names if name in near and name not in found]
+
+    def _near(self, finding: Diagnostic) -> set[str]:
+        """The parameters on which the statement of a finding depends."""
+        frame = finding.span.frames()[-1]
+        holding = [
+            (span.end_line - span.line, node)
+            for span, node in self.statements
+            if span.path == frame.path and span.line <= frame.line <= span.end_line
+        ]
+        if not holding:
+            return set(self.names)
+        _, statement = min(holding, key=lambda each: each[0])
+        if isinstance(statement, ast.If | ast.While):
+            return self._of(statement.test) or set(self.names)
+        return self._of(statement) or set(self.names)
+
+
+def _parameters(function: FunctionStatement) -> list[ast.arg]:
+    spec = function.args
+    return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+
+
+# What a finding asks of the sizes: facts with which it would not have been found.
+#
+# Findings say it in words that are promises to users: the `assert` to add, and `n is not m`.
+
+
+_ASSERT = re.compile(r"`assert ([^`]+)`")
+_IS_NOT = re.compile(r"(?:^|: )([^:]+?) is not ([^:]+?)(?=$|, for instance|,? \()")
+_ARRAY = re.compile(r"an array of type \w+\[(\S+)[^\]]*\]")
+
+
+def demands(finding: Diagnostic) -> Iterator[Fact]:
+    """The facts, any of which may mend the finding; equalities first."""
+    seen: set[Fact] = set()
+    direct = [*_equalities(finding), *_assertions(finding)]
+    for fact in [simpler for each in direct for simpler in (*_divisible(each), each)]:
+        if fact not in seen and fact.names():
+            seen.add(fact)
+            yield fact
+
+
+def _equalities(finding: Diagnostic) -> Iterator[Fact]:
+    for text in (finding.label(), finding.message()):
+        for found in _IS_NOT.finditer(text):
+            left, right = _size(found[1]), _size(found[2])
+            if left is not None and right is not None:
+                yield Fact("==", left, right)
+    if isinstance(finding, WrongUnpacking):
+        array = _ARRAY.search(finding.found)
+        size = _size(array[1]) if array else None
+        if size is not None:
+            yield Fact("==", size, finding.expected)
+
+
+def _assertions(finding: Diagnostic) -> Iterator[Fact]:
+    for found in _ASSERT.finditer(finding.help() or ""):
+        try:
+            facts = parse_fact(found[1])
+        except DimSyntaxError:
+            continue
+        yield from facts
+        if isinstance(finding, UndecidedCondition):
+            yield from (fact.negated() for fact in facts)
+
+
+def _divisible(fact: Fact) -> Iterator[Fact]:
+    """The divisions that would come out even: what an equation of quotients most often means."""
+    if fact.relation != "==":
+        return
+    for size in (fact.left, fact.right):
+        for monomial, _ in as_terms(size):
+            for factor in monomial:
+                if factor.kind == "//":
+                    yield Fact("==", factor.args[0] % factor.args[1], 0)
+
+
+def _size(text: str) -> Size | None:
+    try:
+        return parse(text.strip())
+    except DimSyntaxError:
+        return None
+
 
 MAX_TRIALS = 48
 """Candidates that are tried for one function."""

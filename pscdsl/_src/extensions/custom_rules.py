@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
-from pscdsl._src.analysis.keys import reused_keys
+from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.frontend.interpreter.expressions import closure
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure

@@ -10,7 +10,7 @@ import numpy as np
 from pscdsl._src.frontend.closed import is_set
 from pscdsl._src.frontend.values.values import MapValue, Once, RecordValue, VectorValue
 from pscdsl._src.ir.builder import Builder
-from pscdsl._src.language.freezing import frozen
+from pscdsl._src.language.elements import frozen
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, is_tuple

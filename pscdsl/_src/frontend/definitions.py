@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from pscdsl._src.analysis.keys import reused_keys
+from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.frontend.interpreter.calls import with_origins
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import (

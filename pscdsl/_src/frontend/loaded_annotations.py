@@ -17,7 +17,7 @@ from pscdsl._src.frontend.modules.traces import annotations_of, captured_by
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.text.uses import uses
 from pscdsl._src.language.elements import ElementType
-from pscdsl._src.language.records.classes import Sizes
+from pscdsl._src.language.records import Sizes
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.diagnostics import Failure
 

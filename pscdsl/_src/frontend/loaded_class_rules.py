@@ -18,7 +18,7 @@ import pyrsistent
 
 from pscdsl._src.frontend.class_rules import OF_CLASSES, OF_RECORDS, REBUILDING, class_text
 from pscdsl._src.frontend.loaded_class_texts import LoadedClass, function_of, is_generated
-from pscdsl._src.language.records.classes import Record
+from pscdsl._src.language.records import Record
 
 MADE: Final = frozenset(
     "__annotate__ __annotate_func__ __annotations__ __annotations_cache__ __dataclass_fields__ "

@@ -27,7 +27,7 @@ from pscdsl._src.frontend.specs.classes import FACTORIES, admitted
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import External
-from pscdsl._src.language.records.classes import Record
+from pscdsl._src.language.records import Record
 from pscdsl.typing.diagnostics import Failure
 
 

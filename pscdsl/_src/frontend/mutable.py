@@ -18,7 +18,7 @@ from pscdsl._src.frontend.values.values import (
     is_traced,
 )
 from pscdsl._src.ir.builder import Weak
-from pscdsl._src.language.freezing import is_frozen
+from pscdsl._src.language.elements import is_frozen
 from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, is_tuple
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.kernels.lowered import Compiled, Lowered
-from pscdsl._src.language.stand_ins import stand_in
+from pscdsl._src.language.elements import stand_in
 from pscdsl._src.support.tracebacks import public
 from pscdsl.typing.python_containers import is_tuple
 

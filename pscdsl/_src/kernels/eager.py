@@ -23,7 +23,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
-from pscdsl._src.analysis.keys import reused_keys
+from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.call_sites import CallSite
 from pscdsl._src.calls.errors import ArgumentError, CheckError
@@ -41,7 +41,7 @@ from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.kernels.executables import obtained
 from pscdsl._src.kernels.specialisation import Variant
 from pscdsl._src.language.meanings import MEANINGS, Meaning
-from pscdsl._src.language.records.instances import absent, reader
+from pscdsl._src.language.records import absent, reader
 from pscdsl._src.transforms.simplify.extremes import with_largest
 from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.arrays import Array

@@ -17,7 +17,7 @@ from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.executables import emitted
 from pscdsl._src.kernels.warm_start.source_hash import source_hash
 from pscdsl._src.language.donation import donated, named
-from pscdsl._src.language.stand_ins import stand_in
+from pscdsl._src.language.elements import stand_in
 from pscdsl._src.support.paths import Folder, resolved
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.python_containers import is_dict, is_tuple

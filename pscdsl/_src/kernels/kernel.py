@@ -512,7 +512,7 @@ class Kernel(Called[P, R]):
 
         return signature(self.definition)
 
-    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.Record | None:
+    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.RecordClass | None:
         """What the front end knows of the class of an argument."""
         from pscdsl._src.frontend.modules.live import record_class
 

@@ -14,10 +14,42 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
+from pscdsl.typing.dims import DimSyntaxError, parse
 from pscdsl.typing.dtypes import KEY, U32, DType, Kind, accepts_weak
 
 if TYPE_CHECKING:
     from pscdsl.typing.notation import DimSpec
+    from pscdsl.typing.python_containers import NDArray
+
+
+# Arrays in memory that nothing can write.
+
+
+def frozen(array: NDArray) -> NDArray:
+    """A copy whose memory belongs to a `bytes` object, so that no flag makes it writeable again."""
+    return np.ndarray(array.shape, array.dtype, array.tobytes())
+
+
+def locked(array: NDArray) -> NDArray:
+    """The array, which cannot be written from now on, nor what it is a view of.
+
+    Where the memory is not NumPy's own, nothing can keep others from writing it: then a copy.
+    """
+    base: Any = array
+    while type(base) is np.ndarray:
+        base.flags.writeable = False
+        if base.base is None:
+            return array
+        base = base.base
+    return array if type(base) is bytes else frozen(array)
+
+
+def is_frozen(array: NDArray) -> bool:
+    """Whether the memory of an array belongs to a `bytes` object; a subclass does what it likes."""
+    base: Any = array
+    while type(base) is np.ndarray and not base.flags.writeable:
+        base = base.base
+    return type(base) is bytes
 
 
 class Array(ABC):  # noqa: B024
@@ -141,3 +173,24 @@ _KINDS: dict[type, Kind] = {
     float: Kind.FLOAT,
     complex: Kind.COMPLEX,
 }
+
+
+# What stands for an array where only its type counts: `f32["128 64"]`.
+
+
+def stand_in(value: Any) -> Any:
+    """Return an array of zeros of the type `f32["128 64"]` that occupies no memory.
+
+    It is an example argument for `compile_all` and `export`. Other values are returned unchanged.
+    """
+    if not isinstance(value, ElementType):
+        return value
+    try:
+        shape = tuple([parse(each) for each in (value.text or "").split()])
+    except DimSyntaxError as problem:
+        raise TypeError(f"{value}: {problem}") from None
+    if len(value.members) != 1 or not all(isinstance(size, int) for size in shape):
+        raise TypeError(f"{value} is not one type of arrays: its dtype and sizes must be known")
+    (dtype,) = value.members
+    full: Any = (*shape, 2) if dtype is KEY else shape
+    return np.broadcast_to(np.zeros((), to_numpy(dtype)), full)

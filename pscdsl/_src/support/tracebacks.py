@@ -17,7 +17,16 @@ from collections.abc import Callable
 from opcode import opmap
 from typing import Final, ParamSpec, TypeVar
 
-from pscdsl._src.support.package import FOLDER
+# Where the files of the package are, and which classes are its own.
+
+
+FOLDER: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+"""The folder `pscdsl` itself."""
+LIBRARY: Final = os.path.realpath(os.path.join(FOLDER, "stdlib"))
+"""The standard library, where its links lead."""
+OWN_PRIMITIVES: Final = ("pscdsl._src.primitives.", "pscdsl._src.targets.")
+"""How the names of modules begin that define primitives of ours."""
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,7 +12,7 @@ import types
 import warnings
 from typing import Final
 
-from pscdsl._src.support.package import FOLDER
+from pscdsl._src.support.tracebacks import FOLDER
 
 OLDEST: Final = "0.10.2"
 NEWEST: Final = "0.12.0.1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives.linalg import Cholesky, Eig, Eigh, Qr, Svd
 from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl.numpy.calling import of_numbers

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.linalg import Svd
 from pscdsl._src.primitives.reductions import Reduce, Reduction

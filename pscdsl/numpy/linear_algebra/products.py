@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.descriptions import describe
-from pscdsl._src.language.meanings import Meaning, function
+from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl.numpy import diagonals, linear
 from pscdsl.numpy.calling import as_array, of_numbers

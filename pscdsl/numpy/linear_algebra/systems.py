@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pscdsl._src.ir.builder import Value, broadcast_to
-from pscdsl._src.language.descriptions import describe
+from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives.linalg import Determinant, LogDeterminant, Lu, LuSolve, TriangularSolve
 from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl.numpy.axes import normalize_axes

@@ -1,21 +1,272 @@
-"""Which part of which array of keys a variable is."""
+"""Which part of which array of keys a variable is, and what was done with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
-from typing import TYPE_CHECKING, Final
+from math import gcd
+from typing import Final
 
+from pscdsl._src.ir.program import Atom, Equation, Literal, Var
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select
+from pscdsl._src.primitives.shaping import Broadcast, Reshape, at_most
 from pscdsl.typing.arrays import Shape, substitute_shape
 from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.keys import KeyReused
+from pscdsl.typing.diagnostics import Label
 from pscdsl.typing.dims import Dim, Size, substitute
+from pscdsl.typing.dtypes import BOOL
+from pscdsl.typing.spans import NOWHERE, Span
 
-if TYPE_CHECKING:
-    from pscdsl._src.analysis.keys.numbers import Number
-    from pscdsl._src.analysis.keys.uses import Use
+# Integers of the program as sums of unknowns, so that two of them can be told apart.
+#
+# Integers wrap around, so a sum is what it says modulo a power of two: that of the narrowest type
+# in which a part of it was computed.
 
-_AGES: Final = count()
+
+EXACT: Final = 64
+"""Bits of an integer that has not been computed: keys are made of all of them, and of no more."""
+MOST_STEPS: Final = (1 << 31) - 1
+"""No loop takes more steps: sizes stay below this, and others would take years."""
+MOST_TERMS: Final = 8
+"""A sum of more unknowns is an unknown itself."""
+
+
+class Unknown:
+    """An integer that is not known, but for bounds: from `low` up to, not including, `high`.
+
+    With `steps` it is a number of steps other than 0, by which one turn of a loop is apart from
+    another, at most so many, forth or back.  It is added to a counter, and what bounds the counter
+    bounds their sum.
+    """
+
+    __slots__ = ("high", "low", "steps")
+
+    def __init__(self, low: Size | None = None, high: Size | None = None, steps: int = 0) -> None:
+        self.low = low
+        self.high = high
+        self.steps = steps
+
+    def again(self) -> Unknown:
+        """Another one of which as little is known, in other sizes than these."""
+        return Unknown(steps=self.steps)
+
+
+POSITION: Final = Unknown()
+"""The place along the leading axis, in the numbers of an array."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A constant and multiples of unknowns, modulo 2 to the number of bits."""
+
+    constant: int = 0
+    terms: Mapping[Unknown, int] = field(default_factory=dict[Unknown, int])
+    bits: int = EXACT
+
+    def plus(self, other: Number, factor: int = 1) -> Number:
+        """The sum with a multiple of another number."""
+        terms = dict(self.terms)
+        for unknown, count in other.terms.items():
+            terms[unknown] = terms.get(unknown, 0) + factor * count
+        constant = self.constant + factor * other.constant
+        return Number(constant, terms).modulo(min(self.bits, other.bits))
+
+    def times(self, factor: int) -> Number:
+        """A multiple."""
+        return Number().plus(self, factor)
+
+    def modulo(self, bits: int) -> Number:
+        """What is left of it in a type of so many bits."""
+        bits = min(bits, self.bits)
+        terms = {unknown: _nearest(count, bits) for unknown, count in self.terms.items()}
+        kept = {unknown: count for unknown, count in terms.items() if count}
+        return Number(_nearest(self.constant, bits), kept, bits)
+
+    def replaced(self, values: Mapping[Unknown, Number]) -> Number:
+        """With numbers in place of unknowns."""
+        result = Number(self.constant, bits=self.bits)
+        for unknown, count in self.terms.items():
+            result = result.plus(values.get(unknown, Number(0, {unknown: 1})), count)
+        return result
+
+    def differs(self, other: Number) -> bool:
+        """Whether the two are surely different integers."""
+        gap = self.plus(other, -1)
+        modulus = 1 << gap.bits
+        # Whatever the unknowns are, their sum is a multiple of this.
+        factor = gcd(modulus, *gap.terms.values())
+        if gap.constant % factor:
+            return True
+        if len(gap.terms) != 1:
+            return False
+        ((unknown, count),) = gap.terms.items()
+        # Steps, at least 1, are the opposite of the rest after every `period`-th of them only.
+        period = modulus // factor
+        first = -gap.constant // factor * pow(count // factor, -1, period) % period
+        return unknown.steps > 0 and min(first or period, period - first) > unknown.steps
+
+    def not_negative(self, facts: Assumptions) -> bool:
+        """Whether it is provably at least 0, and has not wrapped around to get there."""
+        low, high = self._bounds()
+        if low is None or high is None or not at_most(facts, 0, low):
+            return False
+        if isinstance(high, int):
+            return high <= 1 << (self.bits - 1)
+        return self.bits >= _WIDE and abs(self.constant) < 1 << (_WIDE - 2)
+
+    def within(self, size: Size, facts: Assumptions) -> bool:
+        """Whether it is provably a place along an axis of this size."""
+        low, high = self._bounds()
+        if low is None or high is None:
+            return False
+        held = self.bits >= _WIDE or (isinstance(size, int) and size <= 1 << (self.bits - 1))
+        return held and at_most(facts, 0, low) and at_most(facts, high, size)
+
+    def shown(self) -> str:
+        """The integer if it is known, else an ellipsis."""
+        return "…" if self.terms else str(self.constant)
+
+    def _bounds(self) -> tuple[Size | None, Size | None]:
+        """From where up to what, not included, it may be."""
+        if not self.terms:
+            return self.constant, self.constant + 1
+        counters = [each for each in self.terms if not each.steps]
+        if len(counters) != 1:
+            return None, None
+        (counter,) = counters
+        if counter.low is None or counter.high is None:
+            return None, None
+        factor = self.terms[counter]
+        ends = factor * counter.low + self.constant, factor * (counter.high - 1) + self.constant
+        low, high = ends if factor > 0 else ends[::-1]
+        return low, high + 1
+
+
+def _nearest(value: int, bits: int) -> int:
+    """The integer nearest to 0 that is the same one modulo 2 to the number of bits."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
+
+
+_WIDE: Final = 32
+"""Bits of the narrowest integers that hold every size."""
+
+
+def unknown_number(low: Size | None = None, high: Size | None = None) -> Number:
+    """An integer of which nothing is known but bounds."""
+    return Number(0, {Unknown(low, high): 1})
+
+
+class Numbers:
+    """The integers of one run through a program, by variable."""
+
+    def __init__(self, facts: Assumptions) -> None:
+        self.facts = facts
+        self.known: dict[Var, Number] = {}
+        self.arrays: set[Unknown] = set()
+        """Those that stand for all elements of an array, which differ."""
+        self._signs: dict[Var, Atom] = {}
+        """Truth values that say whether a number is negative."""
+
+    def of(self, atom: Atom) -> Number:
+        """The integer that an atom is."""
+        if isinstance(atom, Literal):
+            value = atom.value
+            return Number(int(value)) if isinstance(value, int) else unknown_number()
+        found = self.known.get(atom)
+        if found is None:
+            found = self.known[atom] = unknown_number()
+            if atom.type.shape:
+                self.arrays |= found.terms.keys()
+        return found
+
+    def forget(self, variables: Sequence[Var]) -> None:
+        """What is computed again, in another turn of a loop, may be another number."""
+        for var in variables:
+            self.known.pop(var, None)
+
+    def follow(self, equation: Equation) -> None:
+        """Note what an equation says of its output, if that is an integer."""
+        primitive = equation.primitive
+        if len(equation.outputs) != 1 or not _may_count(equation):
+            return
+        (output,) = equation.outputs
+        found: Number | None = None
+        if isinstance(primitive, Iota):
+            if primitive.axis == 0:
+                found = Number(0, {POSITION: 1})
+        elif isinstance(primitive, Elementwise):
+            found = self._arithmetic(primitive.name, equation)
+        elif isinstance(primitive, Select):
+            found = self._from_front(equation)
+        elif isinstance(primitive, Convert):
+            if equation.inputs[0].type.dtype.is_integer:
+                found = self.of(equation.inputs[0])
+        elif isinstance(primitive, Broadcast | Reshape) and _is_one(equation.inputs[0]):
+            found = self.of(equation.inputs[0])
+        if found is not None and len(found.terms) <= MOST_TERMS and output.type.dtype.is_integer:
+            self.known[output] = found.modulo(output.type.dtype.bits)
+
+    def row(self, array: Atom, counter: Number) -> Number:
+        """What a loop over an array of integers is given in a turn."""
+        number = self.of(array)
+        if number.terms.keys() & self.arrays:
+            return unknown_number()
+        return number.replaced({POSITION: counter})
+
+    def all_differ(self, number: Number) -> bool:
+        """Whether no two elements of an array with one axis are the same integer."""
+        if number.terms.keys() & self.arrays:
+            return False
+        place = Unknown()
+        gap = Number(0, {Unknown(steps=MOST_STEPS): 1, place: 1})
+        here, there = (number.replaced({POSITION: each}) for each in (Number(0, {place: 1}), gap))
+        return here.differs(there)
+
+    def _from_front(self, equation: Equation) -> Number | None:
+        """`i + n if i < 0 else i`, where `i` is known not to be negative."""
+        predicate, _, other = equation.inputs
+        if not isinstance(predicate, Var) or self._signs.get(predicate) is not other:
+            return None
+        found = self.of(other)
+        return found if found.not_negative(self.facts) else None
+
+    def _arithmetic(self, name: str, equation: Equation) -> Number | None:
+        inputs = equation.inputs
+        if name == "negative":
+            return self.of(inputs[0]).times(-1)
+        if len(inputs) != 2 or name not in ("add", "subtract", "multiply", "less"):
+            return None
+        if name == "less":
+            if isinstance(inputs[1], Literal) and inputs[1].value == 0:
+                self._signs[equation.outputs[0]] = inputs[0]
+            return None
+        left, right = map(self.of, inputs)
+        if name != "multiply":
+            return left.plus(right, 1 if name == "add" else -1)
+        if left.terms and right.terms:
+            return None
+        factor, other = (right, left) if left.terms else (left, right)
+        return other.times(factor.constant).modulo(factor.bits)
+
+
+def _is_one(atom: Atom) -> bool:
+    """Whether there is one element."""
+    return all(size == 1 for size in atom.type.shape)
+
+
+def _may_count(equation: Equation) -> bool:
+    dtype = equation.outputs[0].type.dtype
+    return dtype.is_integer or dtype is BOOL
+
+
+# Which part of which array of keys a variable is.
+
+
+_AGES: Final = itertools.count()
 
 
 class Fork:
@@ -230,3 +481,201 @@ def _shown(range_: Range, size: Size) -> str:
     start = "" if range_.start == 0 else str(range_.start)
     stop = "" if range_.stop == size else str(range_.stop)
     return f"{start}:{stop}" + (f":{range_.step}" if range_.step != 1 else "")
+
+
+# What was done with a place, and whether two uses may meet in one key.
+
+
+SPLIT = "`key, sub = psc.random.split(key)` gives two keys in the place of one"
+LOOP = (
+    "split it outside and give a key to each step or row, `psc.map(f, psc.random.split(key, n))`, "
+    "or carry it, and split it in each step"
+)
+FOLD = "fold in integers that differ for sure, such as the counter of a loop, or fold twice"
+EITHER = "derive all keys from it by `fold_in`, or all by `split`"
+REPEATED = "`psc.random.split(key, n)` gives n keys that all differ"
+SEEDED = "seeds that may be equal may give one key: make one key, and split it"
+RETURNED = "return one of the keys that `psc.random.split` gives"
+
+
+@dataclass(frozen=True)
+class Use:
+    """One use of a place: by which it is consumed, or folded with a number."""
+
+    place: Place
+    what: str
+    """What is done with it: `consumed`, `folded`."""
+    span: Span
+    data: Number | None = None
+    """What the key is folded with; None where it is consumed."""
+    at: Number | None = None
+    """Which place along the first axis it is, if it is one and can be told."""
+    agents: frozenset[object] = frozenset()
+    """On whose account: uses on one account are of different keys, or seen to elsewhere."""
+    when: When = ()
+
+    @property
+    def cell(self) -> tuple[object, object]:
+        """The one element that is used, and the number that it is folded with; None if unknown."""
+        if isinstance(self.place.root, Seeds):
+            return _residue(self.at), _residue(self.data)
+        places = tuple(each.only for each in self.place.ranges)
+        known = all(isinstance(each, int) for each in places)
+        return places if known else None, _residue(self.data)
+
+    def conflicts(self, other: Use, facts: Assumptions) -> bool:
+        """Whether both may be of one key, and are not two foldings with different numbers."""
+        if self.agents & other.agents:
+            return False
+        if self.data is not None and other.data is not None and self.data.differs(other.data):
+            return False
+        if self.at is not None and other.at is not None and self.place == other.place:
+            if self.at.differs(other.at):
+                return False
+        return not exclusive(self.when, other.when) and not self.place.apart(other.place, facts)
+
+
+def _residue(number: Number | None) -> int | None:
+    """What numbers that are equal have in common, if it is known."""
+    if number is None or number.terms or number.bits < _WORD:
+        return None
+    return number.constant % (1 << _WORD)
+
+
+_WORD: Final = 32
+
+
+def trail(whole: Place) -> Iterator[Use]:
+    """A place, and all from where its keys may have been taken."""
+    todo, seen = [Use(whole, "", NOWHERE)], set[object]()
+    while todo:
+        use = todo.pop()
+        if (known := (use.place, use.agents)) in seen:
+            continue
+        seen.add(known)
+        yield use
+        root = use.place.root
+        account = frozenset({object() if root.repeated else root.agent})
+        for source, when in root.sources:
+            place, either = use.place.before(source), (*use.when, *when)
+            todo.append(Use(place, "", NOWHERE, None, root.element, account, either))
+
+
+def share(one: Place, other: Place, facts: Assumptions) -> bool:
+    """Whether one key may be in two places."""
+    others = list(trail(other))
+    return any(
+        use.place.root is each.place.root and use.conflicts(each, facts)
+        for use in trail(one)
+        for each in others
+    )
+
+
+class Ledger:
+    """The uses of one run through a program, and what is wrong with them."""
+
+    def __init__(self, facts: Assumptions) -> None:
+        self.facts = facts
+        self.findings: dict[Span, KeyReused] = {}
+        self._pairs: set[frozenset[Span | None]] = set()
+
+    def record(self, use: Use) -> None:
+        """Note a use, of the place and of where its keys were taken from."""
+        self._record(use, use)
+
+    def _record(self, use: Use, shown: Use) -> None:
+        root = use.place.root
+        if root.repeated and not use.place.single():
+            self._report(shown, None)
+        for old in _met(root, use.cell):
+            if use.conflicts(old, self.facts):
+                self._report(shown, old, SEEDED if isinstance(root, Seeds) else None)
+                break
+        root.add(use)
+        account: frozenset[object] = frozenset({object() if root.repeated else root.agent})
+        for place, when in root.sources:
+            before = replace(
+                use,
+                place=use.place.before(place),
+                at=root.element,
+                agents=account,
+                when=(*use.when, *when),
+            )
+            self._record(before, shown)
+
+    def returned(self, places: Sequence[Place], span: Span) -> None:
+        """Refuse keys that leave the program after they were consumed, or twice."""
+        for index, place in enumerate(places):
+            now = Use(place, "returned", span)
+            use = spent(place, self.facts)
+            if use is not None:
+                self._report(now, use, RETURNED)
+            elif any(each.place.root.repeated and not each.place.single() for each in trail(place)):
+                self._report(now, None)
+            elif any(share(place, other, self.facts) for other in places[:index]):
+                self._report(now, now, RETURNED)
+
+    def _report(self, now: Use, old: Use | None, rewrite: str | None = None) -> None:
+        place, first = (now.span, None) if old is None else told_apart(now.span, old.span)
+        pair = frozenset({place, first})
+        if place in self.findings or pair in self._pairs:
+            return
+        self._pairs.add(pair)
+        again = place == first
+        labels: tuple[Label, ...] = ()
+        if old is not None and first is not None and not again:
+            labels = (Label(first, f"{old.what} here"),)
+        self.findings[place] = KeyReused(
+            name=str(now.place),
+            before="" if old is None else old.what,
+            now=now.what,
+            again=again,
+            rewrite=rewrite or _rewrite(now, old, again),
+            span=place,
+            labels=labels,
+        )
+
+
+def told_apart(one: Span, other: Span) -> tuple[Span, Span]:
+    """Two places; of one line of a helper, the calls through which it was reached."""
+    while one.call_site is not None and other.call_site is not None:
+        if replace(one, call_site=None) != replace(other, call_site=None):
+            break
+        one, other = one.call_site, other.call_site
+    return one, other
+
+
+def _rewrite(now: Use, old: Use | None, again: bool) -> str:
+    if old is None:
+        return REPEATED
+    if now.data is not None and old.data is not None:
+        return FOLD
+    if again:
+        return LOOP
+    return SPLIT if now.data is None and old.data is None else EITHER
+
+
+def _met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
+    """The uses of a root that are not surely of another element, or with another number."""
+    element, constant = cell
+    if element is None:
+        yield from root.uses
+        return
+    for group in (root.cells.get(element, {}), root.cells.get(None, {})):
+        for number in group if constant is None else (constant, None):
+            yield from group.get(number, ())
+
+
+def spent(place: Place, facts: Assumptions, when: When = (), besides: object = None) -> Use | None:
+    """A use by which a key of a place was consumed, there or where it was taken from."""
+    for use in place.root.uses:
+        other = besides not in use.agents
+        if use.data is None and other and not exclusive(when, use.when):
+            if not place.apart(use.place, facts):
+                return use
+    for source, condition in place.root.sources:
+        before = place.before(source)
+        found = spent(before, facts, (*when, *condition), place.root.agent)
+        if found is not None:
+            return found
+    return None

@@ -22,7 +22,7 @@ from pscdsl._src.primitives.control import Scan, Switch, While
 from pscdsl._src.primitives.control.base import substitute_block
 from pscdsl._src.primitives.conversion import Bitcast
 from pscdsl._src.primitives.creation import Iota, SizeValue
-from pscdsl._src.support.package import OWN_PRIMITIVES
+from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.dtypes import ScalarDoesNotFit

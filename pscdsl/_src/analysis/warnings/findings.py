@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from pscdsl._src.analysis.warnings.columns import check_columns
-from pscdsl._src.analysis.warnings.hidden_nan import check_hidden_nan
 from pscdsl._src.analysis.warnings.indices import check_indices
-from pscdsl._src.analysis.warnings.performance import check_constants, check_doubles, check_rows
-from pscdsl._src.analysis.warnings.programs import Program
-from pscdsl._src.analysis.warnings.rounding import check_bounds, check_equality
-from pscdsl._src.analysis.warnings.stable_forms import check_forms
-from pscdsl._src.analysis.warnings.wording import SourceText, Wording
-from pscdsl._src.analysis.warnings.written import as_written
+from pscdsl._src.analysis.warnings.numerics import (
+    check_bounds,
+    check_equality,
+    check_forms,
+    check_hidden_nan,
+)
+from pscdsl._src.analysis.warnings.performance import (
+    check_columns,
+    check_constants,
+    check_doubles,
+    check_rows,
+)
+from pscdsl._src.analysis.warnings.programs import Program, SourceText, Wording, as_written
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.spans import Span

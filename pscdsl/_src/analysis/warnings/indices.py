@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from pscdsl._src.analysis.numbers.intervals import Intervals, intervals
 from pscdsl._src.analysis.numbers.ranges import Order, limits
-from pscdsl._src.analysis.warnings.programs import Program
-from pscdsl._src.analysis.warnings.wording import Wording
+from pscdsl._src.analysis.warnings.programs import Program, Wording
 from pscdsl._src.ir.program import Atom, Equation, Literal, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import SizeValue

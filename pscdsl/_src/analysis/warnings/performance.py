@@ -1,18 +1,36 @@
-"""Large constants, double precision that nobody asked for, products of single rows."""
+"""What costs time or memory for nothing: large constants, doubles, outer sums, both branches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from pscdsl._src.analysis.warnings.programs import Program
-from pscdsl._src.analysis.warnings.wording import Wording
-from pscdsl._src.ir.program import Atom, Equation, Var
+from pscdsl._src.analysis.warnings.programs import Program, Wording
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
+from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control import Scan
+from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.control.custom_derivatives import Ruled
+from pscdsl._src.primitives.control.implicit import Implicit
+from pscdsl._src.primitives.control.remat import Checkpoint
 from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.primitives.elementwise import Elementwise
+from pscdsl._src.primitives.linalg.base import OfMatrices
+from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.shaping import Broadcast, Reshape
+from pscdsl._src.primitives.sorting import Sort, TopK
+from pscdsl.typing.arrays import size_of
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.numerics import ColumnMeetsRow
 from pscdsl.typing.codes.performance import LargeConstant, ProductOfRows, UnaskedDouble
-from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.dtypes import C128, F64
+from pscdsl.typing.codes.performance_batches import AllBranchesRun
+from pscdsl.typing.diagnostics import Diagnostic, Label
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL, C128, F64
+from pscdsl.typing.spans import Span
+
+# Large constants, double precision that nobody asked for, products of single rows.
+
 
 LARGE = 1 << 20
 """The size in bytes from which on a constant is large."""
@@ -87,3 +105,302 @@ def check_rows(program: Program, wording: Wording) -> Iterator[Diagnostic]:
 
 def _is_product(row: Atom, matrix: Atom) -> bool:
     return row.type.rank == 1 and matrix.type.rank == 2
+
+
+# A column beside a row: `[n 1]` and `[n]` make `[n n]`, of which all is reduced.
+
+
+_FAR = 8
+"""How many equations back it is asked who made a column."""
+_FUNCTIONS = (
+    *(e.add, e.subtract, e.multiply, e.divide, e.maximum, e.minimum),
+    *(e.equal, e.not_equal, e.less, e.less_equal, e.greater, e.greater_equal),
+)
+_NEW_AXES = ("Subscript", "expand_dims", "reshape", "atleast_2d", "column_stack")
+"""What says that an axis of size 1 is wanted."""
+
+
+def check_columns(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+    """Elementwise functions of a column and a row of the same size, whose result is reduced."""
+    for at in program.made(*_FUNCTIONS):
+        shape = at.outputs[0].type.shape
+        if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] == 1 or len(at.inputs) != 2:
+            continue
+        for position in (0, 1):
+            column = _column(program, at.inputs[position], len(shape))
+            row = _row(program, at.inputs[1 - position], len(shape))
+            if column is None or row is None or _is_wanted(program, wording, column, _FAR):
+                continue
+            if _is_reduced(program, at.outputs[0], {len(shape) - 2, len(shape) - 1}):
+                yield ColumnMeetsRow(
+                    column=wording.operand(program, at, position),
+                    row=wording.operand(program, at, 1 - position),
+                    types=(str(column.type), str(row.type)),
+                    result=str(at.outputs[0].type),
+                    span=at.span,
+                )
+
+
+def _column(program: Program, atom: Atom, rank: int) -> Atom | None:
+    """What has a last axis of size 1 that is repeated."""
+    at = program.definition(atom)
+    if at is None or not isinstance(at.primitive, Broadcast):
+        return None
+    if rank - 2 not in at.primitive.dims or rank - 1 in at.primitive.dims:
+        return None
+    inner = program.definition(at.inputs[0])
+    if inner is None or not isinstance(inner.primitive, Reshape):
+        return None
+    found = inner.inputs[0]
+    flat = at.inputs[0].type.shape
+    return found if found.type.shape == (*flat, 1) else None
+
+
+def _row(program: Program, atom: Atom, rank: int) -> Atom | None:
+    """What has one axis less, and is repeated along the one before its last."""
+    at = program.definition(atom)
+    if at is None or not isinstance(at.primitive, Broadcast):
+        return None
+    dims: tuple[int, ...] = at.primitive.dims
+    if rank - 1 not in dims or rank - 2 in dims:
+        return None
+    inner = program.definition(at.inputs[0])
+    if inner is not None and isinstance(inner.primitive, Reshape):
+        sizes: tuple[Size, ...] = inner.inputs[0].type.shape
+        if len(sizes) > len(dims) and sizes[-1] == inner.outputs[0].type.shape[-1]:
+            return None  # `[1 n]`: the row is wanted
+    return at.inputs[0]
+
+
+def _is_wanted(program: Program, wording: Wording, atom: Atom, depth: int) -> bool:
+    """Whether somebody asked for a column: by an index with `None`, by `reshape`."""
+    at = program.definition(atom)
+    if at is None or not depth:
+        return False
+    if isinstance(at.primitive, Reshape) and wording.operation(at.span) in _NEW_AXES:
+        return True
+    if not isinstance(at.primitive, e.Elementwise | e.Convert | Broadcast | Reshape):
+        return False
+    return any(_is_wanted(program, wording, each, depth - 1) for each in at.inputs)
+
+
+def _is_reduced(program: Program, var: Var, axes: set[int]) -> bool:
+    """Whether all uses of a value reduce it along some axes, after elementwise functions."""
+    users = program.uses.get(var, [])
+    return (
+        bool(users)
+        and not program.is_result(var)
+        and all(_reduces(program, each, axes) for each in users)
+    )
+
+
+def _reduces(program: Program, at: Equation, axes: set[int]) -> bool:
+    if isinstance(at.primitive, Reduce):
+        return axes <= {*at.primitive.axes}
+    if isinstance(at.primitive, e.Elementwise | e.Convert | e.Select):
+        return _is_reduced(program, at.outputs[0], axes)
+    return False
+
+
+# Branches that a batch runs for every row, because what decides differs from row to row.
+#
+# `psc.vmap` makes one program for all rows, and a program takes one branch.  Where rows decide
+# differently, every branch is run for all of them, and each row selects from the results.
+
+
+_CALLED = {"fft": "a Fourier transform", "convolution": "a convolution"}
+CHEAP = 100
+"""As many operations for each element take no longer than the element's way to memory and back."""
+
+Flags = tuple[bool, ...]
+
+
+def branches_run_by_all(
+    facts: Assumptions, block: Block, batched: Sequence[bool], asked: Label
+) -> Iterable[AllBranchesRun]:
+    """The choices in a block that its batch makes row by row, but for those that cost nothing."""
+    rows = _Rows()
+    rows.block(facts, block, tuple(batched))
+    for span, (known, equation) in rows.found.items():
+        primitive = equation.primitive
+        assert isinstance(primitive, Switch)
+        weights = [_weight(known, each) for each in primitive.branches]
+        lost = sum(each.operations for each in weights) - min(each.operations for each in weights)
+        if lost <= CHEAP:
+            continue
+        dearest = max(range(len(weights)), key=lambda at: weights[at].operations)
+        is_bool = equation.inputs[0].type.dtype is BOOL
+        called = (
+            ("the false branch", "the true branch")[dearest] if is_bool else f"branch {dearest}"
+        )
+        yield AllBranchesRun(
+            construct="cond" if is_bool else "switch",
+            count=len(weights),
+            work=weights[dearest].what and f"{called} has {weights[dearest].what}",
+            lost=lost,
+            span=span,
+            labels=() if _says_nothing(asked.span, span) else (asked,),
+        )
+
+
+def _says_nothing(outer: Span, inner: Span) -> bool:
+    """Whether a place shows another one anyhow: as a call that led to it, or around it."""
+    return outer in inner.frames() or (
+        outer.path == inner.path
+        and (outer.line, outer.column) <= (inner.line, inner.column)
+        and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+    )
+
+
+class _Rows:
+    """Which values differ from row to row, through all nested programs."""
+
+    def __init__(self) -> None:
+        self.found: dict[Span, tuple[Assumptions, Equation]] = {}
+        """The choices that do, by their places: a derivative repeats those of its function."""
+        self._called: dict[tuple[Function, Flags], Flags] = {}
+
+    def block(self, facts: Assumptions, block: Block, batched: Flags) -> Flags:
+        """Which results are batched."""
+        many = {var for var, flag in zip(block.params, batched, strict=True) if flag}
+        if not many:
+            return (False,) * len(block.results)
+        for equation in block.equations:
+            flags = tuple([atom in many for atom in equation.inputs])
+            if any(flags):
+                found = self._equation(facts, equation, flags)
+                many.update(var for var, flag in zip(equation.outputs, found, strict=True) if flag)
+        return tuple([atom in many for atom in block.results])
+
+    def _equation(self, facts: Assumptions, equation: Equation, flags: Flags) -> Flags:
+        match equation.primitive:
+            case Switch() as switch:
+                return self._switch(facts, switch, equation, flags)
+            case Scan() as scan:
+                return self._scan(facts, scan, flags)
+            case While() as loop:
+                return self._while(facts, loop, flags)
+            case AssociativeScan() as prefixes:
+                captured, rows = prefixes.roles(flags)
+                return self._combined(facts, prefixes.combine, captured, rows)
+            case MapReduce() as reduction:
+                return self._reduced(facts, reduction, flags)
+            case Call(function=function):
+                key = (function, flags)
+                if key not in self._called:
+                    self._called[key] = self.block(function.facts, function.body, flags)
+                return self._called[key]
+            case Checkpoint(body=body):
+                return self.block(facts, body, flags)
+            case Ruled(body=body, captured=captured):
+                own = (*flags[: captured[0]], *flags[sum(captured) :])
+                self.block(facts, body, own)
+            case Implicit(solver=solver) as solution:
+                self.block(facts, solver, tuple(solution.run(flags)))
+            case _:
+                pass
+        return (True,) * len(equation.outputs)
+
+    def _switch(
+        self, facts: Assumptions, switch: Switch, equation: Equation, flags: Flags
+    ) -> Flags:
+        if flags[0] and len(switch.branches) > 1:
+            self.found.setdefault(equation.span, (facts, equation))
+        found = [self.block(facts, each, flags[1:]) for each in switch.branches]
+        return tuple([flags[0] or any(column) for column in zip(*found, strict=True)])
+
+    def _scan(self, facts: Assumptions, scan: Scan, flags: Flags) -> Flags:
+        captured, carry, arrays = scan.roles(flags)
+        while True:
+            found = self.block(facts, scan.body, (*captured, *carry, *arrays))
+            after = [a or b for a, b in zip(carry, found, strict=False)]
+            if after == carry:
+                return (*carry, *found[len(carry) :])
+            carry = after
+
+    def _while(self, facts: Assumptions, loop: While, flags: Flags) -> Flags:
+        by_cond, by_body, carry = loop.roles(flags)
+        while True:
+            found = self.block(facts, loop.body, (*by_body, *carry))
+            uneven = any(self.block(facts, loop.cond, (*by_cond, *carry)))
+            after = [uneven or a or b for a, b in zip(carry, found, strict=True)]
+            if after == carry:
+                return tuple(carry)
+            carry = after
+
+    def _reduced(self, facts: Assumptions, reduction: MapReduce, flags: Flags) -> Flags:
+        by_body, by_combine, initial, arrays = reduction.roles(flags)
+        found = self.block(facts, reduction.body, (*by_body, *arrays))
+        first = initial or [False] * len(found)
+        rows = [a or b for a, b in zip(found, first, strict=True)]
+        return self._combined(facts, reduction.combine, by_combine, rows)
+
+    def _combined(
+        self, facts: Assumptions, combine: Block, captured: Sequence[bool], rows: Sequence[bool]
+    ) -> Flags:
+        rows = tuple(rows)
+        while True:
+            found = self.block(facts, combine, (*captured, *rows, *rows))
+            after = tuple([a or b for a, b in zip(rows, found, strict=True)])
+            if after == rows:
+                return rows
+            rows = after
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """How many operations something takes for each element, and what the most of them is."""
+
+    operations: float
+    what: str = ""
+
+
+def _weight(facts: Assumptions, block: Block) -> _Weight:
+    """The work of a branch; sizes do not count, but for how often an element is used."""
+    total: float = 0
+    for equation in block.equations:
+        found = _of_equation(facts, equation)
+        if found.operations > CHEAP and found.what:
+            return _Weight(float("inf"), found.what)
+        total += found.operations
+    return _Weight(total)
+
+
+def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
+    match equation.primitive:
+        case Scan() | While() | AssociativeScan() | MapReduce():
+            return _Weight(float("inf"), "a loop")
+        case Sort() | TopK():
+            return _Weight(float("inf"), "a sort")
+        case OfMatrices():
+            return _Weight(float("inf"), "a decomposition or a system to solve")
+        case Elementwise(flops=flops):
+            return _Weight(flops)
+        case DotGeneral(contract=((*axes,), _)):
+            terms = size_of(tuple([equation.inputs[0].type.shape[axis] for axis in axes]))
+            operations = 2 * terms if isinstance(terms, int) else float("inf")
+            return _Weight(operations, "a product of arrays")
+        case Switch(branches=branches):
+            return max((_weight(facts, each) for each in branches), key=lambda x: x.operations)
+        case Call(function=function):
+            return _weight(function.facts, function.body)
+        case Checkpoint(body=body) | Ruled(body=body) | Implicit(solver=body):
+            return _weight(facts, body)
+        case primitive:
+            types = tuple([atom.type for atom in equation.inputs])
+            results = tuple([var.type for var in equation.outputs])
+            cost = primitive.cost(types, results)
+            sizes = [size_of(each.shape) for each in (*types, *results)]
+            return _Weight(
+                _for_each(facts, cost, sizes), _CALLED.get(primitive.name, f"`{primitive.label}`")
+            )
+
+
+def _for_each(facts: Assumptions, cost: Size, sizes: Sequence[Size]) -> float:
+    """A cost for each element of the largest array, as far as that is proven."""
+    if cost == 0:
+        return 0
+    for operations in (1, 2, 4, 8, 16, 32, 64):
+        if any(facts.proves(Fact("<=", cost, size * operations)) for size in sizes):
+            return operations
+    return float("inf")

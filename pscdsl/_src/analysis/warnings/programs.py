@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+import linecache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Protocol, cast
 
-from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
+from pscdsl._src.ir.primitive import Primitive, Types
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Origin, Var, walk
 from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.control.base import Control
 from pscdsl._src.primitives.elementwise import Convert, Elementwise
 from pscdsl._src.primitives.shaping import Broadcast, Reshape
+from pscdsl.typing.dims import Size
+from pscdsl.typing.spans import Span
 
 _ALIKE = 7
 """How deep two expressions are compared."""
@@ -159,3 +166,217 @@ def _repeats(at: Equation) -> bool:
         old = [size for size in at.inputs[0].type.shape if size != 1]
         return old == [size for size in primitive.shape if size != 1]
     return isinstance(primitive, Broadcast)
+
+
+# The user's own text for what a typed program says, where there is one.
+
+
+_LONGEST = 60
+"""A longer text is no help in a message."""
+
+
+class SourceText(Protocol):
+    """The text of a module."""
+
+    lines: list[str]
+
+    def locate(self, line: int) -> tuple[str, int]:
+        """The path and the line that a place in a line of the text has."""
+        ...
+
+
+class Wording:
+    """Looks up source text: in the source of the function, or in the file that a place names."""
+
+    def __init__(self, source: SourceText) -> None:
+        self._source = source
+        self._rows: dict[tuple[str, int], int] | None = None
+
+    def text(self, span: Span) -> str:
+        """What stands at a place, on one line; empty if that is not at hand."""
+        first, lines = self._row(span.path, span.line), self._source.lines
+        if first is None:
+            first, lines = span.line, linecache.getlines(span.path)
+        count = span.end_line - span.line + 1
+        rows = [row.rstrip("\r\n") for row in lines[first - 1 : first - 1 + count]]
+        if not rows:
+            return ""
+        rows[-1] = rows[-1][: span.end_column - 1]
+        rows[0] = rows[0][span.column - 1 :]
+        return " ".join(" ".join(rows).split())
+
+    def _row(self, path: str, line: int) -> int | None:
+        """The line of the function's source at a place; None if it is elsewhere."""
+        locate = self._source.locate
+        if locate(line) == (path, line):
+            return line
+        if self._rows is None:
+            self._rows = {locate(row): row for row in range(1, len(self._source.lines) + 1)}
+        return self._rows.get((path, line))
+
+    def expression(self, span: Span) -> ast.expr | None:
+        """What stands at a place, if it is an expression."""
+        try:
+            return ast.parse(self.text(span) or ".", mode="eval").body
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+
+    def operation(self, span: Span) -> str:
+        """What is done at a place: a function's last name, or the class of an operator's node."""
+        text = self.text(span)
+        try:
+            tree: ast.AST = ast.parse(text).body[0] if text else ast.Pass()
+        except (SyntaxError, ValueError, RecursionError, IndexError):
+            return ""
+        match tree.value if isinstance(tree, ast.Expr) else tree:
+            case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+                return name
+            case ast.BinOp(op=operator) | ast.AugAssign(op=operator):
+                return type(operator).__name__
+            case ast.Compare(ops=[operator]):
+                return type(operator).__name__
+            case ast.Subscript():
+                return "Subscript"
+            case _:
+                return ""
+
+    def name(self, program: Program, atom: Atom) -> str:
+        """How an atom is written: a parameter by its name, a result as its expression."""
+        atom = program.source(atom)
+        if isinstance(atom, Literal):
+            return repr(atom.value)
+        at = program.definition(atom)
+        if at is None:
+            return atom.hint if atom.hint.replace(".", "_").isidentifier() else ""
+        tree = self.expression(at.span)
+        found = "" if tree is None else ast.unparse(tree)
+        return found if len(found) <= _LONGEST else ""
+
+    def operand(self, program: Program, at: Equation, position: int) -> str:
+        """How an operand of an equation is written where the equation stands."""
+        tree = self.expression(at.span)
+        found: ast.expr | None = None
+        if isinstance(tree, ast.Call) and position < len(tree.args):
+            found = tree.args[position]
+        elif isinstance(tree, ast.BinOp):
+            found = (tree.left, tree.right)[position]
+        elif isinstance(tree, ast.Compare) and len(tree.comparators) == 1:
+            found = (tree.left, *tree.comparators)[position]
+        if found is None or isinstance(found, ast.Starred):
+            return self.name(program, at.inputs[position])
+        text = ast.unparse(found)
+        return text if len(text) <= _LONGEST else ""
+
+    def index(self, span: Span, axis: int) -> str:
+        """The index of `x[i]` or `np.take(x, i)`, the start of `psc.dynamic_slice`; else empty."""
+        tree = self.expression(span)
+        operation = self.operation(span)
+        index: ast.expr | None = None
+        if isinstance(tree, ast.Subscript):
+            index = tree.slice
+        elif isinstance(tree, ast.Call):
+            position = 2 if operation == "dynamic_update" else 1
+            index = tree.args[position] if position < len(tree.args) else None
+        if operation.startswith("dynamic") and isinstance(index, ast.Tuple | ast.List):
+            index = index.elts[axis] if axis < len(index.elts) else None
+        if index is None or isinstance(index, ast.Tuple | ast.List | ast.Starred):
+            return ""
+        found = ast.unparse(index)
+        return found if len(found) <= _LONGEST else ""
+
+    def count(self, array: Var | None, axis: int, size: Size) -> str:
+        """How the size of an array's axis is written."""
+        if isinstance(size, int):
+            return str(size)
+        hint = "" if array is None else array.hint
+        return f"{hint}.shape[{axis}]" if hint.replace(".", "_").isidentifier() else str(size)
+
+
+# A program as the source has it: in place of derivatives and batches, what they were made of.
+#
+# Warnings are about what the user wrote. What a derivative computes besides is no concern of
+# theirs, and what it leaves out, for no result depends on it, is.
+
+
+@dataclass(frozen=True)
+class Derived(Primitive):
+    """What a derivative or a batch gives, of which nothing is known but the types."""
+
+    types: Types
+
+
+def as_written(function: Function) -> Function:
+    """The function with what its derivatives and batches were made of, and `Derived` for these."""
+    if not function.origins:
+        return function
+    return replace(function, body=_Written(function.origins).block(function.body))
+
+
+class _Written:
+    def __init__(self, origins: Mapping[Equation, Origin]) -> None:
+        self.origins = origins
+        self.values: dict[Atom, Atom] = {}
+        """What stands in the new program for variables of the old one, if not they themselves."""
+
+    def block(self, block: Block) -> Block:
+        """A block, with other equations."""
+        equations = self._equations(block)
+        return Block(block.params, tuple(equations), tuple(map(self._value, block.results)))
+
+    def _value(self, atom: Atom) -> Atom:
+        return atom if isinstance(atom, Literal) else self.values.get(atom, atom)
+
+    def _equations(self, block: Block) -> list[Equation]:
+        last = {atom: at for at, each in enumerate(block.equations) for atom in each.inputs}
+        last.update(dict.fromkeys(block.results, len(block.equations)))
+        found: list[Equation] = []
+        end = 0
+        for at, equation in enumerate(block.equations):
+            origin = self.origins.get(equation)
+            if at < end:
+                continue
+            if origin is None:
+                found.append(self._equation(equation))
+                continue
+            end = at + origin.count
+            outputs = [var for each in block.equations[at:end] for var in each.outputs]
+            found += self._origin(origin, equation, [v for v in outputs if last.get(v, 0) >= end])
+        return found
+
+    def _origin(self, origin: Origin, equation: Equation, wanted: Sequence[Var]) -> list[Equation]:
+        """What equations are made of, and an equation for what they give besides."""
+        inputs = tuple(map(self._value, origin.inputs))
+        found: list[Equation] = []
+        if origin.block is not None:
+            self.values.update(zip(origin.block.params, inputs, strict=True))
+            found = self._equations(origin.block)
+            results = tuple(map(self._value, origin.block.results))
+            for old, new in zip(origin.outputs, results, strict=True):
+                if old in wanted and old.type == new.type:
+                    self.values[old] = new
+            inputs = (*inputs, *results)
+        others = tuple([var for var in wanted if var not in self.values])
+        derived = Derived(tuple([var.type for var in others]))
+        return [*found, Equation(derived, inputs, others, equation.span)]
+
+    def _equation(self, equation: Equation) -> Equation:
+        primitive = equation.primitive
+        if isinstance(primitive, Control) and any(
+            each in self.origins for block in primitive.blocks() for each in walk(block)
+        ):
+            primitive = self._control(primitive)
+        inputs = tuple(map(self._value, equation.inputs))
+        return Equation(primitive, inputs, equation.outputs, equation.span)
+
+    def _control(self, primitive: Control) -> Control:
+        changed: dict[str, object] = {}
+        for each in fields(primitive):
+            value = getattr(primitive, each.name)
+            if isinstance(value, Block):
+                changed[each.name] = self.block(value)
+            elif isinstance(value, tuple):
+                items = cast("tuple[object, ...]", value)
+                changed[each.name] = tuple(
+                    [self.block(item) if isinstance(item, Block) else item for item in items]
+                )
+        return replace(primitive, **changed)

@@ -14,7 +14,7 @@ from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import Applicable, External, Poison
 from pscdsl._src.ir.builder import Builder
-from pscdsl._src.language.descriptions import near_keyword
+from pscdsl._src.language.meanings import near_keyword
 from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Failure

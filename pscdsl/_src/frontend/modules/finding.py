@@ -12,8 +12,8 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pscdsl._src.support.package import FOLDER, LIBRARY
 from pscdsl._src.support.paths import inside_any, real, resolved
+from pscdsl._src.support.tracebacks import FOLDER, LIBRARY
 
 _PACKAGE = os.path.realpath(FOLDER) + os.sep
 _OURS = "pscdsl.stdlib"

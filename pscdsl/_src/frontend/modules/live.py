@@ -57,7 +57,7 @@ from pscdsl._src.frontend.values.values import (
     VectorValue,
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy
-from pscdsl._src.language.freezing import locked
+from pscdsl._src.language.elements import locked
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.processes import forget_at_end
 from pscdsl.typing.codes.language import NoSuchAttribute, Unsupported

@@ -15,7 +15,7 @@ from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.values.values import Alias, Marker
 from pscdsl._src.language.elements import ElementType
-from pscdsl._src.language.records.classes import Sizes
+from pscdsl._src.language.records import Sizes
 from pscdsl.typing.python_containers import is_tuple
 
 Abstract = Callable[[Any, str], Any]

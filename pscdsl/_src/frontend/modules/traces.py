@@ -32,7 +32,7 @@ import numpy as np
 from pscdsl._src.frontend.text.code_content import content
 from pscdsl._src.frontend.text.neighbours import file_of, loaded_beside, root_of
 from pscdsl._src.language.elements import ElementType
-from pscdsl._src.support.package import FOLDER
+from pscdsl._src.support.tracebacks import FOLDER
 
 SIZE: Final = 32
 """Bytes of a digest."""

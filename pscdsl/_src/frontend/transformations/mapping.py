@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pscdsl._src.analysis.warnings.batched_branches import branches_run_by_all
+from pscdsl._src.analysis.warnings.performance import branches_run_by_all
 from pscdsl._src.frontend.transformations.axes import axes_of
 from pscdsl._src.frontend.transformations.batched_signatures import batched_signature
 from pscdsl._src.frontend.transformations.origins import made_of, over_rows

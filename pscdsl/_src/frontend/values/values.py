@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
-from pscdsl._src.language.descriptions import describe as describe
-from pscdsl._src.language.descriptions import not_taken
-from pscdsl._src.language.descriptions import shortened as shortened
+from pscdsl._src.language.meanings import describe as describe
+from pscdsl._src.language.meanings import not_taken
+from pscdsl._src.language.meanings import shortened as shortened
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.purity_state import IteratorUsed, SetOrder

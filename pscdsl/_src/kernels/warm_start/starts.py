@@ -34,7 +34,7 @@ from pscdsl._src.frontend.modules.traces import (
 )
 from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.ir.numpy_dtypes import is_masked, to_numpy
-from pscdsl._src.language.records import containers
+from pscdsl._src.language import records
 from pscdsl._src.xla.calls.dispatch import Specialised
 from pscdsl._src.xla.calls.trees import register_class
 from pscdsl._src.xla.compilation import conditions
@@ -191,7 +191,7 @@ class Start:
                 raise Unknown
             self._loaded[kind.executable] = executable
         for cls in walk.classes:
-            containers.register(cls, register_class)
+            records.register(cls, register_class)
 
         def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
             try:
@@ -316,7 +316,7 @@ class Walk:
         elif kind is tuple:
             self._parts(value)
         else:
-            names = containers.field_names(kind)
+            names = records.field_names(kind)
             if names is None:
                 raise Unknown
             self.classes[kind] = None
@@ -388,7 +388,7 @@ def _written(tree: Type) -> Any:
     if isinstance(tree, RecordType):
         cls: Any = getattr(tree.record.definition, "constructor", None)
         names = tuple([name for name, _ in tree.fields])
-        if cls is None or containers.field_names(cls) != names:
+        if cls is None or records.field_names(cls) != names:
             raise Unknown
         where = (cls.__module__, cls.__qualname__)
         if _class(*where) is not cls:
@@ -419,9 +419,9 @@ def _read_tree(written: Any) -> Callable[[Iterator[Any]], Any]:
         return lambda arrays: tuple([part(arrays) for part in parts])
     module, name, *fields = rest
     cls = _class(module, name)
-    names = containers.field_names(cls)
+    names = records.field_names(cls)
     if kind != "record" or names is None or len(names) != len(fields):
         raise Unknown
-    containers.register(cls, register_class)
+    records.register(cls, register_class)
     parts = [_read_tree(each) for each in fields]
-    return lambda arrays: containers.construct(cls, names, [part(arrays) for part in parts])
+    return lambda arrays: records.construct_container(cls, names, [part(arrays) for part in parts])

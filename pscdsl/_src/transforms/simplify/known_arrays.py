@@ -18,7 +18,7 @@ from pscdsl._src.primitives.creation import Constant, Iota
 from pscdsl._src.primitives.elementwise import Bitcast, Clamp, Convert, Elementwise, Select
 from pscdsl._src.primitives.shaping import Broadcast
 from pscdsl._src.primitives.windows import ArgReduceWindow, ReduceWindow
-from pscdsl._src.support.package import OWN_PRIMITIVES
+from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import KEY
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pscdsl._src.language.records.containers import field_names, plain_fields, ways
+from pscdsl._src.language.records import field_names, plain_fields, ways_of_container
 from pscdsl._src.support.processes import keep_for_ever
 from pscdsl._src.xla.runtime import boot
 from pscdsl.typing.exact import exact
@@ -103,7 +103,7 @@ def show(value: Any) -> bool:
     cls: type[Any] = value.__class__
     names = field_names(cls)
     if names is not None:
-        _register(with_values, cls, *ways(cls, names))
+        _register(with_values, cls, *ways_of_container(cls, names))
         return True
     if isinstance(value, Enum) and not isinstance(value, Flag):  # flags combined have no name
         _once(with_values, cls, lambda: with_values.register_dataclass_node(cls, (), ("_name_",)))

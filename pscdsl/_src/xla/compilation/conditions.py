@@ -17,7 +17,7 @@ from typing import Any, Final
 import jaxlib
 import numpy as np
 
-from pscdsl._src.support.package import FOLDER
+from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.client import client, device
 from pscdsl._src.xla.runtime.processors import VARIABLE, processors

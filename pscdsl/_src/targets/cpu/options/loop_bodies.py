@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pscdsl._src.analysis.traffic import total_bytes, traffic
+from pscdsl._src.analysis.cost import total_bytes, traffic
 from pscdsl._src.ir.program import Block, Equation, Function, Var, walk
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.control import Call, Control, Scan, While

@@ -1,0 +1,353 @@
+"""An accepted candidate made as general as the checker lets it be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pscdsl._src.discover.alternatives import Alternative
+from pscdsl._src.discover.candidates import BOOL, FLOAT, INT, Candidate, generalised, map_arrays
+from pscdsl._src.discover.search import (
+    Blame,
+    Branches,
+    Trials,
+    firmness,
+    first_choice,
+    retyped,
+    search,
+)
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dims import Dim, names, variable
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.notation import DimSpec, Variadic
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    NoneSpec,
+    OptionalSpec,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+    arrays_of,
+    walk_paths,
+)
+from pscdsl.typing.trees import NoneType, StaticType, TupleType, Type
+
+# What a function returns under a candidate, as a type that can be declared.
+
+
+BATCH = Variadic("batch")
+
+
+def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
+    """A result type with which every choice of the candidate is accepted; None if there is none."""
+    definition = trials.definition(candidate)
+    program = trials.one(definition, first_choice(definition.signature)).program
+    if program is None or program.result is None:
+        return None
+    for classes in (_classes(candidate), {}):
+        spec = _result(program.result, classes)
+        if spec is not None:
+            for each in dict.fromkeys((*_over_statics(spec, candidate), spec)):
+                if trials.accepts(candidate, each):
+                    return each
+    return None
+
+
+def _classes(candidate: Candidate) -> dict[DType, DTypeClass]:
+    """The classes of the parameters, by the dtypes that are tried first."""
+    found: dict[DType, DTypeClass] = {}
+    for name, spec in candidate.specs:
+        for _, part in walk_paths(spec, name):
+            if isinstance(part, ArraySpec) and isinstance(part.dtype, DTypeClass):
+                if len(part.dtype.members) > 1:
+                    found[part.dtype.usual_first()[0]] = part.dtype
+    return found
+
+
+def _result(tree: Type, classes: Mapping[DType, DTypeClass]) -> Spec | None:
+    if isinstance(tree, ArrayType):
+        dims = tuple(BATCH if dim == variable("batch_0") else dim for dim in tree.shape)
+        return ArraySpec(classes.get(tree.dtype, tree.dtype), dims)
+    if isinstance(tree, NoneType):
+        return NoneSpec()
+    if isinstance(tree, TupleType):
+        items = [_result(each, classes) for each in tree.items]
+        kept = tuple(each for each in items if each is not None)
+        return TupleSpec(kept) if len(kept) == len(items) else None
+    return None
+
+
+def _over_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
+    """The result with static parameters in place of the numbers that they are at first."""
+    changed = spec
+    for name, each in candidate.specs:
+        value = each.samples[0] if isinstance(each, StaticSpec) and each.samples else None
+        if type(value) is int:
+            yield _with_name(spec, name, value)
+            changed = _with_name(changed, name, value)
+    yield changed
+
+
+def _with_name(spec: Spec, name: str, value: int) -> Spec:
+    def changed(array: ArraySpec) -> ArraySpec:
+        dims: tuple[DimSpec, ...] = tuple(
+            generalised(dim, value, name) if isinstance(dim, int | Dim) else dim
+            for dim in array.dims
+        )
+        return replace(array, dims=dims)
+
+    return map_arrays(spec, changed)
+
+
+# Static parameters: which of their values a function takes.
+
+
+NUMBERS = (0, 1, 2, 3, 4)
+"""What `psc.Static[int]` is tried with."""
+
+
+def fixed(candidate: Candidate) -> Candidate:
+    """Only the first of each parameter's static values."""
+    return _with_samples(candidate, {n: (s.samples or ())[:1] for n, s in _static(candidate)})
+
+
+def _static(candidate: Candidate) -> Iterator[tuple[str, StaticSpec]]:
+    for name, spec in candidate.specs:
+        if isinstance(spec, StaticSpec) and spec.kind != "Callable":
+            yield name, spec
+
+
+def _with_samples(candidate: Candidate, samples: dict[str, tuple[object, ...]]) -> Candidate:
+    specs: list[tuple[str, Spec]] = []
+    for name, spec in candidate.specs:
+        if isinstance(spec, StaticSpec) and name in samples:
+            spec = replace(spec, samples=samples[name])
+        specs.append((name, spec))
+    return replace(candidate, specs=tuple(specs))
+
+
+def first_dtypes(candidate: Candidate) -> Candidate:
+    """The usual dtype in place of each class."""
+    for old, new in ((FLOAT, "f32"), (INT, "i32"), (BOOL, "bool")):
+        candidate = retyped(candidate, old, new)
+    return candidate
+
+
+def opened(trials: Trials, candidate: Candidate) -> Candidate:
+    """As many values of each static parameter as are accepted beside the defaults of the others."""
+    quick = first_dtypes(fixed(candidate))
+    taken: dict[str, tuple[object, ...]] = {}
+    facts: list[Fact] = []
+    for name, spec in _static(candidate):
+        samples = spec.samples or ()
+        good = [v for v in samples if trials.accepts(_with_samples(quick, {name: (v,)}))]
+        taken[name] = tuple(good) or samples[:1]
+        numbers = [v for v in NUMBERS if v in good]
+        if spec.kind == "int" and numbers and numbers == list(range(numbers[0], 5)):
+            if numbers[0]:
+                facts.append(Fact("<=", numbers[0], variable(name)))
+    several = _with_samples(replace(candidate, facts=(*facts, *candidate.facts)), taken)
+    one = _with_samples(candidate, {n: s[:1] for n, s in taken.items()})
+    return several if trials.accepts(first_dtypes(several)) else one
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A value of a static parameter that does not fit, and the obstacle."""
+
+    parameter: str
+    value: object
+    finding: Diagnostic
+
+    def __str__(self) -> str:
+        return f"{self.parameter}={self.value!r}: {self.finding.code} {self.finding.message()}"
+
+
+def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterator[Refused]:
+    """The static values with which the function meets an obstacle that no signature mends."""
+    quick = first_dtypes(fixed(tried))
+    kept = dict(_static(final))
+    for name, spec in _static(tried):
+        if name not in kept or is_open(kept[name], final, name):
+            continue
+        fitting = {StaticType(each) for each in kept[name].samples or ()}
+        for value in spec.samples or ():
+            if StaticType(value) not in fitting:
+                errors = trials.run(_with_samples(quick, {name: (value,)})).errors
+                blocking = [each for each in errors if firmness(each)]
+                if blocking:
+                    yield Refused(name, value, blocking[0])
+
+
+def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
+    """Whether a static parameter takes every value of its type that its preconditions admit."""
+    samples = {StaticType(each) for each in spec.samples or ()}
+    if spec.kind == "bool":
+        return samples >= {StaticType(False), StaticType(True)}
+    if spec.kind != "int":
+        return False
+    bounds = [
+        fact.explicit_lower_bound() for fact in candidate.facts if fact.names() == frozenset({name})
+    ]
+    least = max((bound[1] for bound in bounds if bound is not None), default=0)
+    return samples >= {StaticType(value) for value in NUMBERS if value >= least}
+
+
+# Other ranks: signatures of the same function in which one array has another number of axes.
+
+
+MAX_TRIED = 4
+MAX_STEPS = 6
+"""Trials for one of them: what sizes have to be equal is all that is asked."""
+MAX_OTHER = 2
+"""Higher ranks are not tried."""
+
+
+def other_ranks(
+    trials: Trials,
+    accepted: Candidate,
+    options: Mapping[str, Sequence[Alternative]],
+    blame: Blame,
+    branches: Branches,
+) -> Iterator[Candidate]:
+    """Candidates that are accepted, too, each with another rank of one parameter."""
+    tried = 0
+    for name, spec in accepted.specs:
+        if not isinstance(spec, ArraySpec):
+            continue
+        for option in options[name]:
+            if not isinstance(option.spec, ArraySpec) or option.kind != "array":
+                continue
+            rank = len(option.spec.dims)
+            if rank in (0, len(spec.dims)) or rank > MAX_OTHER or tried == MAX_TRIED:
+                continue
+            tried += 1
+            pinned = {n: (_fresh(options[n], s),) for n, s in accepted.specs}
+            options_here = {**pinned, name: (option,)}
+            found = search(trials, options_here, blame, branches, MAX_STEPS, preconditions=False)
+            if found.accepted is not None:
+                yield found.accepted
+
+
+def _fresh(options: Sequence[Alternative], spec: object) -> Alternative:
+    """The alternative that a type came from, its sizes not yet made equal to others."""
+    for option in options:
+        if isinstance(option.spec, ArraySpec) and isinstance(spec, ArraySpec):
+            if option.spec.dtype == spec.dtype and len(option.spec.dims) == len(spec.dims):
+                return option
+    return next((option for option in options if option.spec == spec), options[0])
+
+
+# Widening: an accepted candidate made as general as the checker lets it be.
+
+
+def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
+    """The candidate with static values, leading axes and dtypes left open; None if none fits."""
+    if not trials.accepts(first_dtypes(fixed(accepted))):
+        return None
+    candidate = opened(trials, _as_it_asserts(trials, accepted))
+    candidate = _batched(trials, candidate)
+    for each in _dtypes(candidate):
+        if trials.accepts(each):
+            return each
+    return None
+
+
+def _as_it_asserts(trials: Trials, candidate: Candidate) -> Candidate:
+    """Sizes that the function itself asserts to be equal, as one name."""
+    program = trials.run(first_dtypes(fixed(candidate))).program
+    changed = candidate
+    for fact in () if program is None else program.facts.facts:
+        if fact.relation == "==" and fact not in candidate.facts:
+            renamed = {str(size) for size in (fact.left, fact.right)} <= set(changed.sizes())
+            changed = (changed.requiring(fact) or changed) if renamed else changed
+    return changed if trials.accepts(first_dtypes(fixed(changed))) else candidate
+
+
+def has_group(spec: Spec) -> bool:
+    """Whether a type has an open number of leading axes."""
+    return any(isinstance(dim, Variadic) for each in arrays_of(spec) for dim in each.dims)
+
+
+def _batched(trials: Trials, candidate: Candidate) -> Candidate:
+    """Leading axes left open, if the function lets them be."""
+    quick = first_dtypes(fixed(candidate))
+    for each in _groupings(candidate):
+        grouped = replace(quick, specs=_grouped(quick, each))
+        if trials.accepts(grouped) and declared_result(trials, grouped) is not None:
+            return replace(candidate, specs=_grouped(candidate, each))
+    return candidate
+
+
+Grouping = dict[str, int]
+"""For some parameters, how many of their leading axes become one group."""
+
+
+def _groupings(candidate: Candidate) -> Iterator[Grouping]:
+    """The groups to try, the largest first."""
+    arrays: dict[str, tuple[DimSpec, ...]] = {}
+    for name, spec in candidate.specs:
+        inner = spec.item if isinstance(spec, OptionalSpec) else spec
+        if isinstance(inner, ArraySpec) and inner.dims:
+            arrays[name] = inner.dims
+        elif not isinstance(inner, ArraySpec) and any(True for _ in arrays_of(inner)):
+            return
+    if not arrays:
+        return
+    demanded = frozenset[str]().union(*(fact.names() for fact in candidate.facts))
+    shared = _common_prefix(list(arrays.values()))
+    for length in range(shared, 0, -1):
+        prefix = next(iter(arrays.values()))[:length]
+        inside = frozenset[str]().union(*(_names(dims[length:]) for dims in arrays.values()))
+        if not _names(prefix) & (inside | demanded) and len(_names(prefix)) == length:
+            yield dict.fromkeys(arrays, length)
+    yield dict.fromkeys(arrays, 0)
+    if len(arrays) > 1:
+        yield {next(iter(arrays)): 0}
+
+
+def _grouped(candidate: Candidate, grouping: Grouping) -> tuple[tuple[str, Spec], ...]:
+    def grouped(name: str) -> Callable[[ArraySpec], ArraySpec]:
+        return lambda spec: replace(spec, dims=(BATCH, *spec.dims[grouping[name] :]))
+
+    return tuple(
+        (name, map_arrays(spec, grouped(name)) if name in grouping else spec)
+        for name, spec in candidate.specs
+    )
+
+
+def _common_prefix(shapes: Sequence[tuple[DimSpec, ...]]) -> int:
+    length = 0
+    for dims in zip(*shapes, strict=False):
+        if any(dim != dims[0] for dim in dims) or not isinstance(dims[0], Dim):
+            break
+        length += 1
+    return length
+
+
+def _names(dims: Sequence[DimSpec]) -> frozenset[str]:
+    return frozenset[str]().union(*(names(dim) for dim in dims if isinstance(dim, Dim)))
+
+
+def _dtypes(candidate: Candidate) -> Iterator[Candidate]:
+    """The candidate over its classes of dtypes, then with ever fewer dtypes."""
+    yield candidate
+    classes = {
+        part.dtype.name
+        for name, spec in candidate.specs
+        for _, part in walk_paths(spec, name)
+        if isinstance(part, ArraySpec) and isinstance(part.dtype, DTypeClass)
+    }
+    if INT in classes:
+        for dtype in ("i32", "i64"):
+            yield retyped(candidate, INT, dtype)
+    if FLOAT in classes:
+        for dtype in ("f32", "f64"):
+            narrow = retyped(candidate, FLOAT, dtype)
+            yield narrow
+            if INT in classes:
+                yield retyped(narrow, INT, "i32" if dtype == "f32" else "i64")
+    yield first_dtypes(fixed(candidate))
