@@ -14,8 +14,9 @@ bin    := $(VENV)/bin
 # Where jax and PyTorch go: a name by which what lies there is known as installed.
 SITE   := $(VENV)/interop/site-packages
 # What strangers can send, damage or hand over.
-ATTACKS := $(addprefix tests/test_,admission.py deployment_server.py executable_cache.py \
-  hostile_inputs.py long_programs.py store.py strangers.py trust.py)
+ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deployment_server.py \
+  artefacts/test_trust.py caching checker/test_hostile_inputs.py checker/test_strangers.py \
+  xla/test_long_programs.py)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
@@ -56,9 +57,9 @@ fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20
 	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
 	$(bin)/python -m tests.fuzz.static_differences --programs $(STATIC) --seed $(SEED)
 	$(bin)/python -m tests.fuzz.artefacts --mutants $(STATIC) --seed $(SEED)
-	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/test_static_walks.py tests/test_argument_walks.py
-	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/test_linearity_fuzz.py
-	CAPTURES_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/test_captured_ways.py
+	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_static_walks.py tests/numpy/test_argument_walks.py
+	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/analysis/test_keys_fuzz.py
+	CAPTURES_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_captured_ways.py
 
 attack: $(VENV)/.test ## Hostile files, artefacts, caches, requests and long programs: STATIC=20000 SEED=0.
 	$(bin)/python -m pytest -q -n $(JOBS) $(ATTACKS)

@@ -33,15 +33,8 @@ CHECKERS: Final = frozenset(
     {"mypy", "pyrefly", "pyright", "ruff", "ty", "types-jsonschema", "zuban"}
 )
 """What only the tests of types and of style need."""
-COMPILED: Final = (
-    *("test_compile*", "test_co*_forms", "test_donation", "test_examples", "test_executable_cache"),
-    *("test_export*", "test_interchange", "test_known_options", "test_loop_bounds"),
-    *("test_matrix_forms", "test_numpy_co*", "test_numpy_linalg", "test_ordering_forms"),
-    *("test_pool", "test_primitive_laws", "test_random_bits", "test_readme", "test_record_calls"),
-    *("test_special", "test_starts", "test_transformations", "test_tree"),
-    *("test_typeguard", "test_verify", "test_versions", "test_waiting", "test_xla_*"),
-)
-"""The modules that are run with the oldest versions, as patterns."""
+COMPILED: Final = "pytest.mark.jaxlib"
+"""What modules hold that are run with the oldest versions."""
 PACKAGE: Final = "pscdsl"
 """The folder that the documents are tried without, with the wheel."""
 
@@ -223,7 +216,9 @@ def chosen(python: Mapping[Version, Path]) -> dict[str, Pair]:
 def compiled_tests() -> list[str]:
     """The tests that are run with the oldest versions."""
     folder = ROOT / "tests"
-    found = [path for pattern in COMPILED for path in sorted(folder.glob(f"{pattern}.py"))]
+    found = [
+        path for path in sorted(folder.rglob("test_*.py")) if COMPILED in path.read_text("utf-8")
+    ]
     return [str(each.relative_to(ROOT)) for each in dict.fromkeys((*found, folder / "conformance"))]
 
 
@@ -236,7 +231,16 @@ def _with_the_wheel(python: Path, scratch: Path) -> None:
     copy = scratch / "project"
     others = shutil.ignore_patterns(PACKAGE, "__pycache__", ".venv", ".git", "*_cache")
     shutil.copytree(ROOT, copy, ignore=others)
-    _call(python, "-m", "pytest", "-q", "tests/test_readme.py", "-k", "the_blocks", folder=copy)
+    _call(
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "tests/project/test_readme.py",
+        "-k",
+        "the_blocks",
+        folder=copy,
+    )
 
 
 def _says_what_it_has(python: Path) -> None:

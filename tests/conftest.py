@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.literate import Program, differences, expectations, programs, with_snapshot
-from tests.quick_code import MODULES, generate_quickly
+from tests.support.literate import Program, differences, expectations, programs, with_snapshot
+from tests.support.quick_code import generate_quickly
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
@@ -48,7 +48,7 @@ def _quick_code(  # pyright: ignore[reportUnusedFunction]
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Code that is generated quickly, where a test is not about code."""
-    if request.path.stem in MODULES:
+    if request.node.get_closest_marker("quick_code") is not None:
         generate_quickly(monkeypatch)
 
 

@@ -13,8 +13,8 @@ from tests.fuzz.derivatives import NDArray, examine
 from tests.fuzz.laws import array, definition, sizes_of
 from tests.fuzz.programs import Program
 from tests.fuzz.smooth_programs import SmoothProgram
-from tests.random_programs import operands
-from tests.widening import Widening
+from tests.support.random_programs import operands
+from tests.support.widening import Widening
 
 WITHOUT_DERIVATIVES = frozenset(
     {"bitcast", "nextafter", "gammainc", "gammaincc", "betainc", "betaincc", "zeta"}

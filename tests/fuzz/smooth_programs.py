@@ -9,7 +9,7 @@ from pscdsl._src.checker import check as check  # gives functions their meanings
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.dtypes import F32, I32
-from tests.random_programs import RandomProgram
+from tests.support.random_programs import RandomProgram
 
 UNARY = "sin cos tanh arctan square arcsinh sinc negative abs".split()
 BINARY = "add subtract multiply maximum minimum hypot logaddexp arctan2".split()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.documents import ROOT, compare
+from tests.support.documents import ROOT, compare
 
 jax: Any = pytest.importorskip("jax")
 

@@ -13,7 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, f64
-from tests.test_admission import KEY, VECTOR, artefact, main
+from tests.artefacts.test_admission import KEY, VECTOR, artefact, main
 
 jax: Any = pytest.importorskip("jax")
 

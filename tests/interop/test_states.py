@@ -14,7 +14,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Static, f64
-from tests.states import BY, CLASSES, STATES, Own, Plain, Typed, X, loss, same
+from tests.support.states import BY, CLASSES, STATES, Own, Plain, Typed, X, loss, same
 
 jax: Any = pytest.importorskip("jax")
 

@@ -1,0 +1,365 @@
+"""The command line, called as a user would, in this process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pscdsl._src.cli import COMMANDS, main
+
+HEADER = """\
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+"""
+GOOD = f"""{HEADER}
+@psc.kernel
+def double(x: f32["n"]) -> f32["n"]:
+    return x + x
+"""
+BAD = f"""{HEADER}
+@psc.kernel
+def product(x: f32["n k"], y: f32["m k"]) -> f32["n m"]:
+    return x @ y
+"""
+
+Write = Callable[[str], Path]
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a program into the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(text: str) -> Path:
+        path = Path("program.py")
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return make
+
+
+def test_help_names_every_command(capsys: Capture) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str, capsys: Capture) -> None:
+    assert main([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: pscdsl {name}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["frobnicate"],
+        ["check", "no-such-folder"],
+        ["check", "--format", "runes", "."],
+        ["check", "--select", "PSC000", "."],
+        ["explain", "PSC000"],
+        ["ir", "no-such-file.py:f"],
+        ["hlo", "no-such-file.py:f", "--dims", "n"],
+    ],
+)
+def test_what_cannot_run_exits_with_2(arguments: list[str]) -> None:
+    assert main(arguments) == 2
+
+
+MADE = f"""{HEADER}
+@psc.kernel
+def energy(x: f32["n"], k: f32) -> f32:
+    return k * np.sum(x * x) / 2
+
+
+force = psc.grad(energy)
+forces = psc.vmap(psc.grad(energy), in_axes=(0, None))
+"""
+
+
+FACTORY = f"""{HEADER}
+def factory(k):
+    @psc.kernel
+    def inner(x: f32["n"]) -> f32["n"]:
+        return x * k
+
+    return inner
+
+
+@psc.kernel
+def double(x: f32["n"]) -> f32["n"]:
+    return 2 * x
+"""
+
+
+def test_a_file_is_printed_though_a_kernel_in_it_is_not_checked(
+    write: Write, capsys: Capture
+) -> None:
+    path = write(FACTORY)
+    assert main(["ir", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("double[n](x: f32[n]) -> f32[n]")
+    assert "`factory.inner` is made inside `factory`" in err
+
+
+def test_kernels_that_transformations_make_are_kernels(write: Write, capsys: Capture) -> None:
+    path = write(MADE)
+    assert main(["check", "--no-cache", "--show-types", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "program.py:11:1: force(x: f32[n], k: f32) -> f32[n]\n" in out
+    assert "program.py:12:1: forces(x: f32[batch n], k: f32) -> f32[batch n]\n" in out
+    assert main(["ir", f"{path}:force"]) == 0
+    assert capsys.readouterr().out.startswith("force[n](x: f32[n], k: f32) -> f32[n]\n")
+    assert main(["hlo", f"{path}:forces", "--dims", "n=3,batch=2"]) == 0
+    assert "tensor<2x3xf32>" in capsys.readouterr().out
+    run = ["run", f"{path}:forces", "--arg", "x=[[1.0, 2.0], [3.0, 4.0]]", "--arg", "k=10.0"]
+    assert main(run) == 0
+    assert capsys.readouterr().out == "f32[batch n]\n[[10. 20.]\n [30. 40.]]\n"
+    assert main(["ir", f"{path}:energie"]) == 2
+    assert "its kernels are: energy, force, forces" in capsys.readouterr().err
+
+
+SPRING = f"""{HEADER.replace("f32", "f32, i32")}
+@psc.kernel
+def spring(x: f32["n"], steps: i32, *, k: f32) -> f32:
+    return k * np.sum(x * x * x)
+
+
+@psc.kernel
+def shifted(x: f32["n"], steps: i32, *, k: f32) -> tuple[f32["n"], i32]:
+    return k * x * x, steps
+"""
+
+
+def test_derivatives_are_printed(write: Write, capsys: Capture) -> None:
+    path = write(SPRING)
+    plain = "x: f32[n], steps: i32, k: f32"
+    firsts = {
+        "--grad": f"grad(spring)[n]({plain}) -> f32[n]",
+        "--grad --argnums=-2": f"grad(spring)[n]({plain}) -> f32[n]",
+        "--grad --argnums 0,": f"grad(spring)[n]({plain}) -> (f32[n],)",
+        "--grad --order 2": f"jacfwd(psc.grad(spring))[n]({plain}) -> f32[n n]",
+        "--jvp": f"jvp(spring)[n]({plain}, d_x: f32[n], d_k: f32) -> (f32, f32)",
+        "--vjp": f"vjp(spring)[n]({plain}, cotangent: f32) -> (f32, (f32[n], None, f32))",
+    }
+    for options, first in firsts.items():
+        assert main(["ir", f"{path}:spring", *options.split(), "--simplified"]) == 0, options
+        assert capsys.readouterr().out.splitlines()[0] == first
+    assert main(["hlo", f"{path}:spring", "--grad", "--dims", "n=3"]) == 0
+    assert "-> tensor<3xf32>" in capsys.readouterr().out
+    given = ["--arg", "x=[1.0, 2.0]", "--arg", "k=2.0", "--arg", "steps=1"]
+    assert main(["run", f"{path}:spring", "--grad", *given]) == 0
+    assert capsys.readouterr().out == "f32[n]\n[ 6. 24.]\n"
+    assert main(["run", f"{path}:spring", "--grad", "--order", "2", *given]) == 0
+    assert capsys.readouterr().out == "f32[n n]\n[[12.  0.]\n [ 0. 24.]]\n"
+    along = ["--arg", "d_x=[1.0, 0.0]", "--arg", "d_k=0.0"]
+    assert main(["run", f"{path}:spring", "--jvp", *given, *along]) == 0
+    assert capsys.readouterr().out == "[0]: f32\n18.0\n[1]: f32\n6.0\n"
+    assert (
+        main(["run", f"{path}:shifted", "--vjp", *given, "--arg", "cotangent[0]=[1.0, 1.0]"]) == 0
+    )
+    out = capsys.readouterr().out
+    assert "[1][0]: f32[n]\n[4. 8.]\n[1][2]: f32\n5.0\n" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("program.py --grad", "2 kernels in program.py: name one"),
+        ("program.py:shifted --grad", "--jvp and --vjp are derivatives of any result"),
+        ("program.py:spring --order 2", "--order goes with --grad"),
+        ("program.py:spring --jvp --argnums 0", "--argnums goes with --grad"),
+        ("program.py:spring --grad --argnums x", "write --argnums 0,2"),
+        ("program.py:spring --grad --order 0", "--order is between 1 and 8, not 0"),
+        ("program.py:spring --grad --jvp", "not allowed with argument"),
+    ],
+)
+def test_derivatives_that_cannot_be(write: Write, capsys: Capture, options: str, says: str) -> None:
+    write(SPRING)
+    assert main(["ir", *options.split()]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_derivatives_that_are_refused(write: Write, capsys: Capture) -> None:
+    path = write(SPRING)
+    for places, code in (("1", "PSC511"), ("5", "PSC514"), ("0,0", "PSC514")):
+        assert main(["ir", f"{path}:spring", "--grad", "--argnums", places]) == 1
+        assert code in capsys.readouterr().err
+
+
+def test_version(capsys: Capture) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("pscdsl ")
+
+
+def test_explain_lists_and_explains(capsys: Capture) -> None:
+    assert main(["explain"]) == 0
+    assert "PSC301" in capsys.readouterr().out
+    for spelling in ("PSC301", "psc301", "301"):
+        assert main(["explain", spelling]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("# PSC301: ")
+        assert "## Fix" in out
+
+
+def test_a_good_program_passes(write: Write, capsys: Capture) -> None:
+    assert main(["check", str(write(GOOD))]) == 0
+    assert capsys.readouterr().out == "1 kernel checked in 1 file: no errors\n"
+
+
+def test_a_bad_program_fails_at_its_place(write: Write, capsys: Capture) -> None:
+    assert main(["check", "--format", "concise", str(write(BAD))]) == 1
+    assert capsys.readouterr().out.startswith("program.py:8:12: error[PSC301] ")
+
+
+def test_text_shows_the_source(write: Write, capsys: Capture) -> None:
+    assert main(["check", str(write(BAD))]) == 1
+    out = capsys.readouterr().out
+    assert " 8│     return x @ y\n" in out
+    assert out.endswith("1 kernel checked in 1 file: 1 error\n")
+
+
+def test_json_is_an_object(write: Write, capsys: Capture) -> None:
+    assert main(["check", "--format", "json", str(write(BAD))]) == 1
+    document = json.loads(capsys.readouterr().out)
+    [found] = document["diagnostics"]
+    assert (found["code"], found["path"], found["kernel"]) == ("PSC301", "program.py", "product")
+    [kernel] = document["kernels"]
+    assert (kernel["name"], kernel["status"]) == ("product", "error")
+    assert document["summary"]["errors"] == 1
+
+
+def test_select_and_ignore_take_codes_and_families(write: Write) -> None:
+    path = str(write(BAD))
+    assert main(["check", "--ignore", "PSC3", path]) == 0
+    assert main(["check", "--select", "PSC4,PSC5", path]) == 0
+    assert main(["check", "--select", "psc301", path]) == 1
+
+
+def test_show_types(write: Write, capsys: Capture) -> None:
+    assert main(["check", "--show-types", str(write(GOOD))]) == 0
+    assert "double(" in capsys.readouterr().out
+
+
+def test_ir_and_hlo_are_printed(write: Write, capsys: Capture) -> None:
+    path = write(GOOD)
+    assert main(["ir", f"{path}:double"]) == 0
+    assert "add" in capsys.readouterr().out
+    assert main(["hlo", f"{path}:double", "--dims", "n=3"]) == 0
+    assert "tensor<3xf32>" in capsys.readouterr().out
+    assert main(["hlo", str(path), "--dims", "n=3", "--optimized"]) == 0
+    assert "f32[3]" in capsys.readouterr().out
+
+
+def test_a_kernel_that_is_not_there(write: Write) -> None:
+    assert main(["ir", f"{write(GOOD)}:nothing"]) == 2
+
+
+def test_findings_stop_the_other_commands(write: Write, capsys: Capture) -> None:
+    assert main(["ir", f"{write(BAD)}:product"]) == 1
+    assert "PSC301" in capsys.readouterr().err
+
+
+def test_run_takes_literals_files_and_random_data(write: Write, capsys: Capture) -> None:
+    target = f"{write(GOOD)}:double"
+    assert main(["run", target, "--arg", "x=[1, 2.5]"]) == 0
+    assert capsys.readouterr().out == "f32[n]\n[2. 5.]\n"
+    np.save("x.npy", np.array([3], dtype=np.float32))
+    assert main(["run", target, "--arg", "x=x.npy"]) == 0
+    assert capsys.readouterr().out == "f32[n]\n[6.]\n"
+    assert main(["run", target, "--dims", "n=2"]) == 0
+    first = capsys.readouterr().out
+    assert main(["run", target, "--dims", "n=2", "--seed", "0"]) == 0
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--arg", "y=1"],
+        ["--arg", "x"],
+        ["--arg", "x=[1, [2]]"],
+        ["--arg", "x=[1, 2]", "--dims", "n=3"],
+        ["--arg", "x=none.npy"],
+        ["--dims", "n=0"],
+    ],
+)
+def test_run_refuses_what_does_not_fit(write: Write, options: list[str]) -> None:
+    assert main(["run", f"{write(GOOD)}:double", *options]) == 2
+
+
+def test_a_pickle_is_not_read(write: Write) -> None:
+    path = write(GOOD)
+    np.save("x.npy", np.array([print], dtype=object), allow_pickle=True)
+    assert main(["run", f"{path}:double", "--arg", "x=x.npy"]) == 2
+
+
+def test_as_a_module_in_a_narrow_locale(write: Write) -> None:
+    command = [sys.executable, "-m", "pscdsl", "check", str(write(BAD))]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        check=False,
+        env={"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 1
+    assert b"PSC301" in done.stdout
+
+
+PLAIN = """\
+import numpy as np
+
+
+def mean_square(x):
+    return np.mean(x**2)
+
+
+def fill(x):
+    x[0] = 1
+    return x
+
+
+class Model:
+    def predict(self, x):
+        return x
+"""
+
+
+def test_discover_shows_definitions_and_first_obstacles(write: Write, capsys: Capture) -> None:
+    path = write(PLAIN)
+    assert main(["discover", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert '    def mean_square(x: Float["*batch"]) -> Float:' in out
+    assert "error[PSC205]" in out
+    assert "2 functions in 1 file: 1 PSC, 1 not PSC, 0 unknown\n" in out
+    assert "not looked at: 1 inside a class\n" in out
+
+
+@pytest.mark.parametrize(("select", "names"), [("psc", ["mean_square"]), ("obstacles", ["fill"])])
+def test_discover_selects(write: Write, capsys: Capture, select: str, names: list[str]) -> None:
+    path = write(PLAIN)
+    assert main(["discover", "--format", "json", "--select", select, str(path)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in document["functions"]] == names
+    summary = document["summary"]
+    assert (summary["functions"], summary["psc"], summary["methods"]) == (2, 1, 1)
+    assert summary["first_obstacles"] == {"PSC205": 1}
+
+
+def test_discover_says_what_it_could_not_read(write: Write, capsys: Capture) -> None:
+    path = write("def f(:\n")
+    assert main(["discover", "--format", "json", str(path)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["code"] for each in document["diagnostics"]] == ["PSC100"]
+    assert main(["discover", "missing.py"]) == 2

@@ -1,0 +1,198 @@
+"""Captured state at run time: arrays are locked, and names compared, whatever the text shows."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import f32
+from tests.support.hidden_writes import fill_cell, rebound, replaced_code, write_item
+from tests.support.python_places import results
+
+HERE = __name__
+X = np.ones(3, np.float32)
+SCALE = 2.0
+TABLE = np.full(3, 3, np.float32)
+VIEWED = np.arange(6, dtype=np.float32).reshape(2, 3)[1]
+
+
+def doubled(x: Any) -> Any:
+    """Doubled, by a name that is global."""
+    return x * SCALE
+
+
+class Scaled(psc.Record, dims="n"):
+    """A record that the kernel makes."""
+
+    w: f32["n"]
+
+
+@psc.kernel
+def scaled(x: f32["n"]) -> f32["n"]:
+    return doubled(x)
+
+
+@psc.kernel
+def outer(x: f32["n"]) -> f32["n"]:
+    return scaled(x) + 1
+
+
+@psc.kernel
+def made(x: f32["n"]) -> Scaled["n"]:
+    return Scaled(x)
+
+
+@psc.kernel
+def plain(x: f32["n"]) -> f32["n"]:
+    return np.exp(x)
+
+
+@psc.kernel
+def tabled(x: f32["3"]) -> f32["3"]:
+    return x * TABLE
+
+
+@psc.kernel
+def viewed(x: f32["3"]) -> f32["3"]:
+    return x * VIEWED
+
+
+CHANGES: list[tuple[Callable[..., Any], str, Any]] = [
+    (scaled, "SCALE", 3.0),
+    (scaled, "SCALE", True),
+    (scaled, "doubled", abs),
+    (outer, "SCALE", 3.0),
+    (outer, "scaled", plain),
+    (made, "Scaled", object),
+    (tabled, "TABLE", np.full(3, 3, np.float32)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "name", "value"), CHANGES)
+def test_a_name_that_is_bound_anew_is_found(
+    kernel: Callable[..., Any], name: str, value: Any
+) -> None:
+    kernel(X)
+    with rebound(f"{HERE}.{name}", value):
+        for _ in range(2):
+            with pytest.raises(psc.CheckError, match=f"PSC917.*`{name}` is not what it was"):
+                kernel(X)
+    kernel(X)  # it is what it was
+
+
+def test_other_options_and_derivatives_ask_too() -> None:
+    fast = scaled.with_options(fast_math=True)
+    rows = psc.vmap(scaled)
+    fast(X)
+    rows(X[None])
+    with rebound(f"{HERE}.SCALE", 5.0):
+        for call in (fast, lambda x: rows(x[None])):
+            with pytest.raises(psc.CheckError, match="PSC917"):
+                call(X)
+
+
+def test_an_equal_number_is_the_same() -> None:
+    scaled(X)
+    with rebound(f"{HERE}.SCALE", float("2.0")):
+        assert scaled(X).tolist() == [2, 2, 2]
+
+
+def test_code_and_defaults_of_a_doubled_are_compared() -> None:
+    scaled(X)
+    with replaced_code(f"{HERE}.doubled", lambda x: x * 7):
+        with pytest.raises(psc.CheckError, match="`doubled`"):
+            scaled(X)
+
+
+def test_cells_are_compared() -> None:
+    scale = 2.0
+
+    def local(x: Any) -> Any:
+        return x * scale
+
+    @psc.kernel
+    def kernel(x: f32["n"]) -> f32["n"]:
+        return local(x)
+
+    kernel(X)
+    fill_cell(local, 3.0)
+    with pytest.raises(psc.CheckError, match="`scale`"):
+        kernel(X)
+
+
+@pytest.mark.parametrize(("kernel", "name"), [(tabled, "TABLE"), (viewed, "VIEWED")])
+def test_captured_arrays_are_locked(kernel: Callable[..., Any], name: str) -> None:
+    kernel(X)
+    with pytest.raises(ValueError, match="read-only"):
+        write_item(f"{HERE}.{name}")
+
+
+def test_kernels_that_capture_nothing_of_the_project_are_called_directly() -> None:
+    plain(X)
+    assert plain.__call__ is plain.dispatcher.entry
+
+
+LIBRARY = """
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+SCALES = [1.0, 2.0]
+SCALE = 2.0
+
+@psc.kernel
+def f(x: f32["n"]) -> f32["n"]:
+    return x * SCALES[1] * SCALE
+"""
+WRITER = """
+import importlib, sys
+import numpy as np
+import pscdsl as psc
+lib = importlib.import_module("lib")
+x = np.ones(2, np.float32)
+print("RESULT", lib.f(x).tolist())
+{write}
+try:
+    print("RESULT", lib.f(x).tolist())
+except psc.CheckError as error:
+    print("RESULT", error.diagnostics[0].code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("write", "contents", "found"),
+    [
+        ("setattr(lib, 'SC' + 'ALE', 3.0)", "", "PSC917"),
+        ("getattr(lib, 'SC' + 'ALES').append(3.0)", "", "[4.0, 4.0]"),
+        ("getattr(lib, 'SC' + 'ALES').append(3.0)", "contents", "PSC917"),
+        ("pass", "contents", "[4.0, 4.0]"),
+    ],
+)
+def test_what_is_outside_of_the_project_writes(
+    write: str, contents: str, found: str, tmp_path: Path
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "lib.py").write_text(LIBRARY, encoding="utf-8")
+    (tmp_path / "main.py").write_text(WRITER.format(write=write), encoding="utf-8")
+    setting = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path / "lib"), *sys.path]),
+        "PSCDSL_CAPTURES": contents,
+        "PSCDSL_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    for _ in range(2):  # the second time, kernels may be found on disk
+        done = subprocess.run(
+            [sys.executable, "main.py"], cwd=tmp_path, env=setting, capture_output=True, text=True
+        )
+        assert results(done.stdout) == ["RESULT [4.0, 4.0]", f"RESULT {found}"], done.stderr

@@ -1,0 +1,403 @@
+"""New arrays, constants and dtypes against NumPy.
+
+Where NumPy's default is float64 or int64, an open array comes out as float32 or int32.
+"""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.typing import dtypes
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.codes.dtypes_library import NoSuchDType
+from pscdsl.typing.codes.language import BadArguments, NotStatic
+from pscdsl.typing.codes.limits import NotSupported
+from pscdsl.typing.codes.shapes_manipulation import (
+    DataDependentShape,
+    PiecesDoNotFit,
+    UnprovenSize,
+    WrongNumberOfAxes,
+)
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.dims import name
+from pscdsl.typing.dtypes import BOOL, F32, F64, I32, U8, DType
+from tests.support.numpy_harness import S, Static, build, run, run_compiled, run_symbolic
+
+ANCHOR = np.zeros((), np.float64)
+"""An argument, so that there is something to name sizes by."""
+
+
+def meaning(of: str) -> Meaning:
+    found = MEANINGS[f"numpy.{of}"]
+    assert isinstance(found, Meaning)
+    return found
+
+
+def narrow(wanted: Any) -> Any:
+    """NumPy's result in the dtype that it has here where nothing decides."""
+    kinds = {"f8": "f4", "i8": "i4", "c16": "c8"}
+    wanted = np.asarray(wanted)
+    return wanted.astype(kinds.get(wanted.dtype.str[1:], wanted.dtype))
+
+
+def same(wanted: Any, got: Any, rtol: float = 1e-6) -> None:
+    wanted = np.asarray(wanted)
+    assert got.shape == wanted.shape
+    assert got.dtype == wanted.dtype
+    np.testing.assert_allclose(got, wanted, rtol=rtol if got.dtype.kind in "fc" else 0, atol=1e-7)
+
+
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("zeros", ((2, 3),), {}),
+    ("zeros", (4,), {}),
+    ("zeros", ((),), {}),
+    ("ones", ((0, 2),), {}),
+    ("empty", ((3,),), {}),
+    ("full", ((2, 2), 7), {}),
+    ("full", (3, 2.5), {}),
+    ("full", ((2,), True), {}),
+    ("full", ((2,), 1j), {}),
+    ("arange", (5,), {}),
+    ("arange", (2, 7), {}),
+    ("arange", (2, 9, 3), {}),
+    ("arange", (9, 2, -2), {}),
+    ("arange", (5, 2), {}),
+    ("arange", (0.5, 3), {}),
+    ("arange", (0, 1, 0.1), {}),
+    ("arange", (1, 0, -0.25), {}),
+    ("arange", (2,), {"stop": 6, "step": 2}),
+    ("linspace", (0, 1), {}),
+    ("linspace", (2, 3, 5), {}),
+    ("linspace", (2, -3, 7), {"endpoint": False}),
+    ("linspace", (1.5, 4, 1), {}),
+    ("linspace", (1, 4, 0), {}),
+    ("linspace", (0, 1j, 3), {}),
+    ("logspace", (0, 2, 5), {}),
+    ("logspace", (0, 3, 4), {"base": 2, "endpoint": False}),
+    ("geomspace", (1, 1000, 4), {}),
+    ("geomspace", (-8, -1, 7), {"endpoint": False}),
+    ("geomspace", (3, 5, 1), {}),
+    ("eye", (3,), {}),
+    ("eye", (2, 4, 1), {}),
+    ("eye", (4,), {"k": -2}),
+    ("identity", (3,), {}),
+    ("tri", (3,), {}),
+    ("tri", (3, 5, -1), {}),
+    ("array", ([1, 2, 3],), {}),
+    ("array", ([[1.5, 2], [3, 4]],), {}),
+    ("array", ([True, False],), {}),
+    ("array", ([1, 2j],), {}),
+    ("array", (3.5,), {}),
+    ("array", ([],), {}),
+    ("array", ([[], []],), {}),
+    ("array", ([1, 2],), {"ndmin": 3}),
+    ("asarray", ((1, 2),), {}),
+    ("ascontiguousarray", (1,), {}),
+    ("indices", ((2, 3),), {}),
+    ("indices", ((4,),), {}),
+    ("diag", ([1, 2, 3],), {}),
+    ("vander", ([1.0, 2.0, 3.0],), {}),
+]
+
+
+@pytest.mark.parametrize(("of", "args", "kwargs"), CALLS)
+def test_open_arrays(of: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    wanted = narrow(getattr(np, of)(*args, **kwargs))
+    if of == "empty":
+        wanted = np.zeros_like(wanted)
+    same(wanted, run(f"numpy.{of}", *args, **kwargs))
+
+
+@pytest.mark.parametrize(("of", "args", "kwargs"), CALLS)
+def test_open_arrays_take_a_dtype(of: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Met by an f64 or c128 array they are as precise as NumPy's."""
+    plain = getattr(np, of)(*args, **kwargs)
+    anchor = ANCHOR if plain.dtype.kind != "c" else ANCHOR.astype(complex)
+
+    def program(anchor: Any) -> Any:
+        return anchor + meaning(of).apply(anchor.builder, args, kwargs)
+
+    got = run(program, anchor)
+    wanted = np.zeros_like(plain) if of == "empty" else plain
+    same(anchor + wanted, got, rtol=4e-15)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64, I32, U8, dtypes.F16, dtypes.C64])
+def test_explicit_dtypes(dtype: DType) -> None:
+    to = to_numpy(dtype)
+    same(np.zeros((2,), to), run("numpy.zeros", (2,), dtype))
+    same(np.ones((2,), to), run("numpy.ones", (2,), dtype=dtype))
+    same(np.full((2,), 3, to), run("numpy.full", (2,), 3, dtype))
+    same(np.arange(6, 1, -2).astype(to), run("numpy.arange", 6, 1, -2, dtype))
+    same(np.eye(2, 3, dtype=to), run("numpy.eye", 2, 3, dtype=dtype))
+    same(np.array([1, 2], to), run("numpy.array", [1, 2], dtype))
+    same(np.array([[1, 2]], to), run("numpy.asarray", [[1, 2]], dtype=dtype))
+    same(np.indices((2, 2), to), run("numpy.indices", (2, 2), dtype))
+    same(np.linspace(0, 10, 4, dtype=to), run("numpy.linspace", 0, 10, 4, dtype=dtype))
+    x = np.array([1.7, 2.3])
+    same(x.astype(to), run("numpy.astype", x, dtype))
+    same(x.astype(to), run("numpy.array", x, dtype))
+    same(x.astype(to), run("numpy.array", [1.7, 2.3], dtype))
+    same(np.ones_like(x, dtype=to), run("numpy.ones_like", x, dtype=dtype))
+    same(np.full_like(x, 2, dtype=to), run("numpy.full_like", x, 2, dtype))
+
+
+def test_bool_arrays() -> None:
+    same(np.zeros(2, bool), run("numpy.zeros", 2, BOOL))
+    same(np.ones(2, bool), run("numpy.ones", 2, BOOL))
+    same(np.eye(2, dtype=bool), run("numpy.eye", 2, dtype=BOOL))
+    mask = np.array([True, False])
+    same(np.zeros_like(mask), run("numpy.zeros_like", mask))
+    same(np.ones_like(mask), run("numpy.ones_like", mask))
+    assert rejected(BadArguments, "numpy.arange", 2, dtype=BOOL)
+
+
+def test_like() -> None:
+    for x in (np.ones((2, 3), np.float32), np.arange(3), np.ones((), np.complex64)):
+        for of in ("zeros_like", "ones_like", "empty_like"):
+            wanted = np.zeros_like(x) if of == "empty_like" else getattr(np, of)(x)
+            same(wanted, run(f"numpy.{of}", x))
+            same(wanted, run_symbolic(f"numpy.{of}", x))
+        same(np.full_like(x, 5), run("numpy.full_like", x, 5))
+        same(np.zeros_like(x, shape=(4,)), run("numpy.zeros_like", x, shape=(4,)))
+    same(narrow(np.zeros_like(2.5)), run("numpy.zeros_like", 2.5))
+    row = np.arange(3.0)
+    same(np.full((2, 3), row), run("numpy.full", (2, 3), row))
+    same(np.full_like(row, row[1]), run("numpy.full_like", row, row[1]))
+    same(np.full((2,), np.float64(3)), run("numpy.full", (2,), np.float64(3)))
+    assert rejected(ScalarDoesNotFit, "numpy.full_like", np.arange(3), 0.5)
+    assert rejected(ScalarDoesNotFit, "numpy.full", (2,), 300, U8)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 6])
+def test_symbolic_sizes(size: int) -> None:
+    n = S(size)
+    same(narrow(np.zeros((size, 2))), run_symbolic("numpy.zeros", (n, 2)))
+    same(narrow(np.full(size, size)), run_symbolic("numpy.full", n, n))
+    same(narrow(np.eye(size)), run_symbolic("numpy.eye", n))
+    same(narrow(np.eye(size, size + 1, 1)), symbolic(lambda h, n: call("eye", h, n, n + 1, 1), n))
+    same(narrow(np.tri(size)), run_symbolic("numpy.tri", n))
+    same(narrow(np.arange(size)), run_symbolic("numpy.arange", n))
+    same(narrow(np.arange(2, size)), symbolic(lambda h, n: call("arange", h, 2, n), n))
+    same(narrow(np.arange(size, 0, -2)), symbolic(lambda h, n: call("arange", h, n, 0, -2), n))
+    same(narrow(np.arange(0, 9, size)), symbolic(lambda h, n: call("arange", h, 0, 9, n), n))
+    same(narrow(np.arange(0, size, 0.5)), symbolic(lambda h, n: call("arange", h, 0, n, 0.5), n))
+    same(narrow(np.arange(0.25, size)), symbolic(lambda h, n: call("arange", h, 0.25, n), n))
+    same(narrow(np.linspace(0, 1, size)), run_symbolic("numpy.linspace", 0, 1, n))
+    same(narrow(np.linspace(0, size, size)), run_symbolic("numpy.linspace", 0, n, n))
+    plain = np.linspace(0, 1, size, endpoint=False)
+    same(narrow(plain), run_symbolic("numpy.linspace", 0, 1, n, endpoint=False))
+    same(narrow(np.geomspace(1, 9, size)), run_symbolic("numpy.geomspace", 1, 9, n))
+    same(narrow(np.indices((size, 2))), run_symbolic("numpy.indices", (n, 2)))
+    same(narrow(np.array([size, 2 * size])), symbolic(lambda h, n: call("array", h, [n, 2 * n]), n))
+    assert run_symbolic("numpy.arange", n, dtype=F64).dtype == np.float64
+
+
+def call(of: str, here: Any, *args: Any, **kwargs: Any) -> Any:
+    return meaning(of).apply(here, args, kwargs)
+
+
+def symbolic(function: Any, *sizes: Any) -> Any:
+    return run_symbolic(lambda anchor, *n: function(anchor.builder, *n), ANCHOR, *sizes)
+
+
+def test_linspace_of_arrays() -> None:
+    start, stop = np.array([0.0, 1.0, 5.0]), np.array([[1.0, 2.0, 4.0]] * 2)
+    for axis in (0, 1, -1):
+        wanted = np.linspace(start, stop, 4, axis=axis)
+        same(wanted, run("numpy.linspace", start, stop, 4, axis=axis), 1e-14)
+        same(wanted, run_symbolic("numpy.linspace", start, stop, S(4), axis=axis), 1e-14)
+    wanted = np.geomspace(start + 1, stop, 4, axis=1)
+    same(wanted, run("numpy.geomspace", start + 1, stop, 4, axis=1), 1e-13)
+    numbers, step = run("numpy.linspace", 0, 1, 5, retstep=True)
+    same(narrow(np.linspace(0, 1, 5)), numbers)
+    assert step == 0.25
+    assert rejected(BadArguments, "numpy.geomspace", 0, 1)
+
+
+def test_linspace_ends_exactly() -> None:
+    for dtype in (F32, F64):
+        got = run("numpy.linspace", 0.1, 0.7, 11, dtype=dtype)
+        assert got[0] == to_numpy(dtype).type(0.1)
+        assert got[-1] == to_numpy(dtype).type(0.7)
+
+
+def test_arrays_of_computed_numbers() -> None:
+    x, y = np.float32(1.5), np.float32(-2)
+    same(np.array([x, y]), run("numpy.array", [x, y]))
+    same(np.array([[x, 1], [2, y]], np.float32), run("numpy.array", [[x, 1], [2, y]]))
+    row = np.arange(3.0)
+    same(np.array([row, row]), run_symbolic("numpy.array", [row, row]))
+    same(np.array([[row], [row]]), run_symbolic("numpy.array", [[row], [row]]))
+    same(np.array([x, y], np.float64), run("numpy.array", [x, y], F64))
+    same(np.array([1, 2, 3]), run("numpy.array", Static(np.array([1, 2, 3]))))
+    assert rejected(BadArguments, "numpy.array", [[1, 2], [3]])
+    assert rejected(BadArguments, "numpy.array", ["a"])
+    assert rejected(PiecesDoNotFit, "numpy.array", [row, row[:2]])
+    assert rejected(DtypesDiffer, "numpy.array", [x, np.float64(1)])
+    assert rejected(ScalarDoesNotFit, "numpy.array", [1, 300], U8)
+    assert rejected(ScalarDoesNotFit, "numpy.array", [1, 2**40])
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, -1, -3])
+@pytest.mark.parametrize("shape", [(3,), (4, 4), (2, 5), (5, 2), (0,), (0, 3)])
+def test_diagonals(shape: tuple[int, ...], k: int) -> None:
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    same(np.diag(x, k), run("numpy.diag", x, k))
+    same(np.diagflat(x, k), run("numpy.diagflat", x, k))
+    same(np.tril(x, k), run("numpy.tril", x, k))
+    same(np.triu(x, k), run_symbolic("numpy.triu", x, k))
+    same(np.diagflat(x, k), run_symbolic("numpy.diagflat", x, k))
+    same(np.diag(x, k), run_symbolic("numpy.diag", x, k))
+
+
+def test_diagonals_of_stacks() -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for args in ((), (1,), (0, 1, 2), (-1, 2, 0)):
+        same(np.diagonal(x, *args), run("numpy.diagonal", x, *args))
+        same(np.diagonal(x, *args), run_symbolic("numpy.diagonal", x, *args))
+    same(np.tril(x, -1), run_symbolic("numpy.tril", x, -1))
+    same(
+        np.vander([1, 2, 3], 2, increasing=True), run("numpy.vander", np.array([1, 2, 3]), 2, True)
+    )
+    same(np.vander(x[0, 0]), run_symbolic("numpy.vander", x[0, 0]))
+    assert rejected(WrongNumberOfAxes, "numpy.diag", x)
+
+
+def test_grids() -> None:
+    a, b, c = np.arange(3.0), np.arange(2), np.arange(4.0, dtype=np.float32)
+    for options in ({}, {"indexing": "ij"}, {"sparse": True}):
+        for vectors in ((a,), (a, b), (a, b, c)):
+            wanted = np.meshgrid(*vectors, **options)
+            for got in (
+                run("numpy.meshgrid", *vectors, **options),
+                run_symbolic("numpy.meshgrid", *vectors, **options),
+            ):
+                for one, other in zip(wanted, got, strict=True):
+                    same(one, other)
+    for one, other in zip(np.ix_(b, b + 1), run("numpy.ix_", b, b + 1), strict=True):
+        same(one, other)
+    for one, other in zip(
+        np.indices((2, 3), sparse=True), run("numpy.indices", (2, 3), sparse=True), strict=True
+    ):
+        same(narrow(one), other)
+    assert rejected(WrongNumberOfAxes, "numpy.meshgrid", np.ones((2, 2)))
+
+
+def test_windows() -> None:
+    for of in ("hanning", "hamming", "blackman", "bartlett"):
+        for size in (1, 2, 5, 8):
+            wanted = getattr(np, of)(size)
+            same(narrow(wanted), run(f"numpy.{of}", size))
+            got = symbolic(lambda h, n, of=of: h.size(0, F64) + call(of, h, n), S(size))
+            same(wanted, got, 1e-14)
+
+
+def test_places() -> None:
+    counts = np.array([0, 5, 11, 23])
+    for how in (run, run_symbolic):
+        got = how("numpy.unravel_index", counts, (S(2), S(3), S(4)))
+        for one, other in zip(np.unravel_index(counts, (2, 3, 4)), got, strict=True):
+            same(one, other)
+        places = tuple(np.unravel_index(counts, (2, 3, 4)))
+        same(counts, how("numpy.ravel_multi_index", places, (S(2), S(3), S(4))))
+    for of in ("tril_indices", "triu_indices"):
+        for args in ((3,), (3, 1), (2, -1, 4)):
+            for one, other in zip(getattr(np, of)(*args), run(f"numpy.{of}", *args), strict=True):
+                same(narrow(one), other)
+    for one, other in zip(
+        np.diag_indices(3), run_symbolic("numpy.diag_indices", S(3)), strict=True
+    ):
+        same(narrow(one), other)
+    assert rejected(BadArguments, "numpy.ravel_multi_index", (counts,), (2, 3))
+
+
+def test_constants_and_dtypes() -> None:
+    assert MEANINGS["numpy.pi"] == np.pi
+    assert MEANINGS["numpy.newaxis"] is None
+    assert MEANINGS["numpy.float32"] is F32
+    assert MEANINGS["numpy.bool_"] is BOOL
+    for of, value in MEANINGS.items():
+        if isinstance(value, DType) and of.startswith("numpy."):
+            assert np.dtype(getattr(np, of.removeprefix("numpy."))) == to_numpy(value), of
+    for dtype in (dtypes.F16, F32, F64, dtypes.C64):
+        ours, theirs = run("numpy.finfo", dtype), np.finfo(to_numpy(dtype))
+        for field in "eps epsneg max min tiny smallest_normal resolution bits nmant".split():
+            assert getattr(ours, field) == getattr(theirs, field)
+    assert run("numpy.finfo", dtypes.BF16).eps == 2.0**-7
+    assert run("numpy.finfo", np.float32(1)).bits == 32
+    assert run("numpy.iinfo", dtypes.U8).max == 255
+    assert run("numpy.iinfo", np.int64(1)).min == -(2**63)
+    assert rejected(BadArguments, "numpy.finfo", I32)
+    assert rejected(BadArguments, "numpy.iinfo", F32)
+    assert rejected(NoSuchDType, "numpy.zeros", 2, "S4")
+    assert run("numpy.result_type", np.float32(1), 2) is F32
+    assert rejected(ScalarDoesNotFit, "numpy.result_type", np.ones(3, np.int32), 1.5)
+    assert rejected(NotStatic, "numpy.isscalar", np.float32(1))  # an element, or no axes?
+    assert run("numpy.isscalar", np.ones(3, np.float32)) is False
+    assert run("numpy.isscalar", 2) is True
+    assert rejected(NotStatic, "numpy.iscomplexobj", Static([1, 2j]))
+    assert run("numpy.issubdtype", F32, MEANINGS["numpy.floating"]) is True
+    assert run("numpy.issubdtype", F32, MEANINGS["numpy.integer"]) is False
+    assert run("numpy.isdtype", I32, ("real floating", "integral")) is True
+    assert run("numpy.isdtype", I32, "bool") is False
+    assert run("numpy.dtype", F64) is F64
+
+
+def test_refused() -> None:
+    assert rejected(DataDependentShape, "numpy.zeros", np.int32(3))
+    assert rejected(DataDependentShape, "numpy.arange", np.int32(3))
+    assert rejected(BadArguments, "numpy.zeros", 2.5)
+    assert rejected(BadArguments, "numpy.arange", 0, 5, 0)
+    assert rejected(UnprovenSize, "numpy.zeros", -1)
+    with pytest.raises(Failure, match="PSC320"):
+        symbolic(lambda h, n: call("zeros", h, n - 2), S(3))
+    with pytest.raises(Failure, match="PSC900"):
+        symbolic(lambda h, n: call("arange", h, 0, n, 0.1), S(3))
+    facts = (Fact("<=", 2, name("n3")),)
+    found = build(lambda x, n: call("zeros", x.builder, n - 2), (ANCHOR, S(3)), {}, True, facts)
+    assert found.evaluated().shape == (1,)
+    assert NotSupported.code == "PSC900"
+
+
+def test_copies() -> None:
+    x = np.arange(3.0)
+    same(x, run("numpy.copy", x))
+    same(x, run("numpy.asanyarray", x))
+    same(x.astype(np.int32), run("numpy.astype", x, I32, copy=False))
+
+
+def test_compiled() -> None:
+    def program(x: Any) -> Any:
+        here = x.builder
+        return [
+            call("linspace", here, 0, 1, 7) + x * 0,
+            call("geomspace", here, 1, 100, 3),
+            call("eye", here, 3, 4, 1),
+            call("diag", here, call("arange", here, 3), 1),
+            call("arange", here, 7, 1, -2, U8),
+            call("array", here, [1.5, 2.5, x], F64),
+        ]
+
+    for wanted, got in zip(run(program, ANCHOR), run_compiled(program, ANCHOR), strict=True):
+        same(wanted, got, 2e-6)
+
+
+def rejected(
+    kind: type[Diagnostic], function: Any, *args: Any, **kwargs: Any
+) -> tuple[Diagnostic, ...]:
+    with pytest.raises(Failure) as caught:
+        run(function, *args, **kwargs)
+    found = caught.value.diagnostics
+    assert all(type(each) is kind for each in found), found
+    assert all(each.message() for each in found)
+    return found

@@ -1,0 +1,1 @@
+"""The repository itself: its documents, its layout, its tools."""

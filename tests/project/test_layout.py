@@ -1,0 +1,58 @@
+"""The layout: two real folders at the top, linked into the package; see CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LINKED = ("typing", "stdlib")
+
+
+def _tracked() -> list[str]:
+    """The files git knows, as `mode hash stage` and path."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("not a git checkout")
+    command = ["git", "-C", str(ROOT), "ls-files", "--stage"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def test_the_six_entries_are_there() -> None:
+    for name in ("pyproject.toml", "pscdsl", "typing", "stdlib", "tests", "examples"):
+        assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_the_link_leads_to_the_folder(name: str) -> None:
+    assert (ROOT / "pscdsl" / name).resolve().samefile(ROOT / name)
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_no_module_hides_one_of_the_standard_library(name: str) -> None:
+    taken = sys.stdlib_module_names | {"__init__"}
+    names = {path.stem for path in (ROOT / name).iterdir()}
+    assert not names & taken
+
+
+def test_import_typing_at_the_root_is_the_standard_module() -> None:
+    code = "import typing; print(typing.TYPE_CHECKING, typing.__file__)"
+    command = [sys.executable, "-c", code]
+    out = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert out.startswith("False")
+    assert not Path(out.split(maxsplit=1)[1].strip()).is_relative_to(ROOT / "typing")
+
+
+def test_git_holds_the_links_as_links_and_no_build_output() -> None:
+    rows = _tracked()
+    if not rows:
+        pytest.skip("nothing is committed yet")
+    modes = {path: info.split()[0] for info, path in (row.split("\t", 1) for row in rows)}
+    for name in LINKED:
+        assert modes[f"pscdsl/{name}"] == "120000"
+    for path in modes:
+        assert not path.endswith((".pyc", ".so", ".whl")), path
+        assert "__pycache__" not in path

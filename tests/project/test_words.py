@@ -1,0 +1,98 @@
+"""Words to avoid: CONTRIBUTING.md lists them, and says what to write in their place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (
+        *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "examples").glob("*.md"),
+        *(ROOT / "pscdsl").rglob("*.md"),
+    )
+)
+BLOCK = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
+
+BASELINE = {
+    "told": 52,
+    "kept": 72,
+    "handed": 5,
+    "given up": 3,
+    "whoever": 23,
+    "made ready": 1,
+    "by itself": 17,
+    "at once": 42,
+    "as it stands": 2,
+    "mend": 17,
+}
+"""How often docstrings have each word: lower a number when you have removed some."""
+
+
+def avoided() -> list[str]:
+    """The first column of the table in CONTRIBUTING.md."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = text.partition("| avoid | write |\n|---|---|\n")[2].partition("\n\n")[0]
+    return [row.split("|")[1].strip() for row in rows.splitlines()]
+
+
+WORDS = avoided()
+
+
+def words(text: str) -> Iterator[str]:
+    """Each use of a word to avoid, also over the end of a line, and with an ending."""
+    flat = " ".join(text.lower().split())
+    for word in WORDS:
+        for _ in re.finditer(rf"\b{word}(s|ed|ing)?\b", flat):
+            yield word
+
+
+def prose(document: str) -> str:
+    """A document without its blocks of code, and without the list of the words."""
+    text = BLOCK.sub("", (ROOT / document).read_text(encoding="utf-8"))
+    before, mark, after = text.partition("| avoid | write |\n")
+    return before + after.partition("\n\n")[2] if mark else text
+
+
+def test_the_list_is_read() -> None:
+    assert len(WORDS) > 8
+    assert list(words("It was kept at\nonce; mended.")) == ["kept", "at once", "mend"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_documents_avoid_them(document: str) -> None:
+    assert not Counter(words(prose(document)))
+
+
+@cache
+def in_docstrings() -> Counter[str]:
+    """How often docstrings of the package, its types and its library have each word."""
+    counted: Counter[str] = Counter()
+    for folder in ("pscdsl", "typing", "stdlib"):
+        for path in (ROOT / folder).rglob("*.py*"):
+            if path.suffix in (".py", ".pyi"):
+                for text in docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+                    counted.update(words(text))
+    return counted
+
+
+def docstrings(tree: ast.Module) -> Iterator[str]:
+    """Every string that stands alone: of modules, classes, functions and attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            if isinstance(node.value.value, str):
+                yield node.value.value
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_docstrings_have_no_more_of_them(word: str) -> None:
+    assert in_docstrings()[word] <= BASELINE.get(word, 0)

@@ -1,0 +1,97 @@
+"""The extremes of large arrays, with NaN and infinities at any place, along any axes."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import f32
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.primitives.reductions import MANY_IN_ROWS, MANY_ROWS, Extreme, Reduce
+from tests.support.numpy_harness import run_compiled
+
+SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((MANY_IN_ROWS + 7,), (0,)),
+    ((4, MANY_IN_ROWS // 4), (1,)),
+    ((70, 30, 128), (1, 2)),
+    ((MANY_IN_ROWS // 16, 16), (0, 1)),
+    ((MANY_ROWS // 16, 20), (0,)),
+    ((40, 50, 40), (0, 1)),
+    ((40, 50, 40), (0, 2)),
+    ((5000, 20), (1,)),
+    ((20, 5000), (0,)),
+    ((60, 40), (0,)),
+    ((60, 40), (1,)),
+)
+SPECIAL = (np.nan, np.inf, -np.inf, -0.0, -np.nan)
+
+
+def check(x: Any, axes: tuple[int, ...]) -> None:
+    """Whether both extremes are NumPy's, with the same NaN."""
+    kinds: tuple[Extreme, ...] = get_args(Extreme)
+    for kind in kinds:
+        find = np.max if kind == "maximum" else np.min
+        found = run_compiled(Reduce(kind, axes), x)
+        wanted = find(x.astype(np.float64), axis=axes)
+        np.testing.assert_array_equal(found.astype(np.float64), wanted, kind)
+
+
+CASES = (
+    *[(np.float32, *each) for each in SHAPES],
+    *[(np.float64, *each) for each in SHAPES[:5:2]],
+    *[(np.float16, *each) for each in SHAPES[-4:-1]],
+    *[(ml_dtypes.bfloat16, *each) for each in SHAPES[-4:-1]],
+)
+
+
+@pytest.mark.parametrize(("dtype", "shape", "axes"), CASES)
+def test_special_numbers(dtype: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(sum(shape))
+    plain = rng.normal(size=shape).astype(dtype)
+    check(plain, axes)
+    for count in (1, 5):
+        x = plain.copy()
+        for value in SPECIAL if count == 5 else rng.choice(SPECIAL, count):
+            x[tuple(rng.integers(shape))] = value
+        check(x, axes)
+    infinite = plain.copy()
+    infinite.flat[::3], infinite.flat[1::5] = np.inf, -np.inf
+    check(infinite, axes)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_that_overflow_are_no_nan(dtype: Any) -> None:
+    x = np.full(MANY_IN_ROWS, np.finfo(dtype).max)
+    x[::2] *= -1
+    x[MANY_IN_ROWS // 2 :] = np.finfo(dtype).max
+    check(x, (0,))
+    check(x.reshape(-1, 64), (0,))
+
+
+def test_it_is_a_form_outside_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "extreme_beside_sum")
+    x = np.random.default_rng(0).normal(size=(MANY_ROWS // 16, 20)).astype(np.float32)
+    x[7, 3] = np.nan
+    check(x, (0,))
+
+
+def test_what_is_computed_is_not_stored_for_it() -> None:
+    """It takes longer than to compare with regard to NaN."""
+    texts = [each.lower(n=MANY_ROWS).text() for each in (largest, largest_square)]
+    assert ["stablehlo.case" in each for each in texts] == [True, False]
+
+
+@psc.kernel
+def largest(x: f32["n 64"]) -> f32["64"]:
+    assert x.shape[0] >= 1
+    return np.max(x, axis=0)
+
+
+@psc.kernel
+def largest_square(x: f32["n 64"]) -> f32["64"]:
+    assert x.shape[0] >= 1
+    return np.max(x * x, axis=0)

@@ -1,0 +1,146 @@
+"""Vectors of 128 bits: what may be compiled for them has the same results without.
+
+Operations that go element by element are compared beside those for 512 bits.
+"""
+
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import Complex, Float
+from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.targets.cpu.options import narrow, wide
+from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation.keys import Request, module_key
+from tests.targets.cpu.test_wide_vectors import operations
+
+SHORT, BOTH = {narrow.OPTION: str(narrow.BITS)}, (np.float32, np.float64)
+
+
+@psc.kernel
+def forward(first: Float["s"], moves: Float["s s"], seen: Float["t s"]) -> Float:
+    def step(message: Float["s"], emission: Float["s"]) -> Any:
+        message = psc.special.logsumexp(message[:, None] + moves, axis=0) + emission
+        return message, None
+
+    return psc.special.logsumexp(psc.scan(step, first, seen)[0])
+
+
+@psc.kernel
+def product(
+    first: Float["s"], moves: Float["s s"], seen: Float["t s"], v: Float["s s"]
+) -> Float["s s"]:
+    def likelihood(moves: Float["s s"]) -> Float:
+        return forward(first, moves, seen)
+
+    return psc.jvp(psc.grad(likelihood), (moves,), (v,))[1]
+
+
+@psc.kernel
+def mixed(first: Float["s"], moves: Float["s s"], seen: Float["t s"]) -> Float["s"]:
+    """Products, slices, and what moves elements."""
+
+    def step(x: Float["s"], y: Float["s"]) -> Any:
+        turned = np.concatenate((x[1:], x[:1])) + np.flip(y)
+        places = np.where(y > 0, 1, 0)
+        best = turned * np.max(turned) + psc.update(x[places], places, y, combine="add")
+        spread = np.sum(np.tanh(x[:, None] * moves).T * moves, axis=0) + np.pad(x[1:], (1, 0))
+        return np.tanh(moves @ best + moves.T @ spread), None
+
+    return psc.scan(step, first, seen)[0]
+
+
+@psc.kernel
+def turned(x: Complex["s"]) -> Complex["s"]:
+    return psc.fori_loop(0, 3, lambda _, x: x * x, x)
+
+
+@psc.kernel
+def beside(x: Float["s"], y: Complex["s"]) -> tuple[Float["s"], Complex["s"]]:
+    return psc.fori_loop(0, 3, lambda _, x: x * x, x), y * y
+
+
+@psc.kernel
+def angles(x: Float["s"]) -> Float["s"]:
+    return psc.fori_loop(0, 3, lambda _, x: np.arctan(x), x)
+
+
+@psc.kernel
+def straight(x: Float["s"]) -> Float["s"]:
+    return np.exp(x)
+
+
+@psc.kernel
+def nested(x: Float["s"], y: Float["t"]) -> tuple[Float["s"], Float["t"]]:
+    def step(_: Any, state: Any) -> Any:
+        x, y = state
+        x = psc.fori_loop(0, 3, lambda _, x: np.exp(-x), x)
+        return x, y * x[0]
+
+    x, y = psc.fori_loop(0, 2, step, (x, y))
+    return x, y
+
+
+def arguments(kernel: Any, s: int, dtype: Any) -> list[Any]:
+    random = np.random.default_rng(s)
+    shapes = ((s,), (s, s), (40, s), (s, s))[: len(kernel.signature.parameters)]
+    return [random.normal(size=shape).astype(dtype) for shape in shapes]
+
+
+@pytest.mark.parametrize("dtype", BOTH)
+@pytest.mark.parametrize("length", sorted(narrow.LENGTHS))
+@pytest.mark.parametrize("kernel", [forward, product, mixed])
+def test_loops_have_the_same_results(
+    monkeypatch: pytest.MonkeyPatch, kernel: Any, length: int, dtype: Any
+) -> None:
+    s = length * narrow.BITS // (8 * np.dtype(dtype).itemsize)
+    given = arguments(kernel, s, dtype)
+    name = np.dtype(dtype).name.replace("float", "f")
+    module, request = module_of(kernel, Float=name, s=s, t=40)
+    assert narrow.options(module) == SHORT
+    key = module_key(module, request)
+    plain = np.asarray(compile_module(module).run(given)[0])
+    other = np.asarray(compile_module(module, options=SHORT).run(given)[0])
+    bound = 200 * np.finfo(dtype).eps
+    np.testing.assert_allclose(other, plain, rtol=bound, atol=bound * np.max(np.abs(plain)))
+    monkeypatch.setenv(VARIABLE, "narrow_vectors")
+    assert not narrow.options(module)
+    assert module_key(module, request) != key
+
+
+def module_of(kernel: Any, **sizes: Any) -> Any:
+    lowered = kernel.lower(**sizes)
+    request = Request(lowered.program, lowered.sizes)
+    return emitted(request), request
+
+
+def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(kernel: Any, **sizes: Any) -> bool:
+        return bool(narrow.options(module_of(kernel, **sizes)[0]))
+
+    assert chosen(forward, Float="f64", s=6, t=9)
+    for dtype, s in (("f64", 5), ("f64", 8), ("f64", 12), ("f64", 18), ("f32", 6), ("bf16", 24)):
+        assert not chosen(forward, Float=dtype, s=s, t=9)
+    assert not chosen(turned, Complex="c64", s=6)
+    assert not chosen(beside, Float="f64", Complex="c64", s=6)
+    assert not chosen(angles, Float="f64", s=6)  # not validated
+    assert not chosen(straight, Float="f64", s=6)  # no loop
+    assert chosen(nested, Float="f64", s=6, t=100)  # the inner loop decides
+    assert not chosen(nested, Float="f64", s=100, t=6)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_prefer_vector_width=256")
+    assert not chosen(forward, Float="f64", s=6, t=9)
+
+
+def test_every_validated_operation_is_compared() -> None:
+    seen: set[str] = set()
+    for kernel in (forward, product, mixed):
+        seen |= operations(module_of(kernel, Float="f64", s=6, t=9)[0])
+    assert narrow.VALIDATED - wide.VALIDATED <= seen

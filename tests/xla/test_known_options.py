@@ -1,0 +1,99 @@
+"""Options of XLA are handed over only where XLA says that it takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import f32
+from pscdsl._src.targets.cpu.options import module_options, plain_loops
+from pscdsl._src.xla import known_options
+from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation.keys import Request
+from pscdsl._src.xla.known_options import known, knows
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.client import client, devices
+from pscdsl._src.xla.runtime.executable import compile_options
+from tests.support.quick_code import QUICK
+
+pytestmark = pytest.mark.jaxlib
+
+OLDER = "xla_an_option_of_an_older_version"
+TAKEN: dict[str, Any] = {"xla_backend_optimization_level": 1, "xla_cpu_enable_fast_math": False}
+
+
+@psc.kernel
+def scale(x: f32["n"]) -> f32["n"]:
+    return x * 3
+
+
+def module() -> Any:
+    lowered = scale.lower(n=5)
+    return emitted(Request(lowered.program, lowered.sizes))
+
+
+@pytest.fixture(autouse=True)
+def _unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_options, "_answers", {})
+
+
+def test_xla_says_what_it_takes() -> None:
+    mixed = {"xla_backend_optimization_level": 1, OLDER: True, "xla_cpu_enable_fast_math": False}
+    assert list(known(mixed).items()) == list(TAKEN.items())
+    assert known(TAKEN) == TAKEN
+    assert not knows(OLDER, False)
+
+
+def test_values_count() -> None:
+    assert knows("xla_cpu_prefer_vector_width", "256")
+    assert not knows("xla_cpu_prefer_vector_width", "wide")
+
+
+def test_xla_refuses_what_is_not_known() -> None:
+    """What is said of an option is what XLA does with a program compiled with it."""
+    for name, value in {**TAKEN, **QUICK, OLDER: True, plain_loops.OPTION: False}.items():
+        options = compile_options(None, {})
+        options.env_option_overrides = [(name, value)]
+        assert knows(name, value) == compiles(options)
+
+
+def compiles(options: Any) -> bool:
+    """Whether XLA compiles with these options, and does not say that there is no such option."""
+    given = known_options.PROGRAM, devices(), options
+    try:
+        client().compile_and_load(*given)
+    except boot.jax.JaxRuntimeError as refused:
+        return "No such compile option" not in str(refused)
+    return True
+
+
+def test_each_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    takes = known_options._takes  # pyright: ignore[reportPrivateUsage]
+
+    def observed(options: Any) -> bool:
+        asked.append(list(options))
+        return takes(options)
+
+    monkeypatch.setattr(known_options, "_takes", observed)
+    known(TAKEN)
+    known(TAKEN)
+    assert asked == [list(TAKEN)]
+    known({**TAKEN, OLDER: 1})
+    known({OLDER: 1})
+    assert asked[1:] == [[OLDER], [OLDER]]  # together with others, and alone
+
+
+def test_nobody_meets_an_option_that_xla_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither users, whose elementwise programs are to get it, nor what compiles with options."""
+    monkeypatch.setattr(plain_loops, "OPTION", OLDER)
+    assert plain_loops.options(module()) == {OLDER: False}
+    assert OLDER not in module_options.options(module())
+    compiled = compile_module(module(), options={OLDER: True}), module_options.compiled(module())
+    for each in compiled:
+        given = np.arange(5, dtype=np.float32)
+        np.testing.assert_array_equal(np.asarray(each.run([given])[0]), given * 3)
