@@ -250,7 +250,7 @@ def test_the_stub_has_every_operator_and_method() -> None:
 
 
 def test_the_same_file_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    from tests.type_surface import jaxtyped, kernels
+    from tests.plugins.type_surface import jaxtyped, kernels
 
     kernels.use()
     jaxtyped.use()

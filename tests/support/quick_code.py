@@ -1,4 +1,4 @@
-"""Code that XLA generates quickly, for tests that are not about that code: `pytest.mark.quick_code`.
+"""Code that XLA generates quickly, for tests with the mark `quick_code`.
 
 XLA takes most of the time of the tests, and most of that goes into code that is fast.  Where a
 test asks whether a program *means* what it should (a derivative, an algorithm of the library), code

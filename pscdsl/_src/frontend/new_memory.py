@@ -2,7 +2,7 @@
 
 The table says what NumPy's own functions do, under plain Python.  Whatever is not in it may give
 back a view, or the very array that it was given: `tests/numpy/test_new_memory.py` calls each
-function that kernels know in many ways, and asks NumPy whether a result and an argument share memory.
+function that kernels know in many ways, and asks NumPy whether results share arguments' memory.
 """
 
 from __future__ import annotations
