@@ -12,7 +12,7 @@ import numpy as np
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.language.meanings import MEANINGS, describe, function
-from pscdsl.numpy.openness import as_dtype, as_operand
+from pscdsl.numpy.calling import as_dtype, as_operand
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit

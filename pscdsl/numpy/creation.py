@@ -1,19 +1,65 @@
-"""Arrays filled with one number.  Without a dtype they are open: it is that of what they meet."""
+"""New arrays: filled, from numbers and lists, evenly spaced, of indices and coordinates."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+import numpy as np
+
+from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Scalar
 from pscdsl._src.ir.scalars import kind_of
-from pscdsl._src.language.meanings import function
-from pscdsl.numpy.openness import as_dtype, as_operand, created, in_dtype, lifted
-from pscdsl.numpy.sizes import as_shape
-from pscdsl.typing.arrays import Shape
+from pscdsl._src.language.meanings import describe, function, require_no_integers
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Constant, Iota
+from pscdsl._src.primitives.elementwise import Bitcast
+from pscdsl.numpy.arguments import (
+    as_count,
+    as_integer,
+    as_shape,
+    as_size,
+    as_times,
+    is_known_float,
+    normalize_axis,
+    require_fitting,
+)
+from pscdsl.numpy.calling import (
+    Known,
+    as_array,
+    as_dtype,
+    as_operand,
+    created,
+    in_dtype,
+    is_array,
+    lifted,
+    met,
+    of_arrays,
+)
+from pscdsl.numpy.elementwise import require, to_inexact
+from pscdsl.numpy.logic import items
+from pscdsl.numpy.shorthand import cast, counting, joined, largest, moved, reshaped, where
+from pscdsl.typing.arrays import Shape, size_of
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.codes.limits import NotSupported
+from pscdsl.typing.codes.shapes_manipulation import (
+    DataDependentShape,
+    UnprovenSize,
+    WrongNumberOfAxes,
+)
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import DType, Kind
+from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.dtypes import BOOL, F64, I32, I64, DType, Kind
+from pscdsl.typing.python_containers import is_sequence
+
+# Arrays filled with one number.  Without a dtype they are open: it is that of what they meet.
 
 
 @function("numpy.zeros")
@@ -113,3 +159,540 @@ def _like(
     if isinstance(value, Value) and given is not None and value.dtype is not given:
         return broadcast_to(in_dtype(here, value, given), sizes)
     return _full(here, sizes, value, given)
+
+
+# Arrays from numbers and lists of them, and casts.
+
+
+MOST_AXES = 64
+"""NumPy's arrays have no more."""
+
+
+@function("numpy.array")
+def array(
+    here: Builder,
+    object: Any,  # noqa: A002
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    ndmin: int = 0,
+) -> Value | Weak:
+    """Numbers, arrays and nested lists of them as one array; numbers alone leave it open."""
+    array = made(here, "numpy.array", object, as_dtype(dtype))
+    least = as_integer(ndmin, "numpy.array")
+    if least > MOST_AXES:
+        problem = f"makes arrays of at most {MOST_AXES} axes"
+        raise Failure(BadArguments(function="numpy.array", problem=problem))
+    missing = least - array.ndim
+    return array if missing <= 0 else lifted(here, array, lambda x: _deepened(x, missing))
+
+
+@function("numpy.asarray", "numpy.asanyarray")
+def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
+    """As `np.array`."""
+    return made(here, "numpy.asarray", a, as_dtype(dtype))
+
+
+@function("numpy.ascontiguousarray")
+def ascontiguousarray(here: Builder, a: Any, dtype: Any = None) -> Value | Weak:
+    """As `np.array`, with at least one axis."""
+    return array(here, a, dtype, ndmin=1)  # type: ignore[no-any-return]
+
+
+@function("numpy.copy")
+def copy_(here: Builder, a: Any) -> Value | Weak:
+    """The array itself: it never changes."""
+    return made(here, "numpy.copy", a, None)
+
+
+@function("numpy.astype")
+def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
+    """A cast: floats to integers towards zero, complex to real by the real part."""
+    wanted = as_dtype(dtype)
+    if wanted is None:
+        raise Failure(BadArguments(function="numpy.astype", problem="takes a dtype"))
+    return in_dtype(here, x, wanted)
+
+
+@of_arrays("numpy.ndarray.view", together=("a",))
+def view(a: Value, dtype: Any) -> Value:
+    """The same bits as another dtype of the same width."""
+    wanted = as_dtype(dtype)
+    if wanted is None or wanted.bits != a.dtype.bits or BOOL in (wanted, a.dtype):
+        problem = f"reads {a.type} as a dtype of the same width, not as {wanted}"
+        raise Failure(BadArguments(function="numpy.ndarray.view", problem=problem))
+    return a if wanted is a.dtype else Bitcast(wanted)(a)
+
+
+def made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | Weak:
+    """Numbers, arrays and nested lists of them as one array, open if nothing decides."""
+    if not is_sequence(given):
+        if not is_array(given):
+            problem = f"takes numbers, arrays and lists of them, not {describe(given)}"
+            raise Failure(BadArguments(function=name, problem=problem))
+        return as_operand(here, given) if dtype is None else in_dtype(here, given, dtype)
+    outer = _outer(name, given)
+    leaves = list(_leaves(given))
+    if all(isinstance(leaf, bool | int | float | complex) for leaf in leaves):
+        return _constant(here, leaves, outer, dtype)
+
+    def stacked(values: Sequence[Value]) -> Value:
+        if dtype is None:
+            require_no_integers(name, leaves, values[0].dtype)
+        return _stacked(name, values, outer)
+
+    return met(here, leaves, dtype, stacked)
+
+
+def _outer(name: str, given: Any) -> tuple[int, ...]:
+    """The lengths of nested lists, which must be regular."""
+    if not is_sequence(given):
+        if not is_array(given):
+            problem = f"takes numbers, arrays and lists of them, not {describe(given)}"
+            raise Failure(BadArguments(function=name, problem=problem))
+        return ()
+    shapes = {_outer(name, item) for item in given}
+    if len(shapes) > 1:
+        raise Failure(BadArguments(function=name, problem="takes lists of equal lengths"))
+    return (len(given), *(shapes.pop() if shapes else ()))
+
+
+def _leaves(given: Any) -> Iterator[Any]:
+    if is_sequence(given):
+        for item in given:
+            yield from _leaves(item)
+    else:
+        yield given
+
+
+def _constant(
+    here: Builder, numbers: Sequence[Scalar], shape: tuple[int, ...], dtype: DType | None
+) -> Value | Weak:
+    kind = max([kind_of(number) for number in numbers], default=Kind.FLOAT)
+
+    def at(wanted: DType) -> Value:
+        if wanted.is_integer and kind is Kind.INT:
+            for number in numbers:
+                here.literal(number, wanted)  # refuses what does not fit
+        with np.errstate(all="ignore"):
+            try:
+                plain: Any = np.array(numbers, np.complex128 if kind is Kind.COMPLEX else None)
+                if plain.dtype == object and wanted.is_inexact:  # integers of any size
+                    plain = plain.astype(float)
+            except OverflowError:
+                raise Failure(
+                    ScalarDoesNotFit(scalar="an integer this large", dtype=wanted)
+                ) from None
+            if kind is Kind.COMPLEX and not wanted.is_complex:
+                plain = plain.real
+            converted = plain.astype(to_numpy(wanted)).reshape(shape)
+            finite = np.isfinite(plain) if plain.dtype != object else True
+            lost = finite & ~np.isfinite(converted).reshape(plain.shape)
+        if dtype is None and np.any(lost):
+            raise Failure(ScalarDoesNotFit(scalar=repr(plain[lost][0].item()), dtype=wanted))
+        return here.bind(Constant.of(converted, wanted), ())[0]
+
+    if dtype is not None:
+        return at(dtype)
+    return Known(here, kind, np.array(numbers).reshape(shape), at)
+
+
+def _stacked(name: str, values: Sequence[Value], outer: tuple[int, ...]) -> Value:
+    """Arrays of one shape along new leading axes."""
+    first = values[0].shape
+    require_fitting(name, values)
+    rows = [reshaped(each, (1, *first)) for each in values]
+    shape: Shape = (*outer, *first)
+    return reshaped(joined(rows, 0), shape)
+
+
+def _deepened(x: Value, count: int) -> Value:
+    return reshaped(x, ((1,) * count + x.shape))
+
+
+# Evenly spaced numbers.
+
+
+LARGEST_DENOMINATOR = 1 << 20
+"""Up to here a float counts as the fraction it is, when it meets a symbolic size in `arange`."""
+
+
+@function("numpy.arange")
+def arange(
+    here: Builder, start: Any, stop: Any = None, step: Any = 1, dtype: Any = None
+) -> Value | Weak:
+    """Numbers from `start` up to, not including, `stop`; their count is known while checking."""
+    if stop is None:
+        start, stop = 0, start
+    bounds = [_bound(x) for x in (start, stop, step)]
+    if any(isinstance(x, float) for x in bounds):
+        count = _count_of_floats(here.facts, *bounds)
+        kind = Kind.FLOAT
+    else:
+        first, last, by = (as_size(x, "numpy.arange") for x in bounds)
+        count = _count(here.facts, first, last, by)
+        kind = Kind.INT
+    given = as_dtype(dtype)
+
+    def at(wanted: DType) -> Value:
+        if not wanted.is_number:
+            raise Failure(BadArguments(function="numpy.arange", problem=f"gives no {wanted}"))
+        numbers = here.bind(Iota((count,), 0, wanted), ())[0]
+        return _shifted(here, numbers, bounds[0], bounds[2])
+
+    return Weak(here, kind, (count,), at) if given is None else at(given)
+
+
+def _bound(x: Any) -> Size | float:
+    if is_known_float(x):
+        return float(x)
+    return as_size(x, "numpy.arange")
+
+
+def _shifted(here: Builder, numbers: Value, start: Size | float, step: Size | float) -> Value:
+    """`start + step * numbers`; a negative step is subtracted, which unsigned integers allow."""
+    if isinstance(step, Dim) or step >= 0:
+        up: Value = numbers if step == 1 else e.multiply(numbers, step)
+        return up if start == 0 else e.add(up, start)
+    down: Value = numbers if step == -1 else e.multiply(numbers, -step)
+    return e.subtract(start, down)  # type: ignore[no-any-return]
+
+
+def _count(facts: Assumptions, start: Size, stop: Size, step: Size) -> Size:
+    """How many numbers there are, zero if `stop` is on the wrong side."""
+    span = stop - start
+    if facts.proves(Fact("<=", step, -1)):
+        span, step = -span, -step
+    elif not facts.proves(Fact("<=", 1, step)):
+        if step == 0:
+            raise Failure(BadArguments(function="numpy.arange", problem="takes no step of zero"))
+        raise Failure(UnprovenSize.of(facts, "the step of `np.arange`", Fact("<=", 1, step)))
+    return largest(facts, span if step == 1 else (span + step - 1) // step, 0)
+
+
+def _count_of_floats(
+    facts: Assumptions, start: Size | float, stop: Size | float, step: Size | float
+) -> Size:
+    if step == 0:
+        raise Failure(BadArguments(function="numpy.arange", problem="takes no step of zero"))
+    if not any(isinstance(x, Dim) for x in (start, stop, step)):
+        return max(math.ceil((stop - start) / step), 0)  # type: ignore[operator]
+    fractions = [x if isinstance(x, Dim) else Fraction(x) for x in (start, stop, step)]
+    denominators = [1 if isinstance(x, Dim) else x.denominator for x in fractions]
+    scale = math.lcm(*denominators)
+    if scale > LARGEST_DENOMINATOR:
+        raise Failure(
+            NotSupported(
+                what="`np.arange` up to a symbolic size in steps that are no binary fraction",
+                instead="count in integers and multiply: `np.arange(n) * 0.1`",
+            )
+        )
+    return _count(facts, *(x * scale if isinstance(x, Dim) else int(x * scale) for x in fractions))
+
+
+@function("numpy.linspace")
+def linspace(
+    here: Builder,
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """`num` numbers from `start` to `stop`, the last one exact; integers are rounded down."""
+    count = as_count(num, "numpy.linspace", here.facts)
+    numbers = _between(here, "numpy.linspace", start, stop, count, endpoint, dtype, axis)
+    if not retstep:
+        return numbers
+    gaps = _gaps(here.facts, count, endpoint)
+    step = met(
+        here, (start, stop), None, lambda v: _divided(e.subtract(v[1], v[0]), gaps), Kind.FLOAT
+    )
+    return numbers, step
+
+
+@function("numpy.logspace")
+def logspace(
+    here: Builder,
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Value | Weak:
+    """`base` to the power of evenly spaced numbers."""
+    count = as_count(num, "numpy.logspace", here.facts)
+
+    def build(values: Sequence[Value]) -> Value:
+        first, last, root = _raised("numpy.logspace", values)
+        exponents = _spaced(first, last, count, endpoint)
+        return _placed("numpy.logspace", e.power(root, exponents), axis)
+
+    return _in_wanted(here, (start, stop, base), dtype, build)
+
+
+@function("numpy.geomspace")
+def geomspace(
+    here: Builder,
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Value | Weak:
+    """`num` numbers from `start` to `stop`, evenly spaced in their logarithms.
+
+    Real ones have one sign; complex ones turn evenly, by less than half a circle together.
+    """
+    count = as_count(num, "numpy.geomspace", here.facts)
+    if any(isinstance(x, int | float) and x == 0 for x in (start, stop)):
+        problem = "has no geometric sequence from or to zero"
+        raise Failure(BadArguments(function="numpy.geomspace", problem=problem))
+
+    def build(values: Sequence[Value]) -> Value:
+        first, last = _raised("numpy.geomspace", values)
+        if first.dtype.is_complex:
+            return _placed("numpy.geomspace", _spiral(first, last, count, endpoint), axis)
+        require("numpy.geomspace", first, "floating")
+        logs = _spaced(e.log(e.absolute(first)), e.log(e.absolute(last)), count, endpoint)
+        numbers = e.multiply(e.sign(first), e.exp(logs))
+        place = _places(numbers)
+        numbers = where(e.equal(place, 0), broadcast_to(first, numbers.shape), numbers)
+        if endpoint:
+            numbers = _ending(numbers, last, count)
+        return _placed("numpy.geomspace", numbers, axis)
+
+    return _in_wanted(here, (start, stop), dtype, build)
+
+
+def _spiral(first: Value, last: Value, count: Size, endpoint: bool) -> Value:
+    """Complex numbers, each the same multiple of the one before; the first is exact."""
+    turn = e.log(e.divide(last, first))
+    steps = _spaced(e.subtract(turn, turn), turn, count, endpoint)
+    numbers = e.multiply(broadcast_to(first, steps.shape), e.exp(steps))
+    numbers = where(e.equal(_places(numbers), 0), broadcast_to(first, numbers.shape), numbers)
+    return _ending(numbers, last, count) if endpoint else numbers
+
+
+def _in_wanted(here: Builder, operands: Sequence[Any], dtype: Any, build: Any) -> Value | Weak:
+    """Computed in a floating-point dtype, then cast if another one is wanted."""
+    wanted = as_dtype(dtype)
+    if wanted is None or wanted.is_inexact:
+        return met(here, operands, wanted, build, Kind.FLOAT)
+    numbers = met(here, operands, F64, build)
+    assert isinstance(numbers, Value)
+    return cast(numbers, wanted)
+
+
+def _between(
+    here: Builder,
+    name: str,
+    start: Any,
+    stop: Any,
+    count: Size,
+    endpoint: bool,
+    dtype: Any,
+    axis: int,
+) -> Value | Weak:
+    wanted = as_dtype(dtype)
+    down = wanted is not None and wanted.is_integer
+
+    def build(values: Sequence[Value]) -> Value:
+        first, last = _raised(name, values)
+        numbers = _spaced(first, last, count, endpoint)
+        return _placed(name, e.floor(numbers) if down else numbers, axis)
+
+    return _in_wanted(here, (start, stop), dtype, build)
+
+
+def _raised(name: str, values: Sequence[Value]) -> list[Value]:
+    """Operands with one shape, in floating point."""
+    shape = broadcast_shapes(values[0].builder.facts, *(x.shape for x in values))
+    return [broadcast_to(to_inexact(x), shape) for x in values]
+
+
+def _gaps(facts: Assumptions, count: Size, endpoint: bool) -> Size:
+    """In how many steps the way is divided; 1 where there is no way to go."""
+    return largest(facts, count - 1 if endpoint else count, 1)
+
+
+def _divided(x: Value, by: Size) -> Value:
+    return e.divide(to_inexact(x), by)  # type: ignore[no-any-return]
+
+
+def _spaced(start: Value, stop: Value, count: Size, endpoint: bool) -> Value:
+    """Evenly spaced numbers along a new first axis."""
+    gaps = _gaps(start.builder.facts, count, endpoint)
+    shape: Shape = (count, *start.shape)
+    place = start.builder.bind(Iota(shape, 0, start.dtype.real), ())[0]
+    way = broadcast_to(e.subtract(stop, start), shape)
+    step = e.divide(way, gaps)
+    numbers = e.add(e.multiply(cast(place, start.dtype), step), broadcast_to(start, shape))
+    return _ending(numbers, stop, count) if endpoint else numbers
+
+
+def _ending(numbers: Value, stop: Value, count: Size) -> Value:
+    """The same numbers with the last one exact, where there are two or more."""
+    last = largest(numbers.builder.facts, count - 1, 1)
+    return where(e.equal(_places(numbers), last), broadcast_to(stop, numbers.shape), numbers)
+
+
+def _places(numbers: Value) -> Value:
+    return counting(numbers, 0)
+
+
+def _placed(name: str, numbers: Value, axis: int) -> Value:
+    return moved(numbers, 0, normalize_axis(axis, numbers.ndim, name))
+
+
+# Arrays of indices and coordinates, and indices of places counted through all axes.
+
+
+@function("numpy.meshgrid")
+def meshgrid(
+    here: Builder, *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Value | Weak, ...]:
+    """Coordinates of a grid: each vector along an axis of its own, repeated along the others."""
+    if indexing not in ("xy", "ij"):
+        problem = f"takes `indexing` as 'xy' or 'ij', not {describe(indexing)}"
+        raise Failure(BadArguments(function="numpy.meshgrid", problem=problem))
+    vectors = [as_operand(here, x) for x in xi]
+    sizes: list[Size] = []
+    for x in vectors:
+        if x.ndim > 1:
+            wanted = "vectors and scalars"
+            raise Failure(WrongNumberOfAxes(function="numpy.meshgrid", given=x.type, wanted=wanted))
+        sizes.append(size_of(x.shape))
+    places = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        places[:2] = [1, 0]
+    shape = tuple([sizes[places[axis]] for axis in range(len(vectors))])
+
+    def laid(x: Value, axis: int) -> Value:
+        own: Shape = tuple([shape[axis] if a == axis else 1 for a in range(len(shape))])
+        x = reshaped(x, own)
+        return x if sparse else broadcast_to(x, shape)
+
+    return tuple(
+        [lifted(here, x, lambda v, a=places[i]: laid(v, a)) for i, x in enumerate(vectors)]  # type: ignore[misc]
+    )
+
+
+@function("numpy.ix_")
+def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
+    """Vectors of indices, each along an axis of its own."""
+    vectors = [as_operand(here, x) for x in args]
+    for x in vectors:
+        if x.ndim != 1:
+            raise Failure(WrongNumberOfAxes(function="numpy.ix_", given=x.type, wanted="vectors"))
+        if x.dtype is BOOL:
+            instead = "give the indices themselves, as in `np.ix_([0, 2], [1])`"
+            raise Failure(DataDependentShape(what="`np.ix_` of a mask", instead=instead))
+    return meshgrid(here, *vectors, sparse=True, indexing="ij")  # type: ignore[no-any-return]
+
+
+@function("numpy.indices")
+def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+    """The indices of an array of this shape, one axis after the other along the first axis."""
+    shape = as_shape(dimensions, "numpy.indices", here.facts)
+    given = as_dtype(dtype)
+
+    def counted(axis: int, wanted: DType) -> Value:
+        own = tuple([size if a == axis or not sparse else 1 for a, size in enumerate(shape)])
+        return here.bind(Iota(own, axis, wanted), ())[0]
+
+    def stacked(wanted: DType) -> Value:
+        if not shape:
+            return here.full(0, (0,), wanted)
+        return joined([reshaped(counted(a, wanted), (1, *shape)) for a in range(len(shape))], 0)
+
+    def made(own: Shape, at: Callable[[DType], Value]) -> Value | Weak:
+        return Weak(here, Kind.INT, own, at) if given is None else at(given)
+
+    if not sparse:
+        return made((len(shape), *shape), stacked)
+    lone = [
+        tuple([s if a == axis else 1 for a, s in enumerate(shape)]) for axis in range(len(shape))
+    ]
+    return tuple([made(own, partial(counted, axis)) for axis, own in enumerate(lone)])
+
+
+@function("numpy.diag_indices")
+def diag_indices(here: Builder, n: Any, ndim: int = 2) -> tuple[Weak, ...]:
+    """The places on the diagonal of an array with axes of one size."""
+    size = as_count(n, "numpy.diag_indices", here.facts)
+
+    def at(dtype: DType) -> Value:
+        return here.bind(Iota((size,), 0, dtype), ())[0]
+
+    axes = as_times(ndim, "numpy.diag_indices")
+    return tuple([Weak(here, Kind.INT, (size,), at) for _ in range(axes)])
+
+
+@function("numpy.tril_indices")
+def tril_indices(here: Builder, n: Any, k: Any = 0, m: Any = None) -> Any:
+    """The places at and below a diagonal; of sizes that are numbers."""
+    return _triangle(here, "numpy.tril_indices", np.tril_indices, n, k, m)
+
+
+@function("numpy.triu_indices")
+def triu_indices(here: Builder, n: Any, k: Any = 0, m: Any = None) -> Any:
+    """The places at and above a diagonal; of sizes that are numbers."""
+    return _triangle(here, "numpy.triu_indices", np.triu_indices, n, k, m)
+
+
+MOST_PLACES = 1_000_000
+"""No larger matrix is gone through while checking."""
+
+
+def _triangle(
+    here: Builder, name: str, places: Callable[..., Any], n: Any, k: Any, m: Any
+) -> tuple[Value | Weak, ...]:
+    rows, diagonal, columns = (as_integer(x, name) for x in (n, k, n if m is None else m))
+    if max(rows, 1) * max(columns, 1) > MOST_PLACES:
+        raise Failure(TooLarge(what=f"`{name}` of a matrix with more than {MOST_PLACES} places"))
+    given = rows, diagonal, columns
+    return tuple([array(here, each.tolist()) for each in places(*given)])
+
+
+@of_arrays("numpy.unravel_index", alone=("indices",), traced=("shape",))
+def unravel_index(indices: Value, shape: Any) -> tuple[Value, ...]:
+    """Places among all elements as places on each axis."""
+    require("numpy.unravel_index", indices, "integer")
+    sizes = as_shape(shape, "numpy.unravel_index", indices.builder.facts)
+    indices = _counting(indices)
+    places: list[Value] = []
+    for size in reversed(sizes):
+        places.insert(0, e.remainder(indices, size))
+        indices = e.floor_divide(indices, size)
+    return tuple(places)
+
+
+@function("numpy.ravel_multi_index", alone=("multi_index",))
+def ravel_multi_index(multi_index: Any, dims: Any) -> Value:
+    """Places on each axis as places among all elements."""
+    name = "numpy.ravel_multi_index"
+    places = [as_array(each, name, "multi_index") for each in items(name, multi_index)]
+    sizes = as_shape(dims, name, places[0].builder.facts)
+    if len(places) != len(sizes):
+        problem = f"takes places for each of {len(sizes)} axes, not {len(places)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    for place in places:
+        require(name, place, "integer")
+    count = size_of(sizes)
+    wide = isinstance(count, int) and count - 1 > I32.range[1]
+    result, *rest = [cast(each, I64) if wide else _counting(each) for each in places]
+    for place, size in zip(rest, sizes[1:], strict=True):
+        result = e.add(e.multiply(result, size), place)
+    return result
+
+
+def _counting(places: Value) -> Value:
+    """Places as counts are: in i32, in i64 where that may not hold them."""
+    dtype = places.dtype
+    return cast(places, I32 if dtype.bits < 32 or dtype is I32 else I64)

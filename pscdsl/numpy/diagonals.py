@@ -10,10 +10,9 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.diagonals import Diagonal
 from pscdsl._src.primitives.shaping import Pad
-from pscdsl.numpy.axes import normalize_axis
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.arguments import as_count, as_size, normalize_axis
+from pscdsl.numpy.calling import created, of_arrays
 from pscdsl.numpy.elementwise import with_i64
-from pscdsl.numpy.openness import created
 from pscdsl.numpy.shorthand import (
     cast,
     filled,
@@ -25,7 +24,6 @@ from pscdsl.numpy.shorthand import (
     transposed,
     where,
 )
-from pscdsl.numpy.sizes import as_count, as_size
 from pscdsl.typing.arrays import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments

@@ -5,20 +5,25 @@ A function like `exp` computes integers and bools in the floating-point dtype th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from math import inf, nan
 from typing import Any
 
-from pscdsl._src.ir.builder import Value, broadcast_shapes, broadcast_to
+import numpy as np
+
+from pscdsl._src.ir.builder import Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl._src.ir.program import Literal, Scalar
-from pscdsl._src.language.meanings import Meaning
+from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import special
-from pscdsl.numpy.calling import of_arrays
+from pscdsl.numpy.calling import of_arrays, of_numbers
 from pscdsl.numpy.shorthand import cast, filled, where
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import BOOL, F64, I64, KEY, U64, inexact
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import BOOL, F64, I64, KEY, U64, Kind, inexact
 
 
 def to_inexact(x: Value) -> Value:
@@ -233,3 +238,101 @@ greater = _binary("greater", "`x1 > x2`.", e.greater, REAL)
 greater_equal = _binary("greater_equal", "`x1 >= x2`.", e.greater_equal, REAL)
 _binary("maximum", "The larger; NaN if one of them is.", e.maximum, REAL)
 _binary("minimum", "The smaller; NaN if one of them is.", e.minimum, REAL)
+
+
+# Rounding to a number of decimals.
+
+
+@of_arrays("numpy.round", "numpy.around", together=("a",))
+def round_(a: Value, decimals: Any = 0) -> Value:
+    """To a number of decimals, half to even; negative decimals round to tens, hundreds, …."""
+    if not isinstance(decimals, int):
+        problem = f"takes a static number of decimals, not {describe(decimals)}"
+        raise Failure(BadArguments(function="numpy.round", problem=problem))
+    if a.dtype.is_complex:
+        parts = round_(e.real(a), decimals), round_(e.imag(a), decimals)
+        return cast(e.make_complex(*parts), a.dtype)
+    if a.dtype.is_float:
+        return _rounded_float(a, decimals)
+    require("numpy.round", a, "real")
+    return a if decimals >= 0 else _rounded_integer(a, 10**-decimals)
+
+
+def _rounded_float(a: Value, decimals: int) -> Value:
+    if decimals == 0:
+        result: Value = e.round_even(a)
+        return result
+    scale = 10.0 ** min(abs(decimals), 300)
+    up, down = (e.multiply, e.divide) if decimals > 0 else (e.divide, e.multiply)
+    rounded: Value = down(e.round_even(up(a, scale)), scale)
+    return rounded
+
+
+def _rounded_integer(a: Value, unit: int) -> Value:
+    if unit > a.dtype.range[1]:
+        return filled(a, 0)
+    quotient, rest = e.floor_divide(a, unit), e.remainder(a, unit)
+    above, tie = e.greater(rest, unit // 2), e.equal(rest, unit // 2)
+    up = e.bitwise_or(above, e.bitwise_and(tie, e.equal(e.bitwise_and(quotient, 1), 1)))
+    nearest: Value = e.multiply(where(up, quotient + 1, quotient), unit)
+    return nearest
+
+
+# Parts of complex numbers, defined on real arrays too.
+
+
+@of_arrays("numpy.real", together=("val",))
+def real(val: Value) -> Value:
+    """The real part; a real array is its own."""
+    return e.real(val) if val.dtype.is_complex else val
+
+
+@of_arrays("numpy.imag", together=("val",))
+def imag(val: Value) -> Value:
+    """The imaginary part; of a real array, zeros."""
+    return e.imag(val) if val.dtype.is_complex else filled(val, False)
+
+
+@of_arrays("numpy.conjugate", "numpy.conj", together=("x",))
+def conjugate(x: Value, /) -> Value:
+    """The complex conjugate; a real array is its own."""
+    require("numpy.conjugate", x, "numeric")
+    return e.conjugate(x) if x.dtype.is_complex else x
+
+
+@of_numbers("pscdsl.complex", together=("x", "y"))
+def make_complex(x: Value, y: Value) -> Value:
+    """The complex numbers with these real and imaginary parts."""
+    for each in (x, y):
+        require("pscdsl.complex", each, REAL)
+    return e.make_complex(to_inexact(x), to_inexact(y))  # type: ignore[no-any-return]
+
+
+@of_arrays("numpy.angle", together=("z",))
+def angle(z: Value, deg: bool = False) -> Value:
+    """The angle of each number in the complex plane; pi for a negative real number."""
+    z = to_inexact(z)
+    if z.dtype.is_complex:
+        result: Value = e.atan2(e.imag(z), e.real(z))
+    else:
+        result = e.atan2(filled(z, 0.0), z)
+    return e.multiply(result, 180 / math.pi) if deg else result
+
+
+@function("numpy.iscomplexobj")
+def iscomplexobj(x: object) -> bool:
+    """Whether the dtype is complex; known while checking."""
+    if isinstance(x, Value):
+        return x.dtype.is_complex
+    if isinstance(x, Weak):
+        return x.kind is Kind.COMPLEX
+    if not issubclass(x.__class__, (int, float, complex, np.ndarray, np.generic, Dim)):
+        raise Failure(NotStatic(what="the dtype of what `np.iscomplexobj` is given"))
+    known: Any = x
+    return not isinstance(x, Dim) and np.iscomplexobj(known)
+
+
+@function("numpy.isrealobj")
+def isrealobj(x: object) -> bool:
+    """Whether the dtype is not complex; known while checking."""
+    return not iscomplexobj(x)

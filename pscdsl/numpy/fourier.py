@@ -6,30 +6,29 @@ integers are taken as f32.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, weakened
-from pscdsl._src.language.meanings import describe
+from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.fft import MOST_AXES, Fft, FftKind
 from pscdsl._src.primitives.shaping import Pad
-from pscdsl.numpy.arguments import as_items
-from pscdsl.numpy.axes import normalize_axes, normalize_axis
-from pscdsl.numpy.calling import of_numbers
-from pscdsl.numpy.complex_parts import conjugate
-from pscdsl.numpy.conversion import array
-from pscdsl.numpy.elementwise import REAL, require
-from pscdsl.numpy.openness import as_operand, is_array
-from pscdsl.numpy.shorthand import cast, least, part, simplified, transposed
-from pscdsl.numpy.sizes import as_size
+from pscdsl._src.primitives.special import i0
+from pscdsl.numpy.arguments import as_count, as_items, as_size, normalize_axes, normalize_axis
+from pscdsl.numpy.calling import as_operand, is_array, met, of_arrays, of_numbers, require_number
+from pscdsl.numpy.creation import array
+from pscdsl.numpy.elementwise import REAL, conjugate, require, to_inexact
+from pscdsl.numpy.shorthand import cast, joined, largest, least, part, simplified, transposed, where
 from pscdsl.typing.arrays import size_of
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import UnprovenSize
+from pscdsl.typing.codes.shapes_manipulation import UnprovenSize, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import DType, Kind, inexact
+from pscdsl.typing.dtypes import I32, DType, Kind, inexact
 
 Lengths: TypeAlias = Sequence[Size | None]
 Build: TypeAlias = Callable[[Value], Value]
@@ -241,3 +240,146 @@ def _scaled(x: Value, count: Size, exponent: float) -> Value:
     if exponent < 0:
         factor = e.divide(1, factor)
     return e.multiply(x, cast(factor, x.dtype))  # type: ignore[no-any-return]
+
+
+# The frequencies of a Fourier transform's elements, and the order that has 0 in the middle.
+
+
+@function("numpy.fft.fftfreq")
+def fftfreq(here: Builder, n: Any, d: Any = 1.0) -> Value | Weak:
+    """The frequencies of `fft` in cycles per unit of `d`: those from 0, then the negative ones."""
+    name = "numpy.fft.fftfreq"
+    count = _count(here, n, name)
+
+    def places() -> Value:
+        place = _counting(here, count)
+        return where(e.less(place, here.size((count + 1) // 2, I32)), place, place - count)
+
+    return _frequencies(here, name, places, count, d)
+
+
+@function("numpy.fft.rfftfreq")
+def rfftfreq(here: Builder, n: Any, d: Any = 1.0) -> Value | Weak:
+    """The frequencies of `rfft`, in cycles per unit of `d`."""
+    name = "numpy.fft.rfftfreq"
+    count = _count(here, n, name)
+    return _frequencies(here, name, lambda: _counting(here, count // 2 + 1), count, d)
+
+
+def _count(here: Builder, n: Any, name: str) -> Size:
+    count = as_count(n, name, here.facts)
+    claim = Fact("<=", 1, count)
+    if not here.facts.proves(claim):
+        raise Failure(UnprovenSize.of(here.facts, f"a length in `{name}`", claim))
+    return count
+
+
+def _counting(here: Builder, size: Size) -> Value:
+    return here.bind(Iota((size,), 0, I32), ())[0]
+
+
+def _frequencies(here: Builder, name: str, places: Any, count: Size, d: Any) -> Value | Weak:
+    require_number(d, name, "d")
+
+    def build(values: Sequence[Value]) -> Value:
+        require(name, values[0], REAL)
+        spacing = to_inexact(values[0])
+        if spacing.ndim:
+            raise Failure(
+                WrongNumberOfAxes(function=name, given=spacing.type, wanted="a number as `d`")
+            )
+        step = e.divide(1, e.multiply(spacing, here.size(count, spacing.dtype)))
+        return e.multiply(cast(places(), spacing.dtype), step)  # type: ignore[no-any-return]
+
+    return met(here, (d,), None, build, Kind.FLOAT)
+
+
+@of_arrays("numpy.fft.fftshift", together=("x",))
+def fftshift(x: Value, axes: Any = None) -> Value:
+    """The element of frequency 0 moved to the middle, along all axes or some."""
+    for axis in _shifted_axes(x, axes, "numpy.fft.fftshift"):
+        size = x.shape[axis]
+        x = _turned(x, axis, (size + 1) // 2)
+    return x
+
+
+@of_arrays("numpy.fft.ifftshift", together=("x",))
+def ifftshift(x: Value, axes: Any = None) -> Value:
+    """The inverse of `fftshift`."""
+    for axis in _shifted_axes(x, axes, "numpy.fft.ifftshift"):
+        x = _turned(x, axis, x.shape[axis] // 2)
+    return x
+
+
+def _shifted_axes(x: Value, axes: Any, name: str) -> tuple[int, ...]:
+    return normalize_axes(None if axes is None else [*as_items(axes)], x.ndim, name)
+
+
+def _turned(x: Value, axis: int, start: Size) -> Value:
+    """The elements from a place on, then those before it."""
+    return joined([part(x, axis, start, x.shape[axis]), part(x, axis, 0, start)], axis)
+
+
+# Windows of signal processing, symmetric as in NumPy; open as floats.
+
+
+@function("numpy.hanning")
+def hanning(here: Builder, M: Any) -> Weak:
+    """The Hann window."""
+    return _window(here, "numpy.hanning", M, lambda t: 0.5 + 0.5 * _cosine(t, 1))
+
+
+@function("numpy.hamming")
+def hamming(here: Builder, M: Any) -> Weak:
+    """The Hamming window."""
+    return _window(here, "numpy.hamming", M, lambda t: 0.54 + 0.46 * _cosine(t, 1))
+
+
+@function("numpy.blackman")
+def blackman(here: Builder, M: Any) -> Weak:
+    """The Blackman window."""
+    return _window(
+        here,
+        "numpy.blackman",
+        M,
+        lambda t: 0.42 + 0.5 * _cosine(t, 1) + 0.08 * _cosine(t, 2),
+    )
+
+
+@function("numpy.bartlett")
+def bartlett(here: Builder, M: Any) -> Weak:
+    """The triangular window that ends at zero."""
+    return _window(here, "numpy.bartlett", M, lambda t: 1.0 - e.absolute(t))
+
+
+@function("numpy.kaiser")
+def kaiser(here: Builder, M: Any, beta: Any) -> Weak:
+    """The Kaiser window, whose shape is a static number."""
+    if not isinstance(beta, int | float) or isinstance(beta, bool):
+        problem = "takes a number as `beta` that is known while checking"
+        raise Failure(BadArguments(function="numpy.kaiser", problem=problem))
+
+    def shape_of(t: Value) -> Any:
+        inside = e.sqrt(e.multiply(e.subtract(1, t), e.add(1, t)))
+        whole = i0(t.builder.literal(float(beta), t.dtype))
+        return e.divide(i0(e.multiply(inside, float(beta))), whole)
+
+    return _window(here, "numpy.kaiser", M, shape_of)
+
+
+def _cosine(t: Value, times: int) -> Any:
+    return e.cos(t * (math.pi * times))
+
+
+def _window(here: Builder, name: str, size: Any, shape_of: Callable[[Value], Any]) -> Weak:
+    """A function of the places, which run from -1 to 1."""
+    count = as_count(size, name, here.facts)
+    gaps = largest(here.facts, count - 1, 1)
+
+    def at(dtype: DType) -> Value:
+        place = here.bind(Iota((count,), 0, dtype), ())[0]
+        centred = e.subtract(e.multiply(place, 2), count - 1)
+        result: Value = shape_of(e.divide(centred, gaps))
+        return result
+
+    return Weak(here, Kind.FLOAT, (count,), at)

@@ -1,16 +1,20 @@
-"""Keywords of NumPy's functions that there are none of here, and what is written instead."""
+"""What NumPy has and kernels do not: keywords, layouts in memory, sizes that the data say."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from pscdsl._src.language.meanings import Meaning
+from pscdsl._src.language.meanings import Meaning, function
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
+
+# Keywords of NumPy's functions that there are none of here, and what is written instead.
+
 
 _OF_UFUNCS: Final = frozenset("where casting order dtype subok signature".split())
 _OF_AXES: Final = frozenset("axes axis keepdims".split())
@@ -77,3 +81,61 @@ def _instead(name: str, keyword: str, value: object) -> str:
     if keyword == "dtype":
         return "cast the arrays, as in `x.astype(dtype)`, or the result"
     return "leave it out" if keyword in _LEFT_OUT else ""
+
+
+# Keywords that say how an array lies in memory: they have no meaning for values, and no effect.
+
+
+ORDERS = frozenset("C F A K c f a k".split())
+MAKING = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "array asarray asanyarray ascontiguousarray copy eye zeros ones empty full zeros_like "
+        "ones_like empty_like full_like astype"
+    ).split()
+)
+"""Functions whose `order=` is about memory alone."""
+COUNTING = frozenset(("numpy.reshape", "numpy.ravel", "numpy.flatten"))
+"""Functions whose `order=` says how elements are counted: "C" is how it is done here."""
+
+
+def values_only(name: str, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords of a call without an `order=` that does not change the result."""
+    order = kwargs.get("order", "")
+    if not isinstance(order, str) or not (
+        (name in MAKING and order in ORDERS) or (name in COUNTING and order in ("C", "c"))
+    ):
+        return kwargs
+    return {key: value for key, value in kwargs.items() if key != "order"}
+
+
+# NumPy's functions whose results have as many elements as the data say: each is refused.
+
+
+_MASK = "keep the shape: `np.where(condition, x, neutral)` puts a neutral value elsewhere"
+_SORTED = (
+    "sort with `np.sort(x)`, mark what differs from the element before, and keep the shape, "
+    "or count known values with `np.bincount(x, length=k)`"
+)
+_MEMBERS = "test for membership with `np.isin(x, y)`, and keep the shape"
+_PLACES = (
+    "use the mask itself, as in `np.where(condition, x, y)`; for the first place that holds, "
+    "`np.argmax(condition)`"
+)
+
+for _names, _replacement in (
+    ("nonzero flatnonzero argwhere", _PLACES),
+    ("extract compress", _MASK),
+    ("unique unique_values unique_counts unique_inverse unique_all", _SORTED),
+    ("union1d intersect1d setdiff1d setxor1d", _MEMBERS),
+    ("trim_zeros", _MASK),
+):
+
+    def _refused(name: str, instead: str) -> None:
+        @function(f"numpy.{name}")
+        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+            """Refused: the shape of the result depends on the data."""
+            raise Failure(DataDependentShape(what=f"the result of `numpy.{name}`", instead=instead))
+
+    for _name in _names.split():
+        _refused(_name, _replacement)

@@ -1,4 +1,4 @@
-"""Attributes of arrays: properties, and methods by the functions that they stand for."""
+"""Operators, properties and methods of arrays, by the functions that they stand for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,51 @@ from typing import Any, Final
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.numpy import elementwise as e
+from pscdsl.numpy.arithmetic import power
 from pscdsl.typing.arrays import size_of
+
+# Python's operators on traced arrays, by the names of their classes in `ast`.
+
+
+def _matmul(here: Builder, left: Any, right: Any, /) -> Any:
+    from pscdsl.numpy.products import matmul
+
+    return matmul.apply(here, (left, right), {})
+
+
+BINARY: Final[dict[str, Meaning]] = {
+    "Add": e.add,
+    "Sub": e.subtract,
+    "Mult": e.multiply,
+    "Div": e.divide,
+    "FloorDiv": e.floor_divide,
+    "Mod": e.remainder,
+    "Pow": power,
+    "MatMult": Meaning("numpy.matmul", _matmul),
+    "LShift": e.left_shift,
+    "RShift": e.right_shift,
+    "BitAnd": e.bitwise_and,
+    "BitOr": e.bitwise_or,
+    "BitXor": e.bitwise_xor,
+}
+UNARY: Final[dict[str, Meaning]] = {
+    "USub": e.negative,
+    "UAdd": e.positive,
+    "Invert": e.invert,
+}
+COMPARE: Final[dict[str, Meaning]] = {
+    "Eq": e.equal,
+    "NotEq": e.not_equal,
+    "Lt": e.less,
+    "LtE": e.less_equal,
+    "Gt": e.greater,
+    "GtE": e.greater_equal,
+}
+
+
+# Attributes of arrays: properties, and methods by the functions that they stand for.
+
 
 IN_PLACE: Final[dict[str, str]] = {
     "sort": "`np.sort({x})` is a sorted copy",

@@ -9,9 +9,10 @@ from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import Scan
 from pscdsl._src.primitives.shaping import Pad
+from pscdsl.numpy.arguments import as_times
 from pscdsl.numpy.calling import of_numbers, require_scalar
+from pscdsl.numpy.convolution import convolve
 from pscdsl.numpy.elementwise import require, to_inexact, with_i64
-from pscdsl.numpy.searching import require_vector
 from pscdsl.numpy.shorthand import (
     at,
     at_least,
@@ -24,8 +25,7 @@ from pscdsl.numpy.shorthand import (
     part,
     reversed_along,
 )
-from pscdsl.numpy.sizes import as_times
-from pscdsl.numpy.sliding import convolve
+from pscdsl.numpy.sorting import require_vector
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 

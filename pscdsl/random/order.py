@@ -9,18 +9,14 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.random import RandomBits
 from pscdsl._src.primitives.sorting import Sort
-from pscdsl.numpy.axes import normalize_axis
-from pscdsl.numpy.cumulative import cumsum
-from pscdsl.numpy.searching import places
-from pscdsl.numpy.selections import require_elements
+from pscdsl.numpy.arguments import as_count, normalize_axis
+from pscdsl.numpy.indexing import require_elements
+from pscdsl.numpy.reductions import cumsum
 from pscdsl.numpy.shorthand import at, at_least, counting, part, reshaped
-from pscdsl.numpy.sizes import as_count
-from pscdsl.numpy.sorting import argmax
-from pscdsl.numpy.taking import take
-from pscdsl.random.continuous import standard_gumbel
-from pscdsl.random.drawing import array_of, float_dtype, of_key, operand, shape_of
-from pscdsl.random.integers import integers
-from pscdsl.random.intervals import unit
+from pscdsl.numpy.sorting import argmax, places
+from pscdsl.numpy.updating import take
+from pscdsl.random.distributions import standard_gumbel
+from pscdsl.random.drawing import array_of, float_dtype, integers, of_key, operand, shape_of, unit
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments

@@ -21,8 +21,7 @@ from pscdsl.typing.python_containers import is_tuple
 
 def apply(function: str, *args: Any, **kwargs: Any) -> Any:
     """A function of this package; numbers alone are taken as NumPy's, in double precision."""
-    for module in ("elementwise", "exponentials"):
-        import_module(f"pscdsl.special.{module}")
+    import_module("pscdsl.special.functions")
     meaning = MEANINGS[f"pscdsl.special.{function}"]
     assert isinstance(meaning, Meaning)
     program = Program(Assumptions())

@@ -18,7 +18,7 @@ from pscdsl._src.frontend.trees.traced import record_node
 from pscdsl._src.frontend.trees.walks import Flat, Node, flattened, rebuilt, same_shapes, together
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.scalars import kind_of
-from pscdsl._src.language.records import absent, construct, reader
+from pscdsl._src.language.instances import absent, construct, reader
 from pscdsl.arrays import Array
 from pscdsl.numpy.shorthand import wide
 from pscdsl.typing.arrays import ArrayType

@@ -11,7 +11,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32, f64, i32
-from pscdsl._src.language.records import stand_in_class
+from pscdsl._src.language.instances import stand_in_class
 from pscdsl.typing.trees import RecordName
 from tests.support.exported import P, Pair, Params, X, loss, same
 

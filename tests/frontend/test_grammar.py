@@ -17,7 +17,7 @@ from pscdsl._src.frontend.closed import BINARY, COMPARE, UNARY
 from pscdsl._src.frontend.due import due
 from pscdsl._src.frontend.interpreter import expressions, statements
 from pscdsl._src.frontend.ledger import EMPTY, SET_BY_THE_PARSER, handled
-from pscdsl.numpy import operators
+from pscdsl.numpy import methods
 
 INSIDE = {"FormattedValue", "TemplateStr", "Interpolation", "TypeAlias"}
 """Read where they stand, in an f-string; or so new that they have no words of their own yet."""
@@ -81,7 +81,7 @@ def test_every_operator_has_an_entry() -> None:
     def names(base: type[ast.AST]) -> set[str]:
         return {each.__name__ for each in kinds(base)}
 
-    assert names(ast.operator) == {*BINARY} == {*operators.BINARY}
+    assert names(ast.operator) == {*BINARY} == {*methods.BINARY}
     assert names(ast.cmpop) == {*COMPARE, "In", "NotIn", "Is", "IsNot"}
     assert names(ast.unaryop) == {*UNARY, "Not"}
     assert names(ast.boolop) == {"And", "Or"}

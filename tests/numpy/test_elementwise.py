@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
-from pscdsl.numpy import operators
+from pscdsl.numpy import methods
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
@@ -383,15 +383,15 @@ def test_operators() -> None:
     }  # fmt: skip
     for name, result in wanted.items():
         right = abs(y) if name in ("LShift", "RShift", "Pow") else y
-        close(np.asarray(result), run(operators.BINARY[name], x, right))
+        close(np.asarray(result), run(methods.BINARY[name], x, right))
     a = np.arange(6.0).reshape(2, 3)
-    close(a @ a.T, run(operators.BINARY["MatMult"], a, a.T))
-    assert set(operators.BINARY) == {*wanted, "MatMult"}
+    close(a @ a.T, run(methods.BINARY["MatMult"], a, a.T))
+    assert set(methods.BINARY) == {*wanted, "MatMult"}
     for name, result in {"USub": -x, "UAdd": +x, "Invert": ~x}.items():
-        close(result, run(operators.UNARY[name], x))
+        close(result, run(methods.UNARY[name], x))
     compared = {"Eq": x == y, "NotEq": x != y, "Lt": x < y, "LtE": x <= y, "Gt": x > y}
     for name, result in {**compared, "GtE": x >= y}.items():
-        close(result, run(operators.COMPARE[name], x, y))
+        close(result, run(methods.COMPARE[name], x, y))
 
 
 def test_refused() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl.numpy.linear_algebra.products import multi_dot
+from pscdsl.numpy.linear_algebra import multi_dot
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.shaping import Transpose
-from pscdsl.numpy.contraction import typical
+from pscdsl.numpy.products import typical
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.dtypes import DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pscdsl.numpy.quantiles import METHODS
+from pscdsl.numpy.statistics import METHODS
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_library import (

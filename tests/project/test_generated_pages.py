@@ -17,7 +17,7 @@ from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives.elementwise import TABLE, Elementwise
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
-from pscdsl.numpy import data_dependent
+from pscdsl.numpy import keywords
 from pscdsl.numpy.registry import register_all
 from tests.primitives.test_primitive_laws import NOT_RUN, subclasses
 from tests.support.documents import blocks
@@ -98,7 +98,7 @@ def numpy_functions() -> str:
         module, _, name = path.rpartition(".")
         if not isinstance(meaning, Meaning):
             continue  # a dtype or a number
-        if meaning.body.__module__ == data_dependent.__name__:
+        if meaning.body.__module__ == keywords.__name__:
             refused.append(name)
         elif module in groups:
             groups[module].append(name)

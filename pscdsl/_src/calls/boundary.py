@@ -11,8 +11,8 @@ import pyrsistent
 from pscdsl._src.calls.interchange import host_view
 from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked
 from pscdsl._src.ir.scalars import fit
-from pscdsl._src.language.records import RecordClass as RecordClass
-from pscdsl._src.language.records import absent, construct, known_statics, reader, ways
+from pscdsl._src.language.instances import RecordClass as RecordClass
+from pscdsl._src.language.instances import absent, construct, known_statics, reader, ways
 from pscdsl.arrays import Array
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.diagnostics import Failure

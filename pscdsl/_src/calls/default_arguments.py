@@ -7,7 +7,7 @@ from typing import Any
 
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.values.values import RecordValue
-from pscdsl._src.language.records import assemble
+from pscdsl._src.language.instances import assemble
 from pscdsl.typing.python_containers import is_tuple
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pscdsl._src.frontend.numbers_of_sizes import Bounds, Number, bounds_of
 from pscdsl._src.ir.builder import Builder, Weak
-from pscdsl.numpy import operators as table
+from pscdsl.numpy import methods as table
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.dims import Dim, Size
 

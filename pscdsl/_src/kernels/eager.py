@@ -40,8 +40,8 @@ from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.kernels.executables import obtained
 from pscdsl._src.kernels.specialisation import Variant
+from pscdsl._src.language.instances import absent, reader
 from pscdsl._src.language.meanings import MEANINGS, Meaning
-from pscdsl._src.language.records import absent, reader
 from pscdsl._src.transforms.simplify.extremes import with_largest
 from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.arrays import Array

@@ -18,7 +18,7 @@ from pscdsl._src.artefacts.reading import read
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import Called, admit
 from pscdsl._src.calls.errors import ArgumentError
-from pscdsl._src.language.records import Layout, layout_of, stand_in_class
+from pscdsl._src.language.instances import Layout, layout_of, stand_in_class
 from pscdsl._src.support import paths as files
 from pscdsl._src.support.tracebacks import public
 from pscdsl.typing.arrays import ArrayType

@@ -1,18 +1,13 @@
-"""Records: immutable classes of arrays, their instances, and how these are taken apart."""
+"""Records: `psc.Record`, and how records are taken apart and put together at every call."""
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import operator
 import types
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast, dataclass_transform
-
-import pyrsistent
-
-from pscdsl.typing.trees import RecordName
+from typing import Any, ClassVar, Self, TypeAlias, cast, dataclass_transform
 
 # Records as containers: how they are taken apart and put together, at every call.
 #
@@ -89,111 +84,6 @@ def construct_container(cls: type[Any], names: Sequence[str], values: Sequence[A
     return made
 
 
-# Instances of record classes at run time: how they are read, taken apart and put together.
-#
-# What is put together are results, which the program describes, and what jax passes where arrays
-# will be: tracers, and marks of its own. So a class's own checks are not run: no `__init__` of a
-# data class, and no types, invariants or factories of pyrsistent's fields.
-
-
-class RecordClass(Protocol):
-    """What has to be known of a class whose instances are records."""
-
-    @property
-    def name(self) -> RecordName:
-        """The class in types; its definition is this."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """One of record, namedtuple, dataclass, precord."""
-        ...
-
-    @property
-    def constructor(self) -> Any:
-        """The class; None where it was never loaded."""
-        ...
-
-    def field_names(self) -> tuple[str, ...]:
-        """The fields in order."""
-        ...
-
-
-def known_statics(cls: RecordClass) -> frozenset[str]:
-    """The fields whose values are known while checking, as far as the declarations are known."""
-    find: Callable[[], frozenset[str]] | None = getattr(cls, "static_names", None)
-    return frozenset() if find is None else find()
-
-
-def reader(cls: RecordClass) -> Callable[[Any, str], Any]:
-    """How a field of an instance is read."""
-    is_map = cls.kind == "precord" and issubclass(cls.constructor, pyrsistent.PRecord)
-    return (lambda value, name: value[name]) if is_map else getattr
-
-
-def absent(cls: RecordClass, value: Any) -> tuple[str, ...]:
-    """The fields that an instance does not have: pyrsistent's need not have all."""
-    if cls.kind != "precord":
-        return ()
-    return tuple([name for name in cls.field_names() if not _has(value, name)])
-
-
-def _has(value: Any, name: str) -> bool:
-    return name in value if isinstance(value, pyrsistent.PRecord) else hasattr(value, name)
-
-
-def construct(cls: RecordClass, values: Sequence[Any]) -> Any:
-    """An instance of the real class; a dict where the class was never loaded."""
-    names = cls.field_names()
-    if cls.constructor is None:
-        return dict(zip(names, values, strict=True))
-    return assemble(cls, names, values)
-
-
-def assemble(cls: RecordClass, names: Sequence[str], values: Sequence[Any]) -> Any:
-    """An instance of a real class that has the fields of these names."""
-    real: Any = cls.constructor
-    if cls.kind != "precord":
-        return construct_container(real, names, values)
-    if pyrsistent.PRecord not in real.__mro__:
-        made = construct_container(real, names, values)
-        object.__setattr__(made, "_pclass_frozen", True)
-        return made
-    # As its own `__new__` makes the map, so that the fields come in the same order.
-    empty: Any = pyrsistent.pmap
-    declared: Any = real._precord_fields
-    evolver = empty(pre_size=len(declared)).evolver()
-    for name, value in zip(names, values, strict=True):
-        evolver[name] = value
-    fields = evolver.persistent()
-    return real(_precord_size=len(fields), _precord_buckets=fields._buckets)
-
-
-def ways(cls: RecordClass, statics: Collection[str] = ()) -> Ways:
-    """What takes an instance apart, (children, rest), and what makes one of (rest, children).
-
-    The values of `statics`, and which fields there are at all, are in the rest.
-    """
-    names = cls.field_names()
-    if not statics and cls.kind != "precord" and cls.constructor is not None:
-        return ways_of_container(cls.constructor, names)
-    read = reader(cls)
-
-    def apart(value: Any) -> tuple[Any, Any]:
-        missing = absent(cls, value)
-        known = names if not missing else tuple([name for name in names if name not in missing])
-        children = [read(value, name) for name in known if name not in statics]
-        return children, (known, tuple([read(value, name) for name in known if name in statics]))
-
-    def together(rest: Any, children: Any) -> Any:
-        known, still = rest
-        moving, unmoved = iter(children), iter(still)
-        values = [next(unmoved if name in statics else moving) for name in known]
-        return assemble(cls, known, values)
-
-    return apart, together
-
-
 # `psc.Record`: immutable records of arrays.
 
 
@@ -234,51 +124,3 @@ class Record:
     def replace(self, **changes: Any) -> Self:
         """Return the record with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
-
-
-# What classes of records look like from outside, without their source.
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """A class of records: what `pscdsl._src.calls.boundary` wants to know of it."""
-
-    name: RecordName
-    kind: str
-    """record, namedtuple, dataclass, precord"""
-    constructor: Any
-    names: tuple[str, ...]
-    statics: frozenset[str] = frozenset()
-
-    def field_names(self) -> tuple[str, ...]:
-        """The fields in order."""
-        return self.names
-
-    def static_names(self) -> frozenset[str]:
-        """The fields whose values are known while checking."""
-        return self.statics
-
-
-def layout_of(cls: type[Any]) -> Layout | None:
-    """The layout of a class; None if its instances are no records."""
-    name = RecordName(cls.__name__, cls.__module__)
-    bases = cls.__mro__
-    if tuple in bases and hasattr(cls, "_fields"):
-        return Layout(name, "namedtuple", cls, tuple(cls._fields))
-    if pyrsistent.PRecord in bases:
-        return Layout(name, "precord", cls, tuple(cls._precord_fields))
-    if pyrsistent.PClass in bases:
-        return Layout(name, "precord", cls, tuple(cls._pclass_fields))
-    if dataclasses.is_dataclass(cls):
-        kind = "record" if Record in bases else "dataclass"
-        return Layout(name, kind, cls, tuple([each.name for each in dataclasses.fields(cls)]))
-    return None
-
-
-def stand_in_class(name: RecordName, fields: Sequence[str]) -> Layout:
-    """A class for records whose own class is not there: a NamedTuple, or a frozen dataclass."""
-    if any(field.startswith("_") for field in fields):  # which fields of a NamedTuple must not
-        plain = dataclasses.make_dataclass(name.name, list(fields), frozen=True, eq=False)
-        return Layout(name, "dataclass", plain, tuple(fields))
-    make: Any = collections.namedtuple
-    return Layout(name, "namedtuple", make(name.name, fields, module=name.module), tuple(fields))

@@ -17,7 +17,7 @@ from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control import AssociativeScan, MapReduce
 from pscdsl._src.primitives.shaping import Reverse, Transpose
-from pscdsl.numpy.axes import normalize_axis
+from pscdsl.numpy.arguments import normalize_axis
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import LoopLengthsDiffer

@@ -13,7 +13,7 @@ from pscdsl._src.frontend.values.values import Poisoned, StaticFunction, describ
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.primitives import elementwise as e
-from pscdsl.numpy.linear_algebra.norms import root, squares
+from pscdsl.numpy.linear_algebra import root, squares
 from pscdsl.numpy.shorthand import cast, joined, part, raveled, reshaped, wide
 from pscdsl.typing.arrays import Shape, size_of
 from pscdsl.typing.codes.control_trees import NotATree

@@ -36,8 +36,7 @@ from pscdsl._src.frontend.values.values import (
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
-from pscdsl.numpy.keywords import refuse_missing
-from pscdsl.numpy.layout import values_only
+from pscdsl.numpy.keywords import refuse_missing, values_only
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.typing import dtypes
 from pscdsl.typing.arrays import Shape

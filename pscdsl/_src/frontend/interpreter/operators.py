@@ -62,7 +62,7 @@ from pscdsl._src.frontend.values.values import (
 )
 from pscdsl._src.ir.builder import Value, Weak
 from pscdsl._src.language.meanings import Meaning
-from pscdsl.numpy import operators as table
+from pscdsl.numpy import methods as table
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic

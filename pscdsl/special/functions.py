@@ -1,21 +1,177 @@
-"""Sums of exponentials along axes, and what they are divided by, without overflow."""
+"""Special functions of elements, and sums of exponentials along axes without overflow."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from pscdsl._src.ir.builder import Value, broadcast_to
 from pscdsl._src.ir.numpy_dtypes import finfo
+from pscdsl._src.language.meanings import Meaning
 from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives import special as s
 from pscdsl._src.primitives.control.own_tangents import Values, with_own_tangents
 from pscdsl._src.primitives.exponential_sums import ExponentialSum, Largest
 from pscdsl._src.primitives.stopping import StopGradient
-from pscdsl.numpy.axes import Axes, normalize_axes
+from pscdsl.numpy.arguments import Axes, as_times, normalize_axes
+from pscdsl.numpy.calling import of_numbers
+from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import extremum, finished, reduced_shape, require_elements, total
 from pscdsl.numpy.shorthand import cast, filled, is_nan, reshaped, where, wide
-from pscdsl.special.declaring import floating, of_special
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
+
+# How functions of this package are declared: under SciPy's name too, which means the same.
+
+
+def of_special(
+    *names: str, together: str, **others: Any
+) -> Callable[[Callable[..., Any]], Meaning]:
+    """Declare as `of_numbers` does; the parameters `together` come to one dtype."""
+    both = [f"{module}.special.{name}" for module in ("pscdsl", "scipy") for name in names]
+    return of_numbers(*both, together=tuple(together.split()))
+
+
+def floating(name: str, x: Value) -> Value:
+    """An operand in floating point; complex numbers are refused."""
+    require(f"pscdsl.special.{name}", x, REAL)
+    return to_inexact(x)
+
+
+# Special functions of elements, as tables of names.
+#
+# Integers and bools are computed in the floating-point dtype that `inexact` names.
+
+
+LARGEST_FACTOR = 1e30
+"""Factorials are multiplied by in steps, each of which fits every dtype."""
+
+ONE: dict[str, tuple[str, Callable[[Value], Any]]] = {
+    "erf": ("x", e.erf),
+    "erfc": ("x", s.erfc),
+    "erfcx": ("x", s.erfcx),
+    "erfinv": ("y", s.erfinv),
+    "erfcinv": ("y", s.erfcinv),
+    "ndtr": ("x", s.ndtr),
+    "log_ndtr": ("x", s.log_ndtr),
+    "ndtri": ("y", s.ndtri),
+    "gamma": ("z", s.gamma_function),
+    "gammaln": ("x", s.gammaln),
+    "digamma psi": ("z", s.digamma),
+    "i0": ("x", s.i0),
+    "i0e": ("x", s.i0e),
+    "i1": ("x", s.i1),
+    "i1e": ("x", s.i1e),
+    "expit": ("x", e.logistic),
+    "log_expit": ("x", s.log_expit),
+    "logit": ("x", s.logit),
+    "entr": ("x", s.entr),
+}
+"""Names, SciPy's name of the parameter, and what is computed."""
+TWO: dict[str, tuple[str, Callable[[Value, Value], Any]]] = {
+    "betaln": ("a b", s.betaln),
+    "gammainc": ("a x", s.gammainc),
+    "gammaincc": ("a x", s.gammaincc),
+    "xlogy": ("x y", s.xlogy),
+    "xlog1py": ("x y", s.xlog1py),
+    "rel_entr": ("x y", s.rel_entr),
+    "kl_div": ("x y", s.kl_div),
+}
+THREE: dict[str, Callable[[Value, Value, Value], Any]] = {
+    "betainc": s.betainc,
+    "betaincc": s.betaincc,
+}
+
+
+def _declare_one(names: str, function: Callable[[Value], Any]) -> None:
+    first = names.split()[0]
+
+    def body(x: Value, /) -> Any:
+        return function(floating(first, x))
+
+    of_special(*names.split(), together="x")(body)
+
+
+def _declare_two(name: str, function: Callable[[Value, Value], Any]) -> None:
+    def body(x1: Value, x2: Value, /) -> Any:
+        return function(floating(name, x1), floating(name, x2))
+
+    of_special(name, together="x1 x2")(body)
+
+
+def _declare_three(name: str, function: Callable[[Value, Value, Value], Any]) -> None:
+    def body(a: Value, b: Value, x: Value, /) -> Any:
+        return function(*(floating(name, each) for each in (a, b, x)))
+
+    of_special(name, together="a b x")(body)
+
+
+for _names, (_, _one) in ONE.items():
+    _declare_one(_names, _one)
+for _name, (_, _two) in TWO.items():
+    _declare_two(_name, _two)
+for _name, _three in THREE.items():
+    _declare_three(_name, _three)
+
+
+@of_special("beta", together="a b")
+def beta(a: Value, b: Value, /) -> Any:
+    """The beta function; its sign is that of `gamma(a) * gamma(b) / gamma(a + b)`."""
+    a, b = floating("beta", a), floating("beta", b)
+    sign = e.multiply(e.multiply(_sign_of_gamma(a), _sign_of_gamma(b)), _sign_of_gamma(a + b))
+    return e.multiply(sign, e.exp(s.betaln(a, b)))
+
+
+def _sign_of_gamma(x: Value) -> Value:
+    """1 or -1; the gamma function changes its sign at each pole."""
+    odd = e.not_equal(e.remainder(e.floor(x), 2.0), 0)
+    negative = e.bitwise_and(e.less(x, 0), odd)
+    return where(negative, filled(x, -1.0), filled(x, 1.0))
+
+
+@of_special("zeta", together="x q")
+def zeta(x: Value, q: Value | None = None) -> Any:
+    """Hurwitz's zeta function, or Riemann's; NaN for x below 1."""
+    x = floating("zeta", x)
+    return s.zeta(x, 1.0 if q is None else floating("zeta", q))
+
+
+@of_special("polygamma", together="x")
+def polygamma(n: Any, x: Value) -> Any:
+    """The derivative of `digamma` of an order that is known while checking."""
+    order = as_times(n, "pscdsl.special.polygamma")
+    if order < 0:
+        problem = f"takes an order from 0 on, not {order}"
+        raise Failure(BadArguments(function="pscdsl.special.polygamma", problem=problem))
+    x = floating("polygamma", x)
+    if order == 0:
+        return s.digamma(x)
+    found: Value = s.zeta(float(order + 1), x)
+    factor = 1.0 if order % 2 else -1.0
+    for k in range(2, order + 1):
+        if abs(factor) * k > LARGEST_FACTOR:
+            found, factor = e.multiply(found, factor), 1.0
+        factor *= k
+    return found if factor == 1 else e.multiply(found, factor)
+
+
+@of_special("multigammaln", together="a")
+def multigammaln(a: Value, d: Any) -> Any:
+    """The logarithm of the gamma function of several dimensions, whose number is static."""
+    count = as_times(d, "pscdsl.special.multigammaln")
+    if count < 1:
+        problem = f"takes a dimension from 1 on, not {count}"
+        raise Failure(BadArguments(function="pscdsl.special.multigammaln", problem=problem))
+    a = floating("multigammaln", a)
+    found: Value = s.gammaln(a)
+    for j in range(1, count):
+        found = e.add(found, s.gammaln(e.subtract(a, j / 2)))
+    return e.add(found, count * (count - 1) / 4 * math.log(math.pi))
+
+
+# Sums of exponentials along axes, and what they are divided by, without overflow.
 
 
 @of_special("logsumexp", together="a b")

@@ -1,0 +1,378 @@
+"""Distributions: continuous ones, Poisson numbers, gamma numbers and what is made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pscdsl._src.ir.builder import Builder, Value, broadcast_to
+from pscdsl._src.ir.numpy_dtypes import finfo, to_numpy
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives import special as s
+from pscdsl.numpy.calling import as_dtype
+from pscdsl.numpy.elementwise import literal
+from pscdsl.numpy.reductions import extremum, total
+from pscdsl.numpy.shorthand import cast, filled, where, wide
+from pscdsl.random.drawing import (
+    Values,
+    accepted,
+    between,
+    fitted,
+    float_dtype,
+    interval,
+    loop,
+    of_key,
+    operand,
+    required,
+    shape_of,
+    some,
+    subkeys,
+    unit,
+)
+from pscdsl.typing.arrays import Shape
+from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import F64, I32, DType
+
+# Distributions on the real line, by the inverse of their distribution functions.
+#
+# Numbers of half precision are drawn in f32 and rounded: from as few bits as they have, they would
+# be a few hundred numbers.
+
+
+TAIL = 4.0
+"""Beyond this, the distribution function is too near 1 to tell one number from the next."""
+
+
+def tiny(dtype: DType) -> float:
+    """The smallest positive number with full precision."""
+    return float(finfo(dtype).tiny)
+
+
+def positive(key: Value, shape: Shape, dtype: DType) -> Value:
+    """Uniform numbers above 0 and below 1."""
+    found: Value = e.maximum(unit(key, shape, dtype), tiny(dtype))
+    return found
+
+
+def _signed(key: Value, shape: Shape, dtype: DType) -> Value:
+    """Uniform numbers above -1 and below 1."""
+    above = float(np.nextafter(to_numpy(dtype).type(-1), to_numpy(dtype).type(0)))
+    here = key.builder.program.current
+    return interval(key, shape, here.literal(above, dtype), here.literal(1.0, dtype))
+
+
+def standard_normal(key: Value, shape: Shape, dtype: DType) -> Value:
+    """Normal numbers with mean 0 and variance 1; complex ones with half of it in each part."""
+    found = e.multiply(e.erf_inv(_signed(key, shape, wide(dtype))), math.sqrt(2))
+    return cast(found, dtype)
+
+
+def standard_gumbel(key: Value, shape: Shape, dtype: DType) -> Value:
+    """Gumbel numbers; all are finite."""
+    found = e.negative(e.log(e.negative(e.log(positive(key, shape, wide(dtype))))))
+    return cast(found, dtype)
+
+
+def standard_exponential(key: Value, shape: Shape, dtype: DType) -> Value:
+    """Exponential numbers with mean 1."""
+    found = e.negative(e.log1p(e.negative(unit(key, shape, wide(dtype)))))
+    return cast(found, dtype)
+
+
+@of_key("normal")
+def normal(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
+    """Normal numbers with mean 0 and variance 1."""
+    found = as_dtype(dtype)
+    sizes = shape_of("normal", here.facts, shape)
+    if found is None or not found.is_complex:
+        return standard_normal(key, sizes, float_dtype("normal", dtype))
+    parts = [standard_normal(each, sizes, found.real) for each in subkeys(key, 2)]
+    return e.divide(e.make_complex(*parts), math.sqrt(2))  # type: ignore[no-any-return]
+
+
+@of_key("exponential")
+def exponential(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
+    """Exponential numbers with mean 1."""
+    kind = float_dtype("exponential", dtype)
+    return standard_exponential(key, shape_of("exponential", here.facts, shape), kind)
+
+
+@of_key("laplace")
+def laplace(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
+    """Laplace numbers with mean 0 and scale 1."""
+    kind = float_dtype("laplace", dtype)
+    u = _signed(key, shape_of("laplace", here.facts, shape), wide(kind))
+    return cast(e.multiply(e.sign(u), e.log1p(e.negative(e.absolute(u)))), kind)
+
+
+@of_key("gumbel")
+def gumbel(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
+    """Standard Gumbel numbers."""
+    kind = float_dtype("gumbel", dtype)
+    return standard_gumbel(key, shape_of("gumbel", here.facts, shape), kind)
+
+
+@of_key("logistic")
+def logistic(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
+    """Logistic numbers with mean 0 and scale 1."""
+    kind = float_dtype("logistic", dtype)
+    u = positive(key, shape_of("logistic", here.facts, shape), wide(kind))
+    return cast(e.subtract(e.log(u), e.log1p(e.negative(u))), kind)
+
+
+@of_key("truncated_normal")
+def truncated_normal(
+    here: Builder, key: Value, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
+) -> Value:
+    """Normal numbers with mean 0 and variance 1 under the condition of lying between bounds."""
+    kind = float_dtype("truncated_normal", dtype, (lower, upper))
+    bounds = [operand(here, each, kind) for each in (lower, upper)]
+    sizes = shape_of("truncated_normal", here.facts, shape, bounds)
+    low, high = fitted(bounds, sizes)
+    # In double precision, so that bounds far from 0 leave more than a few numbers between them.
+    share = unit(key, sizes, F64)
+    low64, high64 = cast(low, F64), cast(high, F64)
+    ends = [e.erf(e.multiply(each, math.sqrt(0.5))) for each in (low64, high64)]
+    found = e.multiply(e.erf_inv(between(share, *ends)), math.sqrt(2))
+    if _may_be_in_tail(bounds):
+        right = e.greater(low64, TAIL)
+        tail = e.bitwise_or(right, e.less(high64, -TAIL))
+        first = where(right, e.negative(high64), low64)
+        last = where(right, e.negative(low64), high64)
+        first, last = (
+            where(tail, first, filled(low64, -TAIL - 1)),
+            where(tail, last, filled(low64, -TAIL)),
+        )
+        drawn = _lower_tail(where(right, e.subtract(1.0, share), share), first, last)
+        found = where(tail, where(right, e.negative(drawn), drawn), found)
+    result: Value = e.minimum(e.maximum(low, cast(found, kind)), high)
+    return result
+
+
+def _may_be_in_tail(bounds: Sequence[Value]) -> bool:
+    """Whether both bounds may be far on one side of 0."""
+    low, high = map(literal, bounds)
+    known = [isinstance(each, int | float) for each in (low, high)]
+    return not ((known[0] and low <= TAIL) and (known[1] and high >= -TAIL))  # type: ignore[operator]
+
+
+def _lower_tail(share: Value, low: Value, high: Value) -> Value:
+    """The number between two, far below 0, below which so much of the probability is.
+
+    By the logarithm of the distribution function, which Newton's method inverts.
+    """
+    most = s.log_ndtr(high)
+    least = e.exp(e.subtract(s.log_ndtr(low), most))
+    part = e.add(least, e.multiply(e.subtract(1.0, least), e.maximum(share, tiny(F64))))
+    wanted = e.add(most, e.log(part))
+    size = e.subtract(e.multiply(wanted, -2.0), math.log(2 * math.pi))
+    x: Value = e.negative(e.sqrt(e.subtract(size, e.log(size))))
+    for _ in range(3):
+        inverse = e.multiply(s.erfcx(e.multiply(x, -math.sqrt(0.5))), math.sqrt(math.pi / 2))
+        x = e.subtract(x, e.multiply(e.subtract(s.log_ndtr(x), wanted), inverse))
+    return x
+
+
+# Poisson numbers: by counting where the mean is small, else by transformed rejection.
+#
+# W. Hörmann: "The transformed rejection method for generating Poisson random variables", Insurance:
+# Mathematics and Economics 12 (1993), algorithm PTRS.
+
+
+SMALL = 10.0
+TINY = 1e-30
+"""Terms below this change no sum."""
+SHIFT = 8
+"""Where Stirling's series has the precision of f64 after so many steps of the recurrence."""
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+
+
+@of_key("poisson")
+def poisson(here: Builder, key: Value, lam: Any, shape: Any = None, dtype: Any = None) -> Value:
+    """Poisson numbers with mean `lam`; 0 where that is not positive."""
+    kind = required("poisson", as_dtype(dtype) or I32, "integer")
+    given = operand(here, lam, float_dtype("poisson", None, (lam,)))
+    sizes = shape_of("poisson", here.facts, shape, (given,))
+    mean = broadcast_to(cast(given, F64), sizes)
+    zero, limit = here.literal(0.0, F64), here.literal(float(kind.range[1] // 2), F64)
+    mean = e.minimum(where(e.greater(mean, 0.0), mean, zero), limit)
+    small = e.less(mean, SMALL)
+    first, second = subkeys(key, 2)
+    few = _counted(first, where(small, mean, zero))
+    many = _transformed(second, where(small, here.literal(SMALL, F64), mean))
+    found = where(small, few, many)
+    return cast(e.minimum(found, float(kind.range[1] // 2 * 2)), kind)
+
+
+def _counted(key: Value, mean: Value) -> Value:
+    """For means below 10: the inverse of the distribution function, summed up term by term."""
+    here = key.builder.program.current
+    u = unit(key, mean.shape, F64)
+    none, first = here.full(0.0, mean.shape, F64), e.exp(e.negative(mean))
+
+    def step(state: Values) -> Values:
+        count, term, total = state
+        later = e.add(count, 1.0)
+        term = e.divide(e.multiply(term, mean), later)
+        count = where(e.greater_equal(u, total), later, count)
+        return count, term, e.add(total, term)
+
+    def going(state: Values) -> Value:
+        # Rounding may keep the sum from ever reaching a number close to 1.
+        left = e.greater_equal(u, state[2])
+        return some(e.bitwise_and(left, e.greater(state[1], TINY)))
+
+    return loop((none, first, first), going, step)[0]
+
+
+def _log_factorial(k: Value) -> Value:
+    """The logarithm of k!, for numbers that are whole and not negative."""
+    z = e.add(k, SHIFT + 1.0)
+    inverse = e.divide(1.0, z)
+    square = e.multiply(inverse, inverse)
+    series: Any = STIRLING[-1]
+    for each in reversed(STIRLING[:-1]):
+        series = e.add(e.multiply(square, series), each)
+    product = e.add(k, 1.0)
+    for step in range(2, SHIFT + 1):
+        product = e.multiply(product, e.add(k, float(step)))
+    main = e.subtract(e.multiply(e.subtract(z, 0.5), e.log(z)), z)
+    main = e.add(main, 0.5 * math.log(2 * math.pi))
+    found: Value = e.subtract(e.add(main, e.multiply(series, inverse)), e.log(product))
+    return found
+
+
+def _transformed(key: Value, mean: Value) -> Value:
+    """For means of at least 10."""
+    log_mean, root = e.log(mean), e.sqrt(mean)
+    b = e.add(0.931, e.multiply(2.53, root))
+    a = e.add(-0.059, e.multiply(0.02483, b))
+    inverse_alpha = e.add(1.1239, e.divide(1.1328, e.subtract(b, 3.4)))
+    within = e.subtract(0.9277, e.divide(3.6224, e.subtract(b, 2.0)))
+
+    def propose(used: Value) -> tuple[Value, Value]:
+        first, second = subkeys(used, 2)
+        u = e.subtract(unit(first, mean.shape, F64), 0.5)
+        v = positive(second, mean.shape, F64)
+        us = e.subtract(0.5, e.absolute(u))
+        slope = e.add(e.divide(e.multiply(2.0, a), us), b)
+        k = e.floor(e.add(e.add(e.multiply(slope, u), mean), 0.43))
+        quick = e.bitwise_and(e.greater_equal(us, 0.07), e.less_equal(v, within))
+        never = e.bitwise_and(e.less(us, 0.013), e.greater(v, us))
+        never = e.bitwise_or(never, e.less(k, 0.0))
+        squeeze = e.add(e.divide(a, e.multiply(us, us)), b)
+        left = e.log(e.divide(e.multiply(v, inverse_alpha), squeeze))
+        counted = e.maximum(k, 0.0)
+        right = e.subtract(e.subtract(e.multiply(counted, log_mean), mean), _log_factorial(counted))
+        slow = e.bitwise_and(e.less_equal(left, right), e.invert(never))
+        return k, e.bitwise_or(quick, slow)
+
+    return accepted(key, mean.shape, F64, propose)
+
+
+# Gamma numbers and what is made of them.
+#
+# G. Marsaglia, W. W. Tsang: "A simple method for generating gamma variables", ACM Transactions on
+# Mathematical Software 26 (2000).
+
+
+def _cubes(key: Value, a: Value) -> tuple[Value, Value]:
+    """For parameters of at least 1: the gamma numbers are the products of the two results."""
+    d = e.subtract(a, 1 / 3)
+    c = e.divide(1.0, e.sqrt(e.multiply(9.0, d)))
+
+    def propose(used: Value) -> tuple[Value, Value]:
+        first, second = subkeys(used, 2)
+        x = standard_normal(first, a.shape, a.dtype)
+        u = positive(second, a.shape, a.dtype)
+        root = e.add(1.0, e.multiply(c, x))
+        v = e.multiply(e.multiply(root, root), root)
+        inside = e.greater(v, 0.0)
+        log_v = e.log(where(inside, v, v.builder.literal(1.0, v.dtype)))
+        bound = e.add(e.multiply(0.5, e.multiply(x, x)), d)
+        bound = e.add(e.subtract(bound, e.multiply(d, v)), e.multiply(d, log_v))
+        good = e.bitwise_and(inside, e.less(e.log(u), bound))
+        possible = e.bitwise_and(e.is_finite(d), e.greater(d, 0.0))
+        return v, e.bitwise_or(good, e.invert(possible))
+
+    return d, accepted(key, a.shape, a.dtype, propose)
+
+
+def _drawn(key: Value, a: Value) -> tuple[Value, Value, Value]:
+    """Gamma numbers as `d v exp(boost)`, for each parameter of an array."""
+    first, second = subkeys(key, 2)
+    small = e.less(a, 1.0)
+    d, v = _cubes(first, where(small, e.add(a, 1.0), a))
+    u = positive(second, a.shape, a.dtype)
+    zero = a.builder.literal(0.0, a.dtype)
+    return d, v, where(small, e.divide(e.log(u), a), zero)
+
+
+def _checked(found: Value, a: Value) -> Value:
+    """Not a number where the parameter is negative or none."""
+    nan = a.builder.literal(float("nan"), a.dtype)
+    return where(e.greater_equal(a, 0.0), found, nan)
+
+
+def log_gamma_numbers(key: Value, a: Value) -> Value:
+    """Logarithms of gamma numbers."""
+    d, v, boost = _drawn(key, a)
+    return _checked(e.add(e.add(e.log(d), e.log(v)), boost), a)
+
+
+def _parameters(
+    here: Builder, name: str, given: tuple[Any, ...], shape: Any, dtype: Any
+) -> tuple[list[Value], Shape, Any]:
+    """The parameters of a distribution as it computes with them, their shape, and its dtype."""
+    kind = float_dtype(name, dtype, given)
+    values = [operand(here, each, kind) for each in given]
+    sizes = shape_of(name, here.facts, shape, values)
+    return [broadcast_to(cast(each, wide(kind)), sizes) for each in values], sizes, kind
+
+
+@of_key("gamma")
+def gamma(here: Builder, key: Value, a: Any, shape: Any = None, dtype: Any = None) -> Value:
+    """Gamma numbers with shape parameter `a` and scale 1."""
+    (parameter,), _, kind = _parameters(here, "gamma", (a,), shape, dtype)
+    d, v, boost = _drawn(key, parameter)
+    found = e.multiply(e.multiply(d, v), e.exp(boost))
+    return cast(_checked(found, parameter), kind)
+
+
+@of_key("loggamma")
+def loggamma(here: Builder, key: Value, a: Any, shape: Any = None, dtype: Any = None) -> Value:
+    """Logarithms of gamma numbers, which do not underflow where `a` is small."""
+    (parameter,), _, kind = _parameters(here, "loggamma", (a,), shape, dtype)
+    return cast(log_gamma_numbers(key, parameter), kind)
+
+
+@of_key("beta")
+def beta(here: Builder, key: Value, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Value:
+    """Beta numbers: the part of one gamma number in the sum of two."""
+    (first, second), _, kind = _parameters(here, "beta", (a, b), shape, dtype)
+    keys = subkeys(key, 2)
+    one, other = (log_gamma_numbers(each, x) for each, x in zip(keys, (first, second), strict=True))
+    return cast(e.logistic(e.subtract(one, other)), kind)
+
+
+@of_key("dirichlet")
+def dirichlet(here: Builder, key: Value, alpha: Any, shape: Any = None, dtype: Any = None) -> Value:
+    """Dirichlet vectors along the last axis; `shape` is that of the batch before it."""
+    kind = float_dtype("dirichlet", dtype, (alpha,))
+    given = operand(here, alpha, kind)
+    if not given.ndim:
+        raise Failure(
+            WrongNumberOfAxes(
+                function="psc.random.dirichlet", given=given.type, wanted="at least 1 axis"
+            )
+        )
+    batch = given.shape[:-1] if shape is None else shape_of("dirichlet", here.facts, shape)
+    parameter = broadcast_to(cast(given, wide(kind)), (*batch, given.shape[-1]))
+    logs = log_gamma_numbers(key, parameter)
+    last = (logs.ndim - 1,)
+    parts = e.exp(e.subtract(logs, extremum(logs, "maximum", last, True)))
+    return cast(e.divide(parts, total(parts, last, True)), kind)
