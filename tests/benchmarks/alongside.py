@@ -13,7 +13,7 @@ import numpy as np
 from pscdsl import Record
 from pscdsl._src.xla.calls import trees
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 from tests.benchmarks.measure import Ratio, compare, seconds
 from tests.benchmarks.rivals import rivals
 from tests.benchmarks.workload import Workload, children, leaves, plain

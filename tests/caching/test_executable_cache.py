@@ -26,9 +26,9 @@ from pscdsl._src.xla.compilation import cache, conditions
 from pscdsl._src.xla.compilation import stored as kept
 from pscdsl._src.xla.compilation.cache import obtain
 from pscdsl._src.xla.compilation.keys import NoKey, Request, module_key, program_key
+from pscdsl._src.xla.device import CPU
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.arrays import to_numpy
-from pscdsl._src.xla.runtime.client import device
 from pscdsl.typing.signatures import Choice
 
 pytestmark = pytest.mark.jaxlib
@@ -205,7 +205,7 @@ def test_flags_and_features_of_the_processor_change_the_conditions(tmp_path: Pat
     in_file = run(CONDITIONS, XLA_FLAGS=str(file))
     assert plain == run(CONDITIONS, PYTHONHASHSEED="7")
     assert len({plain, other, in_file}) == 3
-    if hasattr(boot.jax.get_topology_for_devices([device()]), "fingerprint"):
+    if hasattr(boot.jax.get_topology_for_devices(CPU.placement.device_list), "fingerprint"):
 
         def topology(text: str) -> str:
             return next(part for part in text.split("'") if part.startswith("topology"))

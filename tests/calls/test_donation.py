@@ -12,7 +12,7 @@ from pscdsl import Float, f32
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.xla.runtime.arrays import to_numpy
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 
 pytestmark = pytest.mark.jaxlib
 

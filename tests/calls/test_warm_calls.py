@@ -16,7 +16,7 @@ import pscdsl as psc
 from pscdsl import Float, Int, f32
 from pscdsl._src.xla.calls import trees
 from pscdsl._src.xla.runtime.boot import ArrayImpl
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 
 T = TypeVar("T", bound=psc.Tree[f32])
 

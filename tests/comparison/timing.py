@@ -19,7 +19,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 from tests.benchmarks.alongside import beside, check_equal
 from tests.benchmarks.measure import seconds
 from tests.benchmarks.workload import leaves

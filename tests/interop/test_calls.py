@@ -17,7 +17,7 @@ import numpy as np
 {first}
 import pscdsl as psc
 from pscdsl import Float, Int, f32
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 from pscdsl._src.xla.calls.fast_path import fast_path_works
 assert fast_path_works()
 

@@ -22,7 +22,7 @@ from pscdsl import Float, f32, f64, i32
 from pscdsl._src.cli import main
 from pscdsl._src.xla.calls.fast_path import fast_path_works
 from pscdsl._src.xla.runtime.arrays import to_numpy
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 from tests.calls.test_direct_calls import frames
 
 X = np.arange(1, 4, dtype=np.float32)
@@ -283,7 +283,7 @@ import sys
 import numpy as np
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 
 @psc.kernel(donate="old")
 def difference(

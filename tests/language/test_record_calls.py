@@ -10,7 +10,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 
 pytestmark = pytest.mark.jaxlib
 

@@ -16,7 +16,7 @@ import pytest
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.xla.runtime.arrays import is_result
-from pscdsl._src.xla.runtime.client import from_dlpack, put
+from pscdsl._src.xla.runtime.devices import from_dlpack, put
 from pscdsl.arrays import Array
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import DType

@@ -23,9 +23,10 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.xla.calls import fast_path, trees
 from pscdsl._src.xla.calls.binding import Parameter
 from pscdsl._src.xla.calls.dispatch import Dispatcher, Specialised
+from pscdsl._src.xla.device import CPU
 from pscdsl._src.xla.runtime.arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.client import client, devices, put
+from pscdsl._src.xla.runtime.devices import put
 from pscdsl._src.xla.runtime.executable import Executable, compile_options
 from pscdsl.typing.dtypes import F32
 
@@ -43,7 +44,8 @@ def doubling(avals: list[Aval]) -> Executable:
     joined = ", ".join(kinds)
     end = f"return {results} : {joined}" if kinds else "return"
     text = f"func.func public @main({params}) -> ({joined}) {{\n{steps}\n{end}\n}}"
-    loaded = client().compile_and_load(text, devices(), compile_options(None, {}))
+    here = CPU.placement
+    loaded = here.client.compile_and_load(text, here.devices, compile_options(None, {}))
     return Executable(loaded, avals, avals)
 
 
@@ -95,7 +97,7 @@ class Doubler:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways of calling."""
     if request.param == "python":
-        monkeypatch.setattr("pscdsl._src.xla.calls.dispatch.fast_path_works", lambda: False)
+        monkeypatch.setattr("pscdsl._src.xla.calls.dispatch.fast_path_works", lambda device: False)
     way: str = request.param
     return way
 
@@ -424,7 +426,7 @@ def test_stale_entries_fall_back(monkeypatch: pytest.MonkeyPatch) -> None:
     f = Doubler()
     narrow = np.ones(3, np.float32)
     f(narrow)
-    target = fast_path.HostValue(Aval((3,), to_numpy(F32)))
+    target = fast_path.HostValue(Aval((3,), to_numpy(F32)), CPU.placement)
     with pytest.raises(fast_path.Stale):
         target._to_xla_layout(None)
     stale = fast_path._transfer
@@ -450,13 +452,13 @@ def test_dispatchers_are_collected() -> None:
 MANY_THREADS = """
 import threading
 import numpy as np
-from pscdsl._src.xla.runtime.client import client
+from pscdsl._src.xla.device import CPU
 from pscdsl._src.xla.emit.context import context
 found = []
 gate = threading.Barrier(8)
 def work():
     gate.wait()
-    found.append((id(client()), id(context())))
+    found.append((id(CPU.client), id(context())))
 threads = [threading.Thread(target=work) for _ in range(8)]
 [t.start() for t in threads]
 [t.join() for t in threads]

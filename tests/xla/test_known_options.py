@@ -14,9 +14,9 @@ from pscdsl._src.xla import known_options
 from pscdsl._src.xla.compilation.cache import emitted
 from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl._src.xla.compilation.keys import Request
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.known_options import known, knows
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.client import client, devices
 from pscdsl._src.xla.runtime.executable import compile_options
 from tests.support.quick_code import QUICK
 
@@ -63,9 +63,9 @@ def test_xla_refuses_what_is_not_known() -> None:
 
 def compiles(options: Any) -> bool:
     """Whether XLA compiles with these options, and does not say that there is no such option."""
-    given = known_options.PROGRAM, devices(), options
+    given = known_options.PROGRAM, CPU.placement.devices, options
     try:
-        client().compile_and_load(*given)
+        CPU.client.compile_and_load(*given)
     except boot.jax.JaxRuntimeError as refused:
         return "No such compile option" not in str(refused)
     return True
@@ -75,9 +75,9 @@ def test_each_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
     takes = known_options._takes  # pyright: ignore[reportPrivateUsage]
 
-    def observed(options: Any) -> bool:
+    def observed(options: Any, device: Device) -> bool:
         asked.append(list(options))
-        return takes(options)
+        return takes(options, device)
 
     monkeypatch.setattr(known_options, "_takes", observed)
     known(TAKEN)

@@ -19,7 +19,7 @@ import pscdsl as psc
 from pscdsl import Shaped, f32, i32
 from pscdsl._src.xla.runtime import boot, pool
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 from pscdsl._src.xla.runtime.executable import Executable
 from pscdsl._src.xla.runtime.pool import POOL, Recipe
 
@@ -265,7 +265,7 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.xla.runtime import pool
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 
 pool.LARGE, pool.GAIN = 1 << 14, 1.0
 

@@ -15,7 +15,7 @@ RETURNING = """
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.xla.runtime.client import put
+from pscdsl._src.xla.runtime.devices import put
 
 @psc.kernel
 def powers(x: f32["n n"]) -> f32["n n"]:

@@ -19,13 +19,13 @@ def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
     Raises:
         BufferError: The memory cannot be shared and `copy` is False, or it is not host memory.
     """
-    from pscdsl._src.xla.runtime.client import from_dlpack
+    from pscdsl._src.xla.runtime.devices import from_dlpack
 
     return from_dlpack(exporter, copy=copy)
 
 
 def host_view(exporter: Any) -> Any:
     """A NumPy array that shares another library's memory; a BufferError if none can."""
-    from pscdsl._src.xla.runtime.client import view
+    from pscdsl._src.xla.runtime.devices import view
 
     return view(exporter)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.client import client, devices
 
 NO_OPTION: Final = "xla_is_asked_for_an_option_that_does_not_exist"
 PROGRAM: Final = (
@@ -18,34 +18,36 @@ PROGRAM: Final = (
 )
 """A module for which XLA reads its options."""
 
-_answers: dict[tuple[str, str], bool] = {}
+_answers: dict[tuple[Device, str, str], bool] = {}
 
 
-def knows(name: str, value: Any) -> bool:
+def knows(name: str, value: Any, device: Device = CPU) -> bool:
     """Whether XLA takes this value of an option: `knows("xla_cpu_prefer_vector_width", "512")`."""
-    return name in known({name: value})
+    return name in known({name: value}, device)
 
 
-def known(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the options that XLA takes, in their order."""
-    new = {name: value for name, value in options.items() if (name, repr(value)) not in _answers}
-    if new and _takes(new):
-        _answers.update({(name, repr(value)): True for name, value in new.items()})
+def known(options: Mapping[str, Any], device: Device = CPU) -> dict[str, Any]:
+    """Those of the options that XLA takes where it compiles for a device, in their order."""
+    asked = {name: (device, name, repr(value)) for name, value in options.items()}
+    new = {name: options[name] for name, key in asked.items() if key not in _answers}
+    if new and _takes(new, device):
+        _answers.update({asked[name]: True for name in new})
     else:
         for name, value in new.items():
-            _answers[name, repr(value)] = _takes({name: value})
-    return {name: value for name, value in options.items() if _answers[name, repr(value)]}
+            _answers[asked[name]] = _takes({name: value}, device)
+    return {name: value for name, value in options.items() if _answers[asked[name]]}
 
 
-def _takes(options: Mapping[str, Any]) -> bool:
+def _takes(options: Mapping[str, Any], device: Device) -> bool:
     """Whether XLA takes all of these: it then refuses to compile for the one put last alone.
 
     That is so before it makes any code, so that an answer takes less time than a program.
     """
     asked = boot.xla.CompileOptions()
     asked.env_option_overrides = [*options.items(), (NO_OPTION, True)]
+    here = device.placement
     try:
-        client().compile_and_load(PROGRAM, devices(), asked)
+        here.client.compile_and_load(PROGRAM, here.devices, asked)
     except boot.jax.JaxRuntimeError as refused:
         return NO_OPTION in str(refused) and not any(name in str(refused) for name in options)
     return True  # one that takes what does not exist takes everything

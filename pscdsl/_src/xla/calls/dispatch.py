@@ -21,9 +21,10 @@ from pscdsl._src.xla.calls.donation import forget_donated
 from pscdsl._src.xla.calls.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
 from pscdsl._src.xla.calls.leaves import ARRAYS, all_arrays, kind, needs_no_help, without_foreign
 from pscdsl._src.xla.calls.readable import is_placed, readable
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.runtime.boot import ArrayImpl
-from pscdsl._src.xla.runtime.executable import Executable, is_here
+from pscdsl._src.xla.runtime.executable import Executable
 from pscdsl._src.xla.runtime.python_numbers import NUMBERS
 from pscdsl.typing.exact import equality_tells, exact
 
@@ -79,7 +80,7 @@ class Dispatcher:
     `tree_statics` where any tree is taken and few have any: see Note [Static values].
     `explain` may raise a better error for one that a call failed with; errors `told` to the caller
     are those that need none, nor our frames.  Results may take the memory of parameters that
-    are `donated`.
+    are `donated`.  All programs are for one `device`.
     """
 
     def __init__(
@@ -95,8 +96,10 @@ class Dispatcher:
         explain: Callable[[Exception, Args, Kwargs], None] | None = None,
         told: tuple[type[Exception], ...] = (),
         donated: Collection[str] = (),
+        device: Device = CPU,
     ) -> None:
         self._specialise = specialise
+        self._placement = device.placement
         self._static_argnums = frozenset(static_argnums)
         self._static_argnames = frozenset(static_argnames)
         self._parameters = tuple(parameters)
@@ -119,7 +122,7 @@ class Dispatcher:
         self._entered: list[Callable[[Any], None]] = []
         self.entry: Any = self._assisted
         """What a call comes to, as things are: see Note [Entries]."""
-        if fast_path_works():
+        if fast_path_works(device):
             self._find_programs()
             self.entry = self._first_entry()
         tell(self)
@@ -185,7 +188,7 @@ class Dispatcher:
         try:
             try:
                 args, kwargs = placed(self._parameters, args, kwargs)
-                known = readable(args, kwargs)
+                known = readable(args, kwargs, self._placement)
                 if known is None:
                     return self._in_python(*args, **kwargs)
                 result = self._assisting(*known[0], **known[1])
@@ -347,8 +350,9 @@ class Dispatcher:
         if len({id(x) for x in leaves}) < len(leaves) and (by_name or len(used) < len(leaves)):
             return result, None, True  # which leaf is which cannot be told: ask again next time
         places, fast = trees.places(used, leaves), None
+        holds = program.executable.placement.holds
         if places is not None and all(
-            is_placed(x) and is_here(x) for x in used if type(x) is ArrayImpl
+            is_placed(x) and holds(x) for x in used if type(x) is ArrayImpl
         ):
             kept = [False] * len(leaves)
             for place in places:

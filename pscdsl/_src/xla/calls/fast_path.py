@@ -6,6 +6,7 @@ It finds the program, hands over device arrays, and makes results, without enter
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,10 +15,11 @@ from pscdsl._src.xla.calls import trees
 from pscdsl._src.xla.calls.readable import dtypes, is_native
 from pscdsl._src.xla.compilation import conditions
 from pscdsl._src.xla.compilation import stored as kept
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.arrays import to_numpy
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval
-from pscdsl._src.xla.runtime.client import COPYING, placing, put, sharding
+from pscdsl._src.xla.runtime.devices import COPYING, Placement
 from pscdsl._src.xla.runtime.executable import Executable, transfer
 from pscdsl._src.xla.runtime.waiting import calls_wait
 
@@ -57,12 +59,12 @@ READ_BYTES: Final = 1 << 16
 class HostValue:
     """Where C++ expects a layout: the type to which a host value is brought."""
 
-    __slots__ = ("aval", "dtype", "placing")
+    __slots__ = ("aval", "dtype", "placement")
 
-    def __init__(self, aval: Aval) -> None:
+    def __init__(self, aval: Aval, placement: Placement) -> None:
         self.aval = aval
         self.dtype = aval.dtype
-        self.placing = placing()
+        self.placement = placement
 
     def _to_xla_layout(self, dtype: object) -> object:
         raise Stale
@@ -83,7 +85,7 @@ def fast_path(
     structure = trees.result_structure(result, outputs)
     if structure is None:
         return None
-    here = sharding()
+    here = executable.placement.sharding
     return FastPath(
         executable.loaded,
         structure,
@@ -95,7 +97,7 @@ def fast_path(
         [
             None
             if type(leaf) is ArrayImpl or (place not in donated and _is_read(leaf, aval))
-            else HostValue(aval)
+            else HostValue(aval, executable.placement)
             for place, (leaf, aval) in enumerate(zip(used, executable.inputs, strict=True))
         ],
         [],
@@ -115,10 +117,12 @@ def _is_read(leaf: Any, aval: Aval) -> bool:
 
 def _transfer(leaf: Any, _: Any, target: HostValue) -> Any:
     if type(leaf) is np.ndarray and leaf.dtype is target.dtype:  # C++ has compared the shape
-        at = target.placing  # what `client.copied` does, without its frames
-        return at.put(target.aval, at.here, [leaf], at.devices, *COPYING, enable_x64=True)
+        here = target.placement  # what `copied` does, without its frame
+        return here.batched_put(
+            target.aval, here.sharding, [leaf], here.device_list, *COPYING, enable_x64=True
+        )
     try:
-        return transfer(leaf, target.aval)
+        return transfer(leaf, target.aval, target.placement)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise Stale from error
 
@@ -168,18 +172,18 @@ def in_cpp(
 _WORKS: Final = b"works"
 
 
-@boot.once
-def fast_path_works() -> bool:
+@cache
+def fast_path_works(device: Device = CPU) -> bool:
     """Try the C++ path on a small program: jaxlib is private to another project and moves.
 
     That it worked is kept on disk, for the same jaxlib and our own files as they are.
     """
     store = kept.opened()
-    key = kept.digest("trial", *conditions.backend(), *conditions.reading())
+    key = kept.digest("trial", *conditions.backend(device), *conditions.reading())
     if store is not None and store.get(key) == _WORKS:
         return True
     try:
-        works = trial()
+        works = trial(device)
     except Exception:  # whatever it is, calls take the way through Python
         return False
     if works and store is not None:
@@ -187,13 +191,13 @@ def fast_path_works() -> bool:
     return works
 
 
-def trial() -> bool:
+def trial(device: Device) -> bool:
     """Whether calls hit, share no memory and give the right values."""
     text = (
         "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     )
     aval = Aval((2,), np.dtype(np.float32))
-    program = kept.from_text(text, [aval], [aval])
+    program = kept.from_text(text, [aval], [aval], device)
     misses: list[object] = []
 
     def miss(x: Any) -> tuple[Any, FastPath | None, bool]:
@@ -203,7 +207,7 @@ def trial() -> bool:
 
     fast, _ = in_cpp("trial", miss)
     host = np.array([1, 2], np.float32)
-    given = put(host)
+    given = device.placement.put(host)
     results = [fast(value) for value in (given, given, host, host)]
     host[:] = 0
     return len(misses) == 2 and all(to_numpy(x).tolist() == [1, 2] for x in results)

@@ -12,7 +12,7 @@ from pscdsl._src.xla.calls import trees
 from pscdsl._src.xla.calls.binding import Args, Kwargs
 from pscdsl._src.xla.calls.readable import is_placed
 from pscdsl._src.xla.runtime.boot import ArrayImpl
-from pscdsl._src.xla.runtime.client import view
+from pscdsl._src.xla.runtime.devices import view
 from pscdsl._src.xla.runtime.python_numbers import NUMBERS
 
 ARRAYS: Final = (ArrayImpl, np.ndarray)

@@ -14,7 +14,7 @@ from pscdsl._src.xla.calls import trees
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.arrays import to_numpy
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, is_committed
-from pscdsl._src.xla.runtime.client import copied, put
+from pscdsl._src.xla.runtime.devices import Placement
 
 NARROW: Final = NUMPY - {np.dtype(wide) for wide in ("f8", "i8", "u8", "c16")}
 """Dtypes that C++ reads rightly also where a jax in the process keeps 64-bit types off."""
@@ -39,7 +39,7 @@ def is_placed(value: Any) -> bool:
 
 
 def readable(
-    args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], here: Placement
 ) -> tuple[tuple[Any, ...], Mapping[str, Any]] | None:
     """Arguments with others in the places of arrays that C++ takes for something else.
 
@@ -59,17 +59,17 @@ def readable(
         elif is_masked(leaf):
             return None
         else:
-            others.append(_brought(leaf, known))
+            others.append(_brought(leaf, known, here))
     if all(map(is_, leaves, others)):
         return args, kwargs
     args, kwargs = structure.unflatten(others)
     return tuple(args), kwargs
 
 
-def _brought(value: Any, known: frozenset[np.dtype[Any]]) -> Any:
+def _brought(value: Any, known: frozenset[np.dtype[Any]], here: Placement) -> Any:
     kind: type[Any] = value.__class__
     if kind is ArrayImpl:  # not committed to a device: C++ would take it for a NumPy array
-        return value if value.is_deleted() else put(to_numpy(value))
+        return value if value.is_deleted() else here.put(to_numpy(value))
     if not issubclass(kind, np.ndarray | np.generic):
         return value
     dtype = value.dtype.newbyteorder("=")
@@ -77,4 +77,4 @@ def _brought(value: Any, known: frozenset[np.dtype[Any]]) -> Any:
         return value  # it is for others to say what is wrong
     if issubclass(kind, np.ndarray):
         value = np.asarray(value, dtype)
-    return value if dtype in known else copied(np.asarray(value), Aval(value.shape, dtype))
+    return value if dtype in known else here.copied(np.asarray(value), Aval(value.shape, dtype))

@@ -13,10 +13,10 @@ from pscdsl._src.xla import exactness
 from pscdsl._src.xla.compilation.scratch import with_scratch
 from pscdsl._src.xla.compilation.stored import offer
 from pscdsl._src.xla.depths import DEEPEST, Depths
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.emit import module_bytecode
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.client import client, devices
 from pscdsl._src.xla.runtime.executable import LOOP_BYTES, Executable, compile_options
 from pscdsl._src.xla.runtime.pool import Recipe
 
@@ -26,8 +26,9 @@ def compile_module(
     *,
     loop_bytes: int | None = LOOP_BYTES,
     options: Mapping[str, Any] | None = None,
+    device: Device = CPU,
 ) -> Executable:
-    """Compile a module for this process's device.
+    """Compile a module for a device.
 
     A loop whose body moves fewer than `loop_bytes` becomes one native function; larger ones are
     interpreted step by step, with parallelism inside a step.  `loops.loop_bytes` chooses it for a
@@ -38,10 +39,13 @@ def compile_module(
     inputs, outputs = signature(module)
     if Depths(module).loops > DEEPEST:
         loop_bytes = 0
-    chosen = compile_options(loop_bytes, {**exactness.options(module), **(options or {})})
+    every = {**exactness.options(module), **(options or {})}
+    chosen = compile_options(loop_bytes, every, device)
     bytecode = module_bytecode(module)  # a context of its own: compilation lets other threads run
+    here = device.placement
     started = perf_counter()
-    made = Executable(client().compile_and_load(bytecode, devices(), chosen), inputs, outputs)
+    loaded = here.client.compile_and_load(bytecode, here.devices, chosen)
+    made = Executable(loaded, inputs, outputs, device)
     seconds = perf_counter() - started
     other = with_scratch(module, outputs)
     if other is not None:

@@ -10,6 +10,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +19,9 @@ import jaxlib
 import numpy as np
 
 from pscdsl._src.support.tracebacks import FOLDER
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.client import client, device
+from pscdsl._src.xla.runtime.devices import Placement
 from pscdsl._src.xla.runtime.processors import VARIABLE, processors
 
 _VARIABLES: Final = ("XLA_FLAGS", VARIABLE)
@@ -45,15 +47,15 @@ must not be found.
 """
 
 
-@boot.once
-def backend() -> tuple[str, ...]:
+@cache
+def backend(device: Device = CPU) -> tuple[str, ...]:
     """The compiler, its settings and the device."""
-    here = client()
+    here = device.placement
     return (
         f"jaxlib {_version()}",
-        f"{here.platform} {here.platform_version} {device().device_kind}",
+        f"{here.client.platform} {here.client.platform_version} {here.device_list[0].device_kind}",
         f"{platform.system()} {platform.machine()} {sys.byteorder}",
-        f"topology {_topology()}",
+        f"topology {_topology(here)}",
         f"processors {processors()}",
         *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
         f"flags {_flags_in_a_file()}",
@@ -124,9 +126,9 @@ def _version() -> str:
     return f"{library.__version__} {getattr(boot.xla, '_version', '')}"
 
 
-def _topology() -> str:
+def _topology(here: Placement) -> str:
     """The processor's features among other things, as the compiler sees them."""
-    return str(boot.jax.get_topology_for_devices([device()]).fingerprint())
+    return str(boot.jax.get_topology_for_devices(here.device_list).fingerprint())
 
 
 def _flags_in_a_file() -> str:

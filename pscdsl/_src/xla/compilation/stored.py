@@ -11,9 +11,9 @@ from typing import Any, Final
 from pscdsl._src.caching import places
 from pscdsl._src.caching.store import Store
 from pscdsl._src.xla.compilation import conditions
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot, pool
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.client import client, devices
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
 from pscdsl._src.xla.runtime.pool import Recipe, Reuse
 
@@ -41,14 +41,18 @@ def digest(*parts: str | bytes) -> str:
 
 
 def load(
-    store: Store, key: str, inputs: Sequence[Aval], outputs: Sequence[Aval]
+    store: Store,
+    key: str,
+    inputs: Sequence[Aval],
+    outputs: Sequence[Aval],
+    device: Device = CPU,
 ) -> Executable | None:
     """The executable under a key; None if there is none that can be used."""
     code = store.get(key)
     if code is None:
         return None
     try:
-        found = load_executable(code, inputs, outputs)
+        found = load_executable(code, inputs, outputs, device)
         found.kept = key
         _offer_again(store, found)
         return found
@@ -98,17 +102,20 @@ def _reusing(first: Executable) -> Any:
     inputs = [*first.inputs, *[first.outputs[place] for place in pool.pooled(first.outputs)]]
     options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
     store, key = opened() if first.kept else None, digest("reusing", first.kept)
-    found = _obtained(store, key, first.recipe.code, options, inputs, first.outputs)
+    found = _obtained(store, key, first.recipe.code, options, inputs, first.outputs, first.device)
     if found.memory()["temporaries"] > first.memory()["temporaries"] + pool.LARGE // 2:
         first.reuse = None
         return None
     return found.start
 
 
-def from_text(text: str, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:
+def from_text(
+    text: str, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device = CPU
+) -> Executable:
     """The executable of a small module of our own, given as text."""
-    options = compile_options(None, {})
-    return _obtained(opened(), text_key(text, options), text, options, inputs, outputs)
+    options = compile_options(None, {}, device)
+    key = text_key(text, options, device)
+    return _obtained(opened(), key, text, options, inputs, outputs, device)
 
 
 def _obtained(
@@ -118,17 +125,19 @@ def _obtained(
     options: Any,
     inputs: Sequence[Aval],
     outputs: Sequence[Aval],
+    device: Device,
 ) -> Executable:
     """The executable under a key; else compiled, and kept if there is a store."""
-    found = None if store is None else load(store, key, inputs, outputs)
+    found = None if store is None else load(store, key, inputs, outputs, device)
     if found is None:
-        loaded = client().compile_and_load(code, devices(), options)
-        found = Executable(loaded, inputs, outputs)
+        here = device.placement
+        loaded = here.client.compile_and_load(code, here.devices, options)
+        found = Executable(loaded, inputs, outputs, device)
         if store is not None:
             keep(store, key, found)
     return found
 
 
-def text_key(text: str, options: Any) -> str:
+def text_key(text: str, options: Any, device: Device = CPU) -> str:
     """The key of a module that is given as text."""
-    return digest("text", *conditions.backend(), options.SerializeAsString(), text)
+    return digest("text", *conditions.backend(device), options.SerializeAsString(), text)

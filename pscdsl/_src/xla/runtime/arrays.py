@@ -54,7 +54,7 @@ def _dlpack(
     dl_device: Any = None,
     copy: Any = None,
 ) -> Any:
-    from pscdsl._src.xla.runtime.client import put
+    from pscdsl._src.xla.runtime.devices import put
 
     if dl_device is not None and tuple(dl_device) != _dlpack_device(self):
         raise BufferError("an array can only be exported on its own device")
@@ -137,7 +137,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _rebuild(value: NDArray) -> Any:
-    from pscdsl._src.xla.runtime.client import put
+    from pscdsl._src.xla.runtime.devices import put
 
     return put(value)
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import is_masked, to_numpy
 from pscdsl._src.support.processes import require
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.known_options import known
 from pscdsl._src.xla.runtime import boot, lapack
 from pscdsl._src.xla.runtime.arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.client import client, devices, put, sharding
+from pscdsl._src.xla.runtime.devices import Placement
 from pscdsl._src.xla.runtime.pool import Recipe, Reuse
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import evaluate
@@ -30,9 +31,18 @@ this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k flo
 class Executable:
     """A compiled program: arrays to arrays, in the order of the module's `main`."""
 
-    def __init__(self, loaded: Any, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> None:
+    def __init__(
+        self,
+        loaded: Any,
+        inputs: Sequence[Aval],
+        outputs: Sequence[Aval],
+        device: Device = CPU,
+    ) -> None:
         self.loaded = loaded
         """jaxlib's executable."""
+        self.device = device
+        self.placement = device.placement
+        """Where its arguments and results lie."""
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.kept = ""
@@ -41,7 +51,7 @@ class Executable:
         """Of one whose results take the memory of others; see `pool`."""
         self.reuse: Reuse | None = None
         """What calls that one, if memory can be had."""
-        self._handlers = [boot.result_handler(aval, sharding()) for aval in outputs]
+        self._handlers = [boot.result_handler(aval, self.placement.sharding) for aval in outputs]
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:
         """Start the program on device arrays; the results may still be being computed."""
@@ -59,8 +69,9 @@ class Executable:
         """Start the program on device arrays, NumPy arrays and Python scalars, checked."""
         if len(leaves) != len(self.inputs):
             raise ValueError(f"{len(leaves)} arguments for {len(self.inputs)} parameters")
+        here = self.placement
         return self.execute(
-            [transfer(leaf, aval) for leaf, aval in zip(leaves, self.inputs, strict=True)]
+            [transfer(leaf, aval, here) for leaf, aval in zip(leaves, self.inputs, strict=True)]
         )
 
     def text(self) -> str:
@@ -89,45 +100,45 @@ class Executable:
         return blob
 
 
-def transfer(leaf: Any, aval: Aval) -> Any:
-    """A leaf as a device array of the wanted type."""
+def transfer(leaf: Any, aval: Aval, here: Placement) -> Any:
+    """A leaf as an array of the wanted type on the device of a placement."""
     if type(leaf) is boot.ArrayImpl:
         if leaf.aval.dtype != aval.dtype or leaf.aval.shape != aval.shape:
             raise ValueError(f"argument is {leaf.aval}, expected {aval}")
         if leaf.is_deleted():
             raise ValueError("argument has been deleted, or donated to another call")
-        return leaf if is_here(leaf) else put(contents(leaf), aval)
+        return leaf if here.holds(leaf) else here.put(contents(leaf), aval)
     given = getattr(leaf, "dtype", None)
     if given is None:
         with np.errstate(over="raise"):  # a float that its dtype cannot hold
-            return put(leaf, aval)
+            return here.put(leaf, aval)
     if given.newbyteorder("=") != aval.dtype:
         raise ValueError(f"argument is {given}, expected {aval.dtype}")
     if is_masked(leaf):
         raise TypeError("argument is a masked array")
-    return put(leaf, aval)
+    return here.put(leaf, aval)
 
 
-def is_here(array: Any) -> bool:
-    """Whether a device array is on this process's device, and not one of another client."""
-    placed, here = array._sharding, sharding()
-    return placed is here or bool(placed == here)
-
-
-def load_executable(blob: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> Executable:
+def load_executable(
+    blob: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device = CPU
+) -> Executable:
     """An executable from its serialised code; raises jaxlib's JaxRuntimeError if damaged."""
     if lapack.PREFIX.encode() in blob:
         boot.lapack()
-    loaded = client().deserialize_executable(blob, devices(), compile_options(None, {}))
-    return Executable(loaded, inputs, outputs)
+    here = device.placement
+    options = compile_options(None, {}, device)
+    loaded = here.client.deserialize_executable(blob, here.devices, options)
+    return Executable(loaded, inputs, outputs, device)
 
 
-def compile_options(loop_bytes: int | None, options: Mapping[str, Any]) -> Any:
+def compile_options(
+    loop_bytes: int | None, options: Mapping[str, Any], device: Device = CPU
+) -> Any:
     """Compile options in jaxlib's form, without those that XLA does not know.
 
     See Note [Backend extra options].
     """
-    options = known(options)
+    options = known(options, device)
     cls = boot.xla.CompileOptions
     made = cls()
     if loop_bytes is not None:
