@@ -68,7 +68,7 @@ def measure(work: Workload) -> Alongside:
 
 def compiled(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     """The executable that a call with these arguments runs."""
-    return kernel.executable(kernel.lower_for(*arguments))
+    return kernel.executable(kernel.lower_for(*arguments).specialisation)
 
 
 def on_device(tree: Any) -> Any:

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -25,10 +26,11 @@ from pscdsl._src.targets.cpu.options import module_options
 from pscdsl._src.xla.compilation import cache, conditions
 from pscdsl._src.xla.compilation import stored as kept
 from pscdsl._src.xla.compilation.cache import obtain
-from pscdsl._src.xla.compilation.keys import NoKey, Request, module_key, program_key
-from pscdsl._src.xla.device import CPU
+from pscdsl._src.xla.compilation.keys import NoKey, module_key, program_key
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.signatures import Choice
 
 pytestmark = pytest.mark.jaxlib
@@ -57,8 +59,8 @@ def fresh() -> Kernel[[Any, Any], Any]:
     return f
 
 
-def request(**sizes: int) -> Request:
-    return Request(fresh().optimised(Choice()), {"n": 3, "m": 4, **sizes})
+def request(**sizes: int) -> Specialisation:
+    return Specialisation(fresh().optimised(Choice()), {"n": 3, "m": 4, **sizes})
 
 
 X, Y = np.arange(12, dtype=np.float32).reshape(3, 4) / 10, np.ones(4, np.float32)
@@ -78,39 +80,47 @@ def test_a_second_kernel_finds_what_the_first_compiled(folder: Path) -> None:
 
 
 def test_a_program_that_is_known_is_not_emitted(folder: Path) -> None:
-    obtain(request(), store(folder))
+    obtain(request(), store(folder), module_options)
 
-    def emit(_: Request) -> Any:
+    def emit(_: Specialisation) -> Any:
         raise AssertionError("emitted")
 
-    assert obtain(request(), store(folder), emit).source == "disk"
+    assert obtain(request(), store(folder), module_options, emit).source == "disk"
 
 
 def test_a_module_that_is_known_is_not_compiled(folder: Path) -> None:
-    obtain(request(), store(folder))
+    obtain(request(), store(folder), module_options)
 
     @psc.kernel
     def other(a: f32["k l"], b: f32["l"]) -> f32["k"]:
         return 2 * np.tanh(a @ b)
 
-    renamed = Request(other.optimised(Choice()), {"k": 3, "l": 4})
+    renamed = Specialisation(other.optimised(Choice()), {"k": 3, "l": 4})
     count = len(store(folder).names())
-    swapped = obtain(renamed, store(folder))  # the product's operands have changed places
+    swapped = obtain(
+        renamed, store(folder), module_options
+    )  # the product's operands have changed places
     assert swapped.source == "compiled"
     again = replace(renamed, sizes={"k": 3, "l": 4})
-    assert obtain(again, store(folder)).source == "disk"
+    assert obtain(again, store(folder), module_options).source == "disk"
     assert len(store(folder).names()) == count + 2
 
     @psc.kernel
     def same(a: f32["k l"], b: f32["l"]) -> f32["k"]:
         return np.tanh(a @ b) * 2
 
-    found = obtain(Request(same.optimised(Choice()), {"k": 3, "l": 4}), store(folder))
+    found = obtain(
+        Specialisation(same.optimised(Choice()), {"k": 3, "l": 4}), store(folder), module_options
+    )
     assert found.source == "disk"
 
 
-def keys(made: Request) -> tuple[str | None, str]:
-    return program_key(made), module_key(cache.emitted(made), made)
+def keys(made: Specialisation) -> tuple[str | None, str]:
+    return program_key(made), module_key(cache.emitted(made), made, module_options)
+
+
+def _parts(parts: Sequence[str], device: Device) -> tuple[str, ...]:
+    return tuple(parts)
 
 
 def test_all_that_matters_changes_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,9 +134,9 @@ def test_all_that_matters_changes_the_keys(monkeypatch: pytest.MonkeyPatch) -> N
     parts = conditions.backend()
     for at in range(len(parts)):
         changed = (*parts[:at], parts[at] + "?", *parts[at + 1 :])
-        monkeypatch.setattr(conditions, "backend", partial(tuple, changed))
+        monkeypatch.setattr(conditions, "backend", partial(_parts, changed))
         found.append(keys(base))
-    monkeypatch.setattr(conditions, "backend", lambda: parts)
+    monkeypatch.setattr(conditions, "backend", partial(_parts, parts))
     with monkeypatch.context() as setting:
         setting.setenv(VARIABLE, "turned_factors")
         found.append(keys(base))
@@ -235,15 +245,15 @@ def test_damaged_entries_are_compiled_again(folder: Path, how: str) -> None:
 def test_code_that_cannot_be_loaded_is_removed(folder: Path) -> None:
     kept = store(folder)
     made = request()
-    obtain(made, kept)
-    key = module_key(cache.emitted(made), made)
+    obtain(made, kept, module_options)
+    key = module_key(cache.emitted(made), made, module_options)
     kept.put(key, b"sealed, but no code")
-    assert obtain(made, kept).source == "compiled"
-    assert obtain(made, kept).source == "disk"
+    assert obtain(made, kept, module_options).source == "compiled"
+    assert obtain(made, kept, module_options).source == "disk"
     program = program_key(made)
     assert program is not None
     kept.put(program, b"leads nowhere \xff")
-    assert obtain(made, kept).source == "disk"
+    assert obtain(made, kept, module_options).source == "disk"
 
 
 def test_nothing_is_written_when_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,18 +286,18 @@ def test_donated_arguments(folder: Path) -> None:
     def f(x: f32["n"]) -> f32["n"]:
         return x + 1
 
-    made = Request(f.optimised(Choice()), {"n": 64}, donate=(0,))
+    made = Specialisation(f.optimised(Choice()), {"n": 64}, donate=(0,))
     for source in ("compiled", "disk"):
-        answer = obtain(made, store(folder))
+        answer = obtain(made, store(folder), module_options)
         assert answer.source == source
-        (first,) = answer.executable.run([np.ones(64, np.float32)])
-        (second,) = answer.executable.execute([first])
+        (first,) = answer.run([np.ones(64, np.float32)])
+        (second,) = answer.execute([first])
         assert first.is_deleted()
         assert to_numpy(second)[0] == 3
-    plain = obtain(replace(made, donate=()), store(folder))
+    plain = obtain(replace(made, donate=()), store(folder), module_options)
     assert plain.source == "compiled"
-    (first,) = plain.executable.run([np.ones(64, np.float32)])
-    plain.executable.execute([first])
+    (first,) = plain.run([np.ones(64, np.float32)])
+    plain.execute([first])
     assert not first.is_deleted()
 
 
@@ -308,9 +318,9 @@ def test_what_calls_python_is_not_kept(folder: Path) -> None:
     def f(x: f32["n"]) -> f32["n"]:
         return shown(x)
 
-    made = Request(f.optimised(Choice()), {"n": 2})
+    made = Specialisation(f.optimised(Choice()), {"n": 2})
     with pytest.raises(NoKey, match="xla_ffi_python_cpu_callback"):
-        module_key(cache.emitted(made), made)
+        module_key(cache.emitted(made), made, module_options)
     calls: list[Any] = []
 
     def compile_module(module: Any, **_: Any) -> Any:
@@ -320,7 +330,7 @@ def test_what_calls_python_is_not_kept(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module_options, "compile_module", compile_module)
         with pytest.raises(cache.Refused):
-            obtain(made, store(folder))
+            obtain(made, store(folder), module_options)
     assert len(calls) == 1
     assert store(folder).names() == []
 
@@ -340,10 +350,10 @@ def test_programs_with_translations_of_users_are_found_by_their_modules(folder: 
     def f(x: f32["n"]) -> f32["n"]:
         return cube(x) + 1
 
-    made = Request(f.optimised(Choice()), {"n": 2})
+    made = Specialisation(f.optimised(Choice()), {"n": 2})
     assert program_key(made) is None
-    assert obtain(made, store(folder)).source == "compiled"
-    assert obtain(made, store(folder)).source == "disk"
+    assert obtain(made, store(folder), module_options).source == "compiled"
+    assert obtain(made, store(folder), module_options).source == "disk"
     before = cube.rule
 
     def other(hlo: Any, x: Any) -> Any:
@@ -351,11 +361,11 @@ def test_programs_with_translations_of_users_are_found_by_their_modules(folder: 
 
     cube.translation(other)
     try:
-        answer = obtain(made, store(folder))
+        answer = obtain(made, store(folder), module_options)
     finally:
         cube.rule = before
     assert answer.source == "compiled"
-    assert to_numpy(answer.executable.run([np.full(2, 3, np.float32)])[0])[0] == 7
+    assert to_numpy(answer.run([np.full(2, 3, np.float32)])[0])[0] == 7
 
 
 PROGRAM = """
@@ -420,7 +430,7 @@ def test_threads_compile_a_program_once(folder: Path) -> None:
     kernel = fresh()
 
     def made(index: int) -> int:
-        return id(kernel.executable(kernel.lower(n=3 + index % 2, m=4)))
+        return id(kernel.executable(kernel.lower(n=3 + index % 2, m=4).specialisation))
 
     with ThreadPoolExecutor(6) as pool:
         found = set(pool.map(made, range(12)))

@@ -12,7 +12,7 @@ import pscdsl as psc
 from pscdsl import Float, f32
 from pscdsl._src.calls.choices import chosen
 from pscdsl._src.kernels.recompilation import MANY, Reasons
-from pscdsl._src.kernels.specialisation import Variant
+from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.signatures import Choice
 
 
@@ -64,9 +64,9 @@ def many(parts: str, caplog: pytest.LogCaptureFixture) -> str:
             if parts == "statics":
                 choice = chosen(f.definition, f.signature, {"t": index % 5})
                 sizes["n"] = 2 + index // 5
-            reasons.tell(Variant(program, choice, sizes), "compiled", 0.1)
+            reasons.tell(Specialisation(program, sizes, choice), "compiled", 0.1)
         for _ in range(MANY):
-            reasons.tell(Variant(program, Choice(), {"n": 1}), "disk", 0.1)
+            reasons.tell(Specialisation(program, {"n": 1}), "disk", 0.1)
     (warning,) = caplog.records
     return warning.getMessage()
 
@@ -89,6 +89,6 @@ def test_what_is_found_on_disk_is_no_reason_to_warn(caplog: pytest.LogCaptureFix
     program = f.optimised(chosen(f.definition, f.signature, {"t": 0}))
     with caplog.at_level(logging.INFO, "pscdsl.compile"):
         for index in range(MANY + 5):
-            reasons.tell(Variant(program, Choice(), {"n": index}), "disk", 0.1)
+            reasons.tell(Specialisation(program, {"n": index}), "disk", 0.1)
     assert all(each.levelno == logging.INFO for each in caplog.records)
     assert "`f` was loaded from disk in 0.10 s" in caplog.text

@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from typing import Any, Final
 from unittest.mock import patch
 
+from pscdsl._src.xla.device import Device
 from tests.differential.programs import Mode, generate
 from tests.differential.rules import RULES, without
 from tests.differential.trials import Outcome, run
@@ -60,8 +61,8 @@ def compiled_as(mode: Mode) -> Generator[None]:
 
     more: dict[str, Any] = {"users": {}, "quick": known(QUICK)}[mode]
 
-    def options(loop_bytes: int | None, chosen: Mapping[str, Any]) -> Any:
-        return compile_options(loop_bytes, {**chosen, **more})
+    def options(loop_bytes: int | None, chosen: Mapping[str, Any], device: Device) -> Any:
+        return compile_options(loop_bytes, {**chosen, **more}, device)
 
     with patch("pscdsl._src.xla.compilation.compile.compile_options", options):
         yield

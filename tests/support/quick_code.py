@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import pytest
 
+from pscdsl._src.xla.device import Device
+
 QUICK: Final[Mapping[str, Any]] = {
     "xla_backend_optimization_level": 0,
     "xla_cpu_use_fusion_emitters": False,
@@ -26,7 +28,7 @@ def generate_quickly(patch: pytest.MonkeyPatch) -> None:
     """Have modules compiled with these options until the patch is undone."""
     from pscdsl._src.xla.runtime.executable import compile_options
 
-    def quick(loop_bytes: int | None, options: Mapping[str, Any]) -> Any:
-        return compile_options(loop_bytes, {**QUICK, **options})
+    def quick(loop_bytes: int | None, options: Mapping[str, Any], device: Device) -> Any:
+        return compile_options(loop_bytes, {**QUICK, **options}, device)
 
     patch.setattr("pscdsl._src.xla.compilation.compile.compile_options", quick)

@@ -24,8 +24,8 @@ def used(form: str, monkeypatch: pytest.MonkeyPatch, kernel: Any, *args: Any) ->
     from pscdsl._src.xla.emit.emit import lower_module
 
     _, types = kernel.arguments(args, {})
-    fit, sizes = kernel.matched(types)
-    program = kernel.optimised(fit.choice)
+    choice, sizes = kernel.matched(types)
+    program = kernel.optimised(choice)
     numbers = {name: sizes[name] for name in program.dims}
     mine = str(lower_module(program, numbers))
     monkeypatch.setenv(VARIABLE, form)

@@ -22,7 +22,7 @@ import pytest
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.xla.calls import fast_path, trees
 from pscdsl._src.xla.calls.binding import Parameter
-from pscdsl._src.xla.calls.dispatch import Dispatcher, Specialised
+from pscdsl._src.xla.calls.dispatch import BoundExecutable, Dispatcher
 from pscdsl._src.xla.device import CPU
 from pscdsl._src.xla.runtime.arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.boot import Aval
@@ -75,7 +75,7 @@ class Doubler:
         named = {k: v for k, v in kwargs.items() if k not in self.names}
         return trees.flatten((dynamic, named))
 
-    def specialise(self, args: Any, kwargs: Any) -> Specialised:
+    def specialise(self, args: Any, kwargs: Any) -> BoundExecutable:
         """The program for arguments of this kind."""
         self.count += 1
         leaves, structure = self.leaves(args, kwargs)
@@ -86,7 +86,7 @@ class Doubler:
             dynamic, named = structure.unflatten(outputs)
             return wrap((*dynamic, *named.values()))
 
-        return Specialised(executable, lambda a, k: self.leaves(a, k)[0], unflatten)
+        return BoundExecutable(executable, lambda a, k: self.leaves(a, k)[0], unflatten)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call through the dispatcher."""
@@ -225,7 +225,7 @@ ALIKE: list[tuple[object, ...]] = [
 class Numbered(Doubler):
     """Names each program's result after its number, in the order they were made."""
 
-    def specialise(self, args: Any, kwargs: Any) -> Specialised:
+    def specialise(self, args: Any, kwargs: Any) -> BoundExecutable:
         """The next program."""
         self.wrap = partial(_named, self.count)
         return super().specialise(args, kwargs)
@@ -300,7 +300,7 @@ def test_a_class_registered_while_specialising() -> None:
     f = Doubler()
     original = f.specialise
 
-    def specialise(args: Any, kwargs: Any) -> Specialised:
+    def specialise(args: Any, kwargs: Any) -> BoundExecutable:
         trees.register_class(Late, lambda p: ((p.x,), None), lambda _, c: Late(*c))
         return original(args, kwargs)
 
@@ -324,7 +324,7 @@ def test_leaves_may_be_left_out() -> None:
     x, y = put(np.ones(2)), put(np.ones(3))
     executable = doubling([y.aval])
     f = Dispatcher(
-        lambda args, kwargs: Specialised(executable, lambda a, k: [a[1]], lambda out: out[0])
+        lambda args, kwargs: BoundExecutable(executable, lambda a, k: [a[1]], lambda out: out[0])
     )
     for _ in range(3):
         assert contents(f(x, y)).tolist() == [2, 2, 2]
@@ -334,10 +334,10 @@ def test_leaves_that_are_the_same_object() -> None:
     x, y, z = (put(np.full(2, number)) for number in (1.0, 2.0, 3.0))
     executable = doubling([y.aval])
     f = Dispatcher(
-        lambda args, kwargs: Specialised(executable, lambda a, k: [a[1]], lambda out: out[0])
+        lambda args, kwargs: BoundExecutable(executable, lambda a, k: [a[1]], lambda out: out[0])
     )
     g = Dispatcher(
-        lambda args, kwargs: Specialised(executable, lambda a, k: [k["b"]], lambda out: out[0])
+        lambda args, kwargs: BoundExecutable(executable, lambda a, k: [k["b"]], lambda out: out[0])
     )
     assert contents(f(x, x)).tolist() == [2, 2]
     assert contents(g(b=x, a=x)).tolist() == [2, 2]
@@ -350,7 +350,9 @@ def test_leaves_that_are_the_same_object() -> None:
 def test_leaves_in_another_order() -> None:
     x, y = put(np.ones(2)), put(np.ones(3))
     executable = doubling([y.aval, x.aval])
-    f = Dispatcher(lambda args, kwargs: Specialised(executable, lambda a, k: [a[1], a[0]], tuple))
+    f = Dispatcher(
+        lambda args, kwargs: BoundExecutable(executable, lambda a, k: [a[1], a[0]], tuple)
+    )
     for _ in range(3):
         assert [out.shape for out in f(x, y)] == [(3,), (2,)]
 
@@ -359,7 +361,7 @@ def test_errors_reach_the_caller() -> None:
     class Refused(Exception):
         pass
 
-    def refuse(args: Any, kwargs: Any) -> Specialised:
+    def refuse(args: Any, kwargs: Any) -> BoundExecutable:
         raise Refused("no")
 
     f = Dispatcher(refuse)

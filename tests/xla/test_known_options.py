@@ -13,11 +13,11 @@ from pscdsl._src.targets.cpu.options import module_options, plain_loops
 from pscdsl._src.xla import known_options
 from pscdsl._src.xla.compilation.cache import emitted
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.keys import Request
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.known_options import known, knows
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.executable import compile_options
+from pscdsl._src.xla.specialisation import Specialisation
 from tests.support.quick_code import QUICK
 
 pytestmark = pytest.mark.jaxlib
@@ -33,7 +33,7 @@ def scale(x: f32["n"]) -> f32["n"]:
 
 def module() -> Any:
     lowered = scale.lower(n=5)
-    return emitted(Request(lowered.program, lowered.sizes))
+    return emitted(Specialisation(lowered.program, lowered.sizes))
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,9 @@ import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.primitives.formulas.doubles import FEWEST
 from pscdsl._src.xla.compilation.cache import emitted
-from pscdsl._src.xla.compilation.keys import Request
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts.subnormal import flushed
+from pscdsl._src.xla.specialisation import Specialisation
 from tests.targets.cpu.test_pointwise_forms import TINY, ulps
 
 NORMAL: tuple[Callable[[Any], Any], ...] = (
@@ -52,7 +52,7 @@ def is_flushed(function: Callable[[Any], Any]) -> bool:
         return function(x).ravel()
 
     lowered = kernel.lower()
-    module = emitted(Request(lowered.program, lowered.sizes))
+    module = emitted(Specialisation(lowered.program, lowered.sizes))
     main = c.mlir.SymbolTable(module.operation)["main"]
     return flushed(next(reversed(list(main.regions[0].blocks[0].operations))).operands[0])
 

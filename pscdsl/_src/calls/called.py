@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
     from pscdsl._src.calls import boundary
     from pscdsl._src.xla.calls.binding import Parameter
-    from pscdsl._src.xla.calls.dispatch import Specialised
+    from pscdsl._src.xla.calls.dispatch import BoundExecutable
+    from pscdsl._src.xla.device import Device
     from pscdsl.typing.assumptions import Assumptions
     from pscdsl.typing.dtypes import DType
-    from pscdsl.typing.signatures import Signature, Spec
+    from pscdsl.typing.signatures import Choice, Signature, Spec
     from pscdsl.typing.trees import Type
-    from pscdsl.typing.unify import Match
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Specialise: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], Specialised]"
+Specialise: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], BoundExecutable]"
 
 
-class Passing(NamedTuple):
+class CallingConvention(NamedTuple):
     """How the arguments of a kernel are passed."""
 
     name: str
@@ -63,6 +63,13 @@ class Called(Generic[P, R]):
         raise NotImplementedError
 
     @property
+    def device(self) -> Device:
+        """Where its programs run."""
+        from pscdsl._src.xla.device import CPU
+
+        return CPU
+
+    @property
     def python_signature(self) -> inspect.Signature:
         """The parameters as Python has them."""
         raise NotImplementedError
@@ -81,7 +88,7 @@ class Called(Generic[P, R]):
 
     def left_out(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
         """The parameters that a call leaves to a default which programs have as a constant."""
-        constants = self._passing().constants
+        constants = self._calling_convention().constants
         given = self._given(args, kwargs).arguments if constants else {}
         return tuple([name for name in constants if name not in given])
 
@@ -93,11 +100,11 @@ class Called(Generic[P, R]):
         """The parameters that need not be given to a program: it may have their defaults."""
         return ()
 
-    def _gives(self) -> Sequence[str]:
+    def _donated_names(self) -> Sequence[str]:
         """The parameters whose memory results may take."""
         raise NotImplementedError
 
-    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
         """Find or make the program for arguments of a kind."""
         raise NotImplementedError
 
@@ -137,8 +144,11 @@ class Called(Generic[P, R]):
                 break
         return leaves, types
 
-    def matched(self, types: Mapping[str, Type]) -> tuple[Match, dict[str, int]]:
-        """How the signature fits these arguments; an ArgumentError names one that does not."""
+    def matched(self, types: Mapping[str, Type]) -> tuple[Choice, dict[str, int]]:
+        """What arguments of these types leave no longer open in the signature, and the sizes.
+
+        An ArgumentError names an argument that does not fit.
+        """
         from pscdsl.typing.assumptions import Assumptions
         from pscdsl.typing.diagnostics import Failure
         from pscdsl.typing.unify import match
@@ -157,7 +167,7 @@ class Called(Generic[P, R]):
             sizes[name] = size
         for name, _ in fit.choice.statics:
             sizes.pop(name, None)
-        return fit, sizes
+        return fit.choice, sizes
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on the device; see `xla.waiting` for when this returns."""
@@ -172,7 +182,7 @@ class Called(Generic[P, R]):
         """An ArgumentError if a call failed because an argument's memory was given away."""
         from pscdsl._src.xla.calls.donation import explanation
 
-        found = explanation(error, self.name, self.bound(args, kwargs), self._gives())
+        found = explanation(error, self.name, self.bound(args, kwargs), self._donated_names())
         if found is not None:
             raise ArgumentError(found) from None
 
@@ -183,8 +193,8 @@ class Called(Generic[P, R]):
 
     def _made_dispatcher(self) -> Any:
         require_modules()
-        passing = self._passing()
-        made = self.dispatcher_for(self._specialise, passing.donated, passing.constants)
+        convention = self._calling_convention()
+        made = self.dispatcher_for(self._specialise, convention.donated, convention.constants)
         made.enter(functools.partial(self._entered, made))
         return made
 
@@ -205,29 +215,32 @@ class Called(Generic[P, R]):
         from pscdsl._src.xla.runtime.arrays import prepare
 
         prepare()
-        passing = self._passing()
-        positional = passing.parameters[: passing.positional]
+        convention = self._calling_convention()
+        positional = convention.parameters[: convention.positional]
         return Dispatcher(
             specialise,
-            [index for index, name in enumerate(positional) if name in passing.static],
-            passing.static,
-            name=passing.name,
-            parameters=self._parameters(passing, constants),
-            inner_statics=self._inner_statics if passing.inner_statics else None,
-            tree_statics=self._inner_statics if passing.tree_statics else None,
+            [index for index, name in enumerate(positional) if name in convention.static],
+            convention.static,
+            name=convention.name,
+            parameters=self._parameters(convention, constants),
+            inner_statics=self._inner_statics if convention.inner_statics else None,
+            tree_statics=self._inner_statics if convention.tree_statics else None,
             explain=self.explain,
             told=(CheckError, ArgumentError),
             donated=donated,
+            device=self.device,
         )
 
-    def _parameters(self, passing: Passing, constants: Collection[str]) -> Sequence[Parameter]:
+    def _parameters(
+        self, convention: CallingConvention, constants: Collection[str]
+    ) -> Sequence[Parameter]:
         """How each argument is given."""
         from pscdsl._src.xla.calls.binding import ABSENT, Parameter
 
-        if passing.plain:
+        if convention.plain:
             return [
-                Parameter(name, positional=place < passing.positional)
-                for place, name in enumerate(passing.parameters)
+                Parameter(name, positional=place < convention.positional)
+                for place, name in enumerate(convention.parameters)
             ]
         found: list[Parameter] = []
         for each in self.python_signature.parameters.values():
@@ -244,19 +257,19 @@ class Called(Generic[P, R]):
             )
         return found
 
-    def _passing(self) -> Passing:
+    def _calling_convention(self) -> CallingConvention:
         """How arguments are passed, as the signature says."""
         from pscdsl.typing.signatures import StaticSpec, TreeSpec
 
         parameters = self.signature.parameters
-        return Passing(
+        return CallingConvention(
             self.name,
             tuple([p.name for p in parameters]),
             sum(not p.keyword_only for p in parameters),
             tuple([p.name for p in parameters if isinstance(p.spec, StaticSpec)]),
             self._has_inside(StaticSpec),
             self._has_inside(TreeSpec),
-            tuple(self._gives()),
+            tuple(self._donated_names()),
             tuple(self._constants()),
             all(
                 each.default is each.empty and each.kind is not each.POSITIONAL_ONLY

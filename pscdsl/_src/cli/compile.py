@@ -27,7 +27,7 @@ from pscdsl._src.support.paths import admitted
 
 if TYPE_CHECKING:
     from pscdsl._src.kernels.kernel import Kernel
-    from pscdsl._src.kernels.lowered import Lowered
+    from pscdsl._src.xla.specialisation import Specialisation
 
 
 @dataclass
@@ -97,29 +97,29 @@ def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> No
     from pscdsl._src.kernels.executables import obtained
     from pscdsl.typing.arrays import ArrayType
 
-    general = kernel.lower(**sizes)
+    general = kernel.lower(**sizes).specialisation
     wanted = [general]
     trees, names = dict(general.program.parameters), tuple(kernel.number_defaults)
     if names and all(isinstance(trees[name], ArrayType) for name in names):  # none is None
-        wanted.append(kernel.lowered(general.choice, general.sizes, names))
-    for lowered in wanted:
-        answer = obtained(lowered.variant, ahead=lowered is general)
-        if answer.unkept:
-            raise Unusable(answer.unkept)
-        told = f"{kernel.name}{_told(lowered)}"
-        if answer.source == "disk":
+        wanted.append(kernel.specialisation(general.choice, general.sizes, names))
+    for each in wanted:
+        executable = obtained(each, ahead=each is general)
+        if executable.unkept:
+            raise Unusable(executable.unkept)
+        told = f"{kernel.name}{_told(each)}"
+        if executable.source == "disk":
             done.found += 1
             say(f"{told}: there already")
         else:
             done.compiled += 1
-            say(f"{told}: compiled in {answer.seconds:.2f} s")
+            say(f"{told}: compiled in {executable.seconds:.2f} s")
 
 
-def _told(lowered: Lowered) -> str:
-    parts = [f"{name}={size}" for name, size in lowered.sizes.items()]
-    parts += [str(lowered.choice)] if str(lowered.choice) else []
+def _told(wanted: Specialisation) -> str:
+    parts = [f"{name}={size}" for name, size in wanted.sizes.items()]
+    parts += [str(wanted.choice)] if str(wanted.choice) else []
     given = f" at {', '.join(parts)}" if parts else ""
-    return given + (", with its defaults" if lowered.constants else "")
+    return given + (", with its defaults" if wanted.constants else "")
 
 
 def alternatives(options: Iterable[str]) -> dict[str, list[int]]:

@@ -24,7 +24,7 @@ from pscdsl.typing.arrays import ArrayType
 
 if TYPE_CHECKING:
     from pscdsl._src.kernels.kernel import Kernel
-    from pscdsl._src.kernels.lowered import Lowered
+    from pscdsl._src.xla.specialisation import Specialisation
 
 _registered: set[type] = set()
 
@@ -51,11 +51,11 @@ def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
     boundary.register_signature(kernel.signature, register, apart=True)
     programs: dict[tuple[Function, tuple[tuple[str, int], ...]], ArrayProgram] = {}
 
-    def program(lowered: Lowered) -> ArrayProgram:
-        whole = lowered.program
-        key = whole, tuple(sorted(lowered.sizes.items()))
+    def program(specialisation: Specialisation) -> ArrayProgram:
+        whole, sizes = specialisation.program, specialisation.sizes
+        key = whole, tuple(sorted(sizes.items()))
         if key not in programs:
-            programs[key] = ArrayProgram(as_function(whole, whole.body), lowered.sizes)
+            programs[key] = ArrayProgram(as_function(whole, whole.body), sizes)
         return programs[key]
 
     @functools.wraps(kernel)
@@ -64,15 +64,15 @@ def to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
 
         boundary.register_value((args, kwargs), register, kernel.record_class, apart=True)
         given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
-        lowered = kernel.lowered_for(given, named)
-        found = program(lowered)
+        specialisation = kernel.specialisation_for(given, named)
+        found = program(specialisation)
         leaves = jax.tree.map(lambda leaf: traced(jax, leaf), (args, kwargs))
         operands = [
             operand(jax, each, type_)
             for each, type_ in zip(kernel.arguments(*leaves)[0], found.inputs, strict=True)
         ]
         admit_types(jax, kernel.name, (*found.inputs, *found.outputs))
-        tree = lowered.program.result
+        tree = specialisation.program.result
         assert tree is not None
         boundary.register_result(tree, register, apart=True)
         return boundary.result(tree, iter(call(found, operands)))

@@ -39,11 +39,11 @@ from pscdsl._src.frontend.values.values import MapValue, Poisoned, RecordValue, 
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.kernels.executables import obtained
-from pscdsl._src.kernels.specialisation import Variant
-from pscdsl._src.language.instances import absent, reader
+
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.transforms.simplify.extremes import with_largest
 from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.arrays import Array
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -52,7 +52,6 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity
 from pscdsl.typing.exact import exact
 from pscdsl.typing.python_containers import is_counted, is_dtype, is_pmap, is_precord, is_pvector
-from pscdsl.typing.signatures import Choice
 from pscdsl.typing.spans import NOWHERE, Span
 from pscdsl.typing.trees import Type
 
@@ -64,7 +63,7 @@ _STATIC: Final = (bool, int, float, complex, str, bytes, range, slice, type(None
 
 
 @dataclass(frozen=True)
-class Compiled:
+class EagerProgram:
     """A program that runs on the arrays of a call."""
 
     executable: Any
@@ -272,7 +271,7 @@ def _known(given: Arguments) -> Any:
     return None if given.key is None else CALLS.get(given.key)
 
 
-def _compiled(function: Function) -> Compiled:
+def _compiled(function: Function) -> EagerProgram:
     program = with_largest(simplify(function))
     assert program.result is not None
     try:
@@ -281,10 +280,10 @@ def _compiled(function: Function) -> Compiled:
         key = None
     executable = None if key is None else PROGRAMS.get(key)
     if executable is None:
-        executable = obtained(Variant(program, Choice(), {})).executable
+        executable = obtained(Specialisation(program, {}))
         if key is not None:
             PROGRAMS.put(key, executable)
-    return Compiled(executable, program.result)
+    return EagerProgram(executable, program.result)
 
 
 def _program(name: str, given: Arguments, site: CallSite) -> tuple[Arguments, Function]:

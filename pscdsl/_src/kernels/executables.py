@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,11 +15,9 @@ if TYPE_CHECKING:
     from pscdsl._src.caching.store import Store
     from pscdsl._src.ir.program import Function
     from pscdsl._src.kernels.recompilation import Reasons
-    from pscdsl._src.kernels.specialisation import Key, Variant
-    from pscdsl._src.kernels.warm_start.starts import Kind
-    from pscdsl._src.xla.compilation.cache import Answer
-    from pscdsl._src.xla.compilation.keys import Request
+    from pscdsl._src.xla.device import Device
     from pscdsl._src.xla.runtime.executable import Executable
+    from pscdsl._src.xla.specialisation import Compiler, Key, Specialisation
 
 
 class CacheInfo(NamedTuple):
@@ -52,7 +51,6 @@ class Executables:
         self._locks: dict[Key, RLock] = {}
         self._lock = RLock()
         self._counts = _Counts()
-        self._started: dict[Kind, Executable] = {}
 
     @cached_property
     def _reasons(self) -> Reasons:
@@ -67,7 +65,7 @@ class Executables:
         return CacheInfo(
             counts.hits,
             counts.misses,
-            len(self._made) + len(self._started),
+            len(self._made),
             counts.disk_hits,
             counts.seconds,
         )
@@ -75,108 +73,95 @@ class Executables:
     def forget(self) -> None:
         """Make all anew: the kernel is another one."""
         with self._lock:
-            self._made, self._started, self._ahead = {}, {}, set()
+            self._made, self._ahead = {}, set()
 
-    def started(self, kind: Kind, executable: Executable) -> None:
-        """Take over a program that was found on disk for arguments of a kind."""
+    def take_over(self, key: Key, executable: Executable) -> None:
+        """Have a program that was found on disk for the arguments of a call."""
         with self._lock:
-            if self._started.get(kind) is executable:
+            if self._made.get(key) is executable:
                 self._counts.hits += 1
             else:
-                self._started[kind] = executable
+                self._made[key] = executable
                 self._counts.disk_hits += 1
 
-    def _taken(self, key: Key) -> Any:
-        """One of these, if it is what is asked for."""
-        choice, *wanted = key
-        if choice != type(choice)():
-            return None
-        with self._lock:
-            for kind in self._started:
-                if kind.closed and [kind.sizes, kind.donate, kind.constants] == wanted:
-                    return self._started.pop(kind)
-        return None
-
-    def get(self, variant: Variant, *, ahead: bool = False) -> Executable:
+    def get(self, wanted: Specialisation, *, ahead: bool = False) -> Executable:
         """The compiled program; several threads may ask.  See `is_ahead` for what is `ahead`."""
         require_modules()
-        key = variant.key
+        key = wanted.key
         with self._lock:
             lock = self._locks.setdefault(key, RLock())
             if ahead:
                 self._ahead.add(key)
         with lock:
-            found = self._made.get(key)
-            if found is None:
-                found = self._taken(key)
-                if found is None:
-                    found = self._make(variant)
-                else:
-                    self._counts.hits += 1
-                self._made[key] = found
+            executable = self._made.get(key)
+            if executable is None:
+                executable = self._made[key] = self._make(wanted)
             else:
                 self._counts.hits += 1
-        return found
+        return executable
 
-    def is_there(self, variant: Variant) -> bool:
+    def is_there(self, wanted: Specialisation) -> bool:
         """Whether a program need not be compiled: it is in this process, or on disk."""
         from pscdsl._src.xla.compilation import cache
 
-        return variant.key in self._made or _on_disk(variant, cache.is_there)
+        return wanted.key in self._made or _on_disk(wanted, cache.is_there)
 
-    def is_ahead(self, variant: Variant) -> bool:
+    def is_ahead(self, wanted: Specialisation) -> bool:
         """Whether a program was compiled ahead of all calls, in this process or by `compile`."""
         from pscdsl._src.xla.compilation import cache
 
-        return variant.key in self._ahead or _on_disk(variant, cache.is_ahead)
+        return wanted.key in self._ahead or _on_disk(wanted, cache.is_ahead)
 
-    def _make(self, variant: Variant) -> Executable:
-        answer = obtained(variant)
+    def _make(self, wanted: Specialisation) -> Executable:
+        executable = obtained(wanted)
         with self._lock:
-            self._count(answer)
-            self._reasons.tell(variant, answer.source, answer.seconds)
-        return answer.executable
-
-    def _count(self, answer: Answer) -> None:
-        if answer.source == "disk":
-            self._counts.disk_hits += 1
-        else:
-            self._counts.misses += 1
-            self._counts.seconds += answer.seconds
+            if executable.source == "disk":
+                self._counts.disk_hits += 1
+            else:
+                self._counts.misses += 1
+                self._counts.seconds += executable.seconds
+            self._reasons.tell(wanted, executable.source, executable.seconds)
+        return executable
 
 
-def _request(variant: Variant) -> Request:
+def compiler_of(device: Device) -> Compiler:
+    """What compiles for a device; an `UnsupportedDeviceError` if nothing does."""
+    device.require_supported()
+    from pscdsl._src.targets.cpu.options import module_options
+
+    return module_options
+
+
+def _with_options(wanted: Specialisation) -> Specialisation:
+    """A specialisation with the options that its target chooses for its program."""
     from pscdsl._src.targets.cpu.options.loop_bodies import loop_bytes
-    from pscdsl._src.xla.compilation.keys import Request
 
-    program, sizes = variant.program, variant.sizes
-    return Request(program, sizes, variant.donate, loop_bytes(program, sizes))
+    return replace(wanted, loop_bytes=loop_bytes(wanted.program, wanted.sizes))
 
 
-def _on_disk(variant: Variant, is_so: Callable[[Request, Store], bool]) -> bool:
+def _on_disk(wanted: Specialisation, holds: Callable[[Specialisation, Store], bool]) -> bool:
     """Whether something holds of a program on disk, if there is any."""
-    from pscdsl._src.xla.compilation import stored as kept
+    from pscdsl._src.xla.compilation import stored
 
-    store = kept.opened()
-    return store is not None and is_so(_request(variant), store)
+    store = stored.opened()
+    return store is not None and holds(_with_options(wanted), store)
 
 
-def obtained(variant: Variant, *, ahead: bool = False) -> Answer:
+def obtained(wanted: Specialisation, *, ahead: bool = False) -> Executable:
     """The executable of a program, from disk or compiled.
 
-    Other processes are told that it was compiled `ahead`, for all calls.
+    With `ahead`, other processes are told that it was compiled for all calls.
     """
-    from pscdsl._src.xla.compilation import cache
-    from pscdsl._src.xla.compilation import stored as kept
+    from pscdsl._src.xla.compilation import cache, stored
 
+    wanted, store = _with_options(wanted), stored.opened()
     try:
-        request, store = _request(variant), kept.opened()
-        answer = cache.obtain(request, store, _module)
+        executable = cache.obtain(wanted, store, compiler_of(wanted.device), _module)
     except cache.Refused as refusal:
-        raise _rejected(variant.program, refusal) from refusal.__cause__
+        raise _rejected(wanted.program, refusal) from refusal.__cause__
     if ahead and store is not None:
-        cache.set_ahead(request, store)
-    return answer
+        cache.set_ahead(wanted, store)
+    return executable
 
 
 def emitted(
@@ -203,8 +188,8 @@ def emitted(
         raise CheckError(failure.at(program.span).diagnostics) from None
 
 
-def _module(request: Request) -> Any:
-    return emitted(request.program, request.sizes, request.donate)
+def _module(wanted: Specialisation) -> Any:
+    return emitted(wanted.program, wanted.sizes, wanted.donate)
 
 
 def _rejected(program: Function, error: object) -> Exception:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pscdsl._src.kernels.kernel import Kernel
-    from pscdsl._src.kernels.lowered import Lowered
     from pscdsl._src.language.donation import Donate
+    from pscdsl._src.xla.specialisation import Specialisation
 
 
 def export(
@@ -44,13 +44,13 @@ def export(
 ) -> bytes:
     """The bytes of the artefact, which are also written to the file if one is named."""
     signed_with = signing_key(key)
-    lowered = [_lowered(kernel, each, sizes) for each in variants or ({},)]
+    wanted = [_specialisation(kernel, each, sizes) for each in variants or ({},)]
     if donate is not None:
-        lowered = [replace(each, donate=kernel.donated(each.choice, donate)) for each in lowered]
+        wanted = [replace(each, donate=kernel.donated(each.choice, donate)) for each in wanted]
     chosen = kernel.definition.donate if donate is None else named(donate)
     names = donated(kernel.signature, chosen)
     try:
-        data = written(artefact(kernel, lowered, target, names), signed_with)
+        data = written(artefact(kernel, wanted, target, names), signed_with)
     except NotWritable as problem:
         raise ArgumentError(f"{kernel.name} cannot be exported with {problem}") from None
     if path is not None:
@@ -60,27 +60,32 @@ def export(
     return data
 
 
-def _lowered(kernel: Kernel[..., Any], variant: object, sizes: Mapping[str, Any]) -> Lowered:
+def _specialisation(
+    kernel: Kernel[..., Any], variant: object, sizes: Mapping[str, Any]
+) -> Specialisation:
     """What one of the variants asks for: sizes and choices by name, or arguments."""
     if is_dict(variant):
-        return kernel.lower(**{**sizes, **variant})
+        return kernel.lower(**{**sizes, **variant}).specialisation
     if not is_tuple(variant) or sizes:
         raise TypeError(f"not sizes by name, nor a tuple of arguments alone: {variant!r}")
-    return kernel.lowered_for(list(map(stand_in, variant)), {})
+    return kernel.specialisation_for(list(map(stand_in, variant)), {})
 
 
 def artefact(
-    kernel: Kernel[..., Any], lowered: Sequence[Lowered], target: Target, donate: Sequence[str]
+    kernel: Kernel[..., Any],
+    wanted: Sequence[Specialisation],
+    target: Target,
+    donate: Sequence[str],
 ) -> Artefact:
-    """A kernel at all sizes that it was lowered for."""
+    """A kernel at all of these sizes."""
     import pscdsl
     from pscdsl._src.xla.compilation import portable
 
     if target not in TARGETS:
         raise ValueError(f"the target is {' or '.join(map(repr, TARGETS))}, not {target!r}")
-    found: dict[Choice, list[Lowered]] = {}
-    for each in lowered:
-        known = found.setdefault(_matched(each), [])
+    by_choice: dict[Choice, list[Specialisation]] = {}
+    for each in wanted:
+        known = by_choice.setdefault(_matched(kernel, each), [])
         if not any(dict(other.sizes) == dict(each.sizes) for other in known):
             known.append(each)
     return Artefact(
@@ -90,20 +95,20 @@ def artefact(
         replace(kernel.signature, name=kernel.name),
         dict(_defaults(kernel)),
         tuple(donate),
-        source_hash(kernel.definition, [each.program for each in lowered]),
-        tuple([_program(choice, group, target) for choice, group in found.items()]),
+        source_hash(kernel.definition, [each.program for each in wanted]),
+        tuple([_program(choice, group, target) for choice, group in by_choice.items()]),
     )
 
 
-def _matched(lowered: Lowered) -> Choice:
+def _matched(kernel: Kernel[..., Any], wanted: Specialisation) -> Choice:
     """The choice as a call finds it: for each path, where it may be made for many at once."""
-    sizes = dict(lowered.sizes)
-    given = {name: substitute_tree(tree, sizes) for name, tree in lowered.program.parameters}
-    return match(lowered.kernel.signature, given, Assumptions()).choice
+    sizes = dict(wanted.sizes)
+    given = {name: substitute_tree(tree, sizes) for name, tree in wanted.program.parameters}
+    return match(kernel.signature, given, Assumptions()).choice
 
 
-def _program(choice: Choice, lowered: Sequence[Lowered], target: Target) -> Program:
-    program = lowered[0].program
+def _program(choice: Choice, wanted: Sequence[Specialisation], target: Target) -> Program:
+    program = wanted[0].program
     assert program.result is not None
     return Program(
         choice,
@@ -112,7 +117,7 @@ def _program(choice: Choice, lowered: Sequence[Lowered], target: Target) -> Prog
         program.body.in_types,
         program.result,
         program_hash(program),
-        tuple([_module(each, target) for each in lowered]),
+        tuple([_module(each, target) for each in wanted]),
     )
 
 
@@ -124,16 +129,16 @@ def program_hash(program: Function) -> str:
         return ""
 
 
-def _module(lowered: Lowered, target: Target) -> Module:
+def _module(wanted: Specialisation, target: Target) -> Module:
     from pscdsl._src.xla import lapack_shapes
     from pscdsl._src.xla.compilation import ahead, portable
     from pscdsl._src.xla.runtime.executable import aval_of
 
-    program = lowered.program
-    module = emitted(program, lowered.sizes, lowered.donate, portable=target == "any")
-    sizes = {name: lowered.sizes[name] for name in program.dims}
+    program = wanted.program
+    module = emitted(program, wanted.sizes, wanted.donate, portable=target == "any")
+    sizes = {name: wanted.sizes[name] for name in program.dims}
     calls = tuple(portable.targets(module))
-    made = Module(sizes, portable.portable(module), calls, lowered.donate)
+    made = Module(sizes, portable.portable(module), calls, wanted.donate)
     inputs, outputs = (
         [aval_of(each, sizes) for each in types]
         for types in (program.body.in_types, program.body.out_types)

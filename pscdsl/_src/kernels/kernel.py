@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
-from pscdsl._src.calls.called import Called, Passing, admit
+from pscdsl._src.calls.called import Called, CallingConvention, admit
 from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.calls.forwarded import call_directly, called_through
 from pscdsl._src.frontend.modules.rereading import STATE, reread, spec_of, successor, tell
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.lowered import Compiled, Lowered
     from pscdsl._src.kernels.warm_start.starts import Start
     from pscdsl._src.language.donation import Donate
-    from pscdsl._src.xla.calls.dispatch import Specialised
+    from pscdsl._src.xla.calls.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.executable import Executable
+    from pscdsl._src.xla.specialisation import Specialisation
     from pscdsl.typing.diagnostics import Diagnostic
     from pscdsl.typing.signatures import Choice, Signature, Spec
 
@@ -294,22 +295,35 @@ class Kernel(Called[P, R]):
             wanted, names = (", ".join(each) or "none" for each in (program.dims, given))
             raise ArgumentError(f"{self.name} has the sizes {wanted}; given are: {names}")
         numbers = {key: self._size(key, value) for key, value in given.items()}
-        return self.lowered(choice, numbers, donate=donate)
+        return self._lowered(self.specialisation(choice, numbers, donate=donate))
 
-    def lowered(
+    def specialisation(
         self,
         choice: Choice,
         sizes: Mapping[str, int],
         constants: tuple[str, ...] = (),
         donate: Donate | None = None,
-    ) -> Lowered:
-        """The StableHLO at sizes that are admitted, where some parameters are constants."""
-        from pscdsl._src.kernels.lowered import Lowered
+    ) -> Specialisation:
+        """What is compiled at sizes that are admitted, where some parameters are constants."""
+        from pscdsl._src.xla.specialisation import Specialisation
 
         program = self.optimised(choice, constants)
         admit(self.name, program.dims, program.facts, sizes)
         places = self.donated(choice, donate, constants)
-        return Lowered(self, choice, program, sizes, places, constants)
+        could_be = tuple(self.number_defaults)
+        return Specialisation(program, sizes, choice, places, constants, could_be, self.device)
+
+    def specialisation_for(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: tuple[str, ...] = ()
+    ) -> Specialisation:
+        """What is compiled for arguments of a kind, where some parameters are constants."""
+        _, types = self.arguments(args, kwargs)
+        return self.specialisation(*self.matched(types), constants)
+
+    def _lowered(self, specialisation: Specialisation) -> Lowered:
+        from pscdsl._src.kernels.lowered import Lowered
+
+        return Lowered(self, specialisation)
 
     def _size(self, name: str, value: Any) -> int:
         try:
@@ -327,15 +341,7 @@ class Kernel(Called[P, R]):
 
         Numbers that are left to their defaults are constants in it, as in what a call runs.
         """
-        return self.lowered_for(args, kwargs, self.left_out(args, kwargs))
-
-    def lowered_for(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: tuple[str, ...] = ()
-    ) -> Lowered:
-        """The same, with the parameters that are to be constants."""
-        _, types = self.arguments(args, kwargs)
-        fit, sizes = self.matched(types)
-        return self.lowered(fit.choice, sizes, constants)
+        return self._lowered(self.specialisation_for(args, kwargs, self.left_out(args, kwargs)))
 
     @public
     def compile(self, *, donate: Donate | None = None, **sizes: Any) -> Compiled:
@@ -379,12 +385,31 @@ class Kernel(Called[P, R]):
 
         return export(self, path, variants, target, donate, key, sizes)
 
-    def executable(self, lowered: Lowered, *, ahead: bool = False) -> Executable:
+    def executable(self, wanted: Specialisation, *, ahead: bool = False) -> Executable:
         """The compiled program at given sizes, made once, or found on disk.
 
         One that is made `ahead` serves all calls, also those that leave numbers to their defaults.
         """
-        return self._executables.get(lowered.variant, ahead=ahead)
+        return self._executables.get(wanted, ahead=ahead)
+
+    def bound_executable(
+        self, specialisation: Specialisation, executable: Executable, *, fills: bool = False
+    ) -> BoundExecutable:
+        """A compiled program as calls take it; see there for what `fills` is."""
+        from pscdsl._src.calls import boundary
+        from pscdsl._src.xla.calls.dispatch import BoundExecutable
+        from pscdsl._src.xla.calls.trees import register_class
+
+        constants, tree = specialisation.constants, specialisation.program.result
+        assert tree is not None
+        boundary.register_result(tree, register_class)
+        return BoundExecutable(
+            executable,
+            lambda args, kwargs: self.arguments(args, kwargs, constants)[0],
+            lambda arrays: boundary.result(tree, iter(arrays)),
+            specialisation.donate,
+            fills,
+        )
 
     def cache_info(self) -> CacheInfo:
         """Return how often this kernel was compiled or loaded from disk, and how long that took."""
@@ -528,7 +553,7 @@ class Kernel(Called[P, R]):
     def _constants(self) -> Sequence[str]:
         return tuple(self.number_defaults)
 
-    def _gives(self) -> Sequence[str]:
+    def _donated_names(self) -> Sequence[str]:
         from pscdsl._src.language.donation import donated
         from pscdsl.typing.diagnostics import Failure
 
@@ -538,49 +563,38 @@ class Kernel(Called[P, R]):
         except Failure as failure:
             raise CheckError(failure.at(definition.head).diagnostics) from None
 
-    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
         """Find or make the program for arguments of a kind."""
         start = self._start
-        known = None if start is None else start.find(self, args, kwargs)
-        if known is not None:
-            made, kind = known
-            self._executables.started(kind, made.executable)
+        stored = None if start is None else start.find(self, args, kwargs)
+        if stored is not None:
+            bound, key = stored
+            self._executables.take_over(key, bound.executable)
             self._watch_captures()
-            return made
+            return bound
         left_out = self.left_out(args, kwargs)
-        lowered = self._called(args, kwargs, left_out)
-        program, tree = lowered.program, lowered.program.result
-        assert tree is not None
-        closed = lowered.choice == type(lowered.choice)()
-        fills = lowered.constants != left_out
-        made = lowered.specialised(self.executable(lowered), fills=fills)
+        specialisation = self._specialisation_of_call(args, kwargs, left_out)
+        fills = specialisation.constants != left_out
+        executable = self.executable(specialisation)
+        bound = self.bound_executable(specialisation, executable, fills=fills)
         if start is not None:
-            start.keep(
-                self,
-                (args, kwargs),
-                super()._passing(),
-                made,
-                tree,
-                sizes=tuple([(name, lowered.sizes[name]) for name in program.dims]),
-                donate=lowered.donate,
-                constants=lowered.constants,
-                closed=closed,
-            )
+            convention = super()._calling_convention()
+            start.keep(self, (args, kwargs), convention, bound, specialisation)
         self._watch_captures()
-        return made
+        return bound
 
-    def _called(
+    def _specialisation_of_call(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], left_out: tuple[str, ...]
-    ) -> Lowered:
+    ) -> Specialisation:
         """What a call runs: that in which the numbers are constants which it leaves out.
 
         If only the one that takes them was compiled ahead, it is that.
         """
-        found = self.lowered_for(args, kwargs, left_out)
-        if not left_out or self._executables.is_there(found.variant):
-            return found
-        general = self.lowered_for(args, kwargs)
-        return general if self._executables.is_ahead(general.variant) else found
+        own = self.specialisation_for(args, kwargs, left_out)
+        if not left_out or self._executables.is_there(own):
+            return own
+        general = self.specialisation_for(args, kwargs)
+        return general if self._executables.is_ahead(general) else own
 
     @functools.cached_property
     def _start(self) -> Start | None:
@@ -589,10 +603,10 @@ class Kernel(Called[P, R]):
 
         return Start.of(self)
 
-    def _passing(self) -> Passing:
+    def _calling_convention(self) -> CallingConvention:
         start = self._start
-        known = None if start is None else start.passing
-        return super()._passing() if known is None else known
+        known = None if start is None else start.convention
+        return super()._calling_convention() if known is None else known
 
     def __pscdsl_origin__(self) -> object:
         """What decides which kernel this is; see `pscdsl._src.frontend.modules.traces`."""

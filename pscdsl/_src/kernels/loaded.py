@@ -26,7 +26,7 @@ from pscdsl.typing.signatures import RecordSpec, Signature, Spec, StaticSpec, wa
 from pscdsl.typing.trees import RecordName, RecordType, StaticType, Type, leaves, map_records, nodes
 
 if TYPE_CHECKING:
-    from pscdsl._src.xla.calls.dispatch import Specialised
+    from pscdsl._src.xla.calls.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.boot import Aval
     from pscdsl._src.xla.runtime.executable import Executable
 
@@ -226,16 +226,16 @@ class Loaded(Called[..., Any]):
             raise boundary.NotAnArgument(f"a {cls.__name__} of {theirs}, not of {ours}")
         return found
 
-    def _gives(self) -> Sequence[str]:
+    def _donated_names(self) -> Sequence[str]:
         return self._artefact.donate
 
-    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialised:
-        from pscdsl._src.xla.calls.dispatch import Specialised
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
+        from pscdsl._src.xla.calls.dispatch import BoundExecutable
         from pscdsl._src.xla.calls.trees import register_class
 
         variant, tree = self.found(self.arguments(args, kwargs)[1])
         boundary.register_result(tree, register_class)
-        return Specialised(
+        return BoundExecutable(
             self._executable(variant),
             lambda args, kwargs: self.arguments(args, kwargs)[0],
             lambda arrays: boundary.result(tree, iter(arrays)),
@@ -243,10 +243,10 @@ class Loaded(Called[..., Any]):
 
     def found(self, types: Mapping[str, Type]) -> tuple[Variant, Type]:
         """The variant for arguments of these types, and what it returns; or an ArgumentError."""
-        fit, sizes = self.matched(types)
-        place = self._places.get(fit.choice)
+        choice, sizes = self.matched(types)
+        place = self._places.get(choice)
         if place is None:
-            raise ArgumentError(f"{self.name} was not exported for {fit.choice}; {self._told()}")
+            raise ArgumentError(f"{self.name} was not exported for {choice}; {self._told()}")
         program = self._artefact.programs[place]
         admit(self.name, program.dims, program.facts, sizes)
         for each in self.variants:
@@ -267,7 +267,7 @@ class Loaded(Called[..., Any]):
 
         module = variant.module
         try:
-            return ahead.executable(module, *variant.avals(), self._calls)
+            return ahead.executable(module, *variant.avals(), _compiled, self._calls, self.device)
         except ahead.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
         except ahead.Refused as problem:
@@ -282,6 +282,12 @@ class Loaded(Called[..., Any]):
             ahead.verified(variant.module, *variant.avals(), self._calls)
         except ahead.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
+
+
+def _compiled(module: Any) -> Executable:
+    from pscdsl._src.targets.cpu.options.module_options import compiled
+
+    return compiled(module)
 
 
 def _layouts(artefact: Artefact, types: Sequence[type[Any]]) -> Iterator[tuple[RecordName, Layout]]:

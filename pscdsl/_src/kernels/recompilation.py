@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from pscdsl._src.kernels.specialisation import Variant
+from pscdsl._src.xla.specialisation import Specialisation
 
 MANY: Final = 10
 """How often a kernel is compiled before this is warned of."""
@@ -17,35 +17,35 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 class Reasons:
-    """The variants of one kernel, told of as they come."""
+    """The specialisations of one kernel, reported as they come."""
 
     def __init__(self) -> None:
-        self._known: list[Variant] = []
-        self._compiled: list[Variant] = []
+        self._known: list[Specialisation] = []
+        self._compiled: list[Specialisation] = []
         self._warned = False
 
-    def tell(self, variant: Variant, source: str, seconds: float) -> None:
-        """Log where a variant came from and why it was wanted; warn once if there are many."""
-        name = variant.program.name
+    def tell(self, wanted: Specialisation, source: str, seconds: float) -> None:
+        """Log where a program came from and why it was wanted; warn once if there are many."""
+        name = wanted.program.name
         if log.isEnabledFor(logging.INFO):
             did = "compiled" if source == "compiled" else "loaded from disk"
-            log.info("`%s` was %s in %.2f s: %s", name, did, seconds, self._why(variant))
-        self._known.append(variant)
+            log.info("`%s` was %s in %.2f s: %s", name, did, seconds, self._why(wanted))
+        self._known.append(wanted)
         if source == "compiled":
-            self._compiled.append(variant)
+            self._compiled.append(wanted)
         if len(self._compiled) >= MANY and not self._warned:
             self._warned = True
             advice = _advice(self._compiled)
             log.warning("`%s` was compiled %d times%s", name, len(self._compiled), advice)
 
-    def _why(self, variant: Variant) -> str:
+    def _why(self, wanted: Specialisation) -> str:
         if not self._known:
-            return _listed([f"{part} is {value}" for part, value in variant.parts.items()], "")
+            return _listed([f"{part} is {value}" for part, value in wanted.parts.items()], "")
         before = min(  # the latest of those that differ least
-            reversed(self._known), key=lambda old: len(_changes(old.parts, variant.parts))
+            reversed(self._known), key=lambda old: len(_changes(old.parts, wanted.parts))
         )
-        changes = _changes(before.parts, variant.parts)
-        moved = _changes(before.arguments, variant.arguments)
+        changes = _changes(before.parts, wanted.parts)
+        moved = _changes(before.arguments, wanted.arguments)
         arguments = [f"`{path}` {change}" for path, change in moved.items()]
         told = "; ".join(f"{part} {change}" for part, change in changes.items())
         return told + (f" ({_listed(arguments, 'arguments')})" if arguments else "")
@@ -66,10 +66,10 @@ def _listed(items: list[str], what: str) -> str:
     return ", ".join(items[:_SHOWN]) + more or "the first time"
 
 
-def _advice(variants: list[Variant]) -> str:
+def _advice(compiled: list[Specialisation]) -> str:
     """What takes most values, and what to do about it."""
     values: dict[str, dict[str, None]] = {}
-    for each in variants:
+    for each in compiled:
         for part, value in each.parts.items():
             values.setdefault(part, {})[value] = None
     part = max(values, key=lambda each: len(values[each]), default="")

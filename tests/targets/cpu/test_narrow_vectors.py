@@ -16,10 +16,11 @@ import pytest
 import pscdsl as psc
 from pscdsl import Complex, Float
 from pscdsl._src.ir.forms import VARIABLE
-from pscdsl._src.targets.cpu.options import narrow, wide
+from pscdsl._src.targets.cpu.options import module_options, narrow, wide
 from pscdsl._src.xla.compilation.cache import emitted
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.keys import Request, module_key
+from pscdsl._src.xla.compilation.keys import module_key
+from pscdsl._src.xla.specialisation import Specialisation
 from tests.targets.cpu.test_wide_vectors import operations
 
 SHORT, BOTH = {narrow.OPTION: str(narrow.BITS)}, (np.float32, np.float64)
@@ -106,19 +107,19 @@ def test_loops_have_the_same_results(
     name = np.dtype(dtype).name.replace("float", "f")
     module, request = module_of(kernel, Float=name, s=s, t=40)
     assert narrow.options(module) == SHORT
-    key = module_key(module, request)
+    key = module_key(module, request, module_options)
     plain = np.asarray(compile_module(module).run(given)[0])
     other = np.asarray(compile_module(module, options=SHORT).run(given)[0])
     bound = 200 * np.finfo(dtype).eps
     np.testing.assert_allclose(other, plain, rtol=bound, atol=bound * np.max(np.abs(plain)))
     monkeypatch.setenv(VARIABLE, "narrow_vectors")
     assert not narrow.options(module)
-    assert module_key(module, request) != key
+    assert module_key(module, request, module_options) != key
 
 
 def module_of(kernel: Any, **sizes: Any) -> Any:
     lowered = kernel.lower(**sizes)
-    request = Request(lowered.program, lowered.sizes)
+    request = Specialisation(lowered.program, lowered.sizes)
     return emitted(request), request
 
 

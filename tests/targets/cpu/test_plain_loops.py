@@ -16,8 +16,9 @@ from pscdsl._src.primitives.special import SPECIAL
 from pscdsl._src.targets.cpu.options import module_options, plain_loops
 from pscdsl._src.xla.compilation.cache import emitted
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.keys import Request, module_key
+from pscdsl._src.xla.compilation.keys import module_key
 from pscdsl._src.xla.known_options import knows
+from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.stdlib import activations
 from tests.targets.cpu.test_wide_vectors import CODES, alone, assert_same, beside, operands
 
@@ -80,7 +81,7 @@ def stepped(x: f32["n"]) -> f32["n"]:
 
 def module_of(kernel: Any, n: int) -> Any:
     lowered = kernel.lower(n=n)
-    request = Request(lowered.program, lowered.sizes)
+    request = Specialisation(lowered.program, lowered.sizes)
     return emitted(request), request
 
 
@@ -91,10 +92,10 @@ def test_what_is_compiled_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for other in others:
         assert plain_loops.OPTION not in plain_loops.options(module_of(other, 20)[0])
     module, request = module_of(angle, 20)
-    with_it = module_key(module, request)
+    with_it = module_key(module, request, module_options)
     monkeypatch.setenv(VARIABLE, "plain_loops")
     assert plain_loops.OPTION not in plain_loops.options(module)
-    assert module_key(module, request) != with_it
+    assert module_key(module, request, module_options) != with_it
 
 
 @pytest.mark.parametrize("n", [1, 37, 300])

@@ -180,7 +180,7 @@ def test_what_takes_long_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_portable_modules_have_no_groups() -> None:
-    lowered = adam.lower_for(*steps(10, 16)).variant
+    lowered = adam.lower_for(*steps(10, 16)).specialisation
     module = lower_module(lowered.program, lowered.sizes, portable=True)
     assert "inlineable" not in module_text(module)
 
@@ -188,7 +188,7 @@ def test_portable_modules_have_no_groups() -> None:
 def test_results_take_donated_memory() -> None:
     args = (arrays(12, 16, 16),)
     assert groups_of(given_back, *args)
-    lowered = given_back.lower_for(*args)
+    lowered = given_back.lower_for(*args).specialisation
     assert given_back.executable(lowered).memory()["aliased"] == 12 * 16 * 16 * 4
 
 

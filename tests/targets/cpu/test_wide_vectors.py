@@ -15,13 +15,14 @@ from pscdsl._src.primitives import special as special  # fills the table
 from pscdsl._src.primitives.choosing import Clamp
 from pscdsl._src.primitives.conversion import Convert
 from pscdsl._src.primitives.elementwise import TABLE
-from pscdsl._src.targets.cpu.options import wide
+from pscdsl._src.targets.cpu.options import module_options, wide
 from pscdsl._src.xla.compilation.cache import emitted
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.keys import Request, module_key
+from pscdsl._src.xla.compilation.keys import module_key
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl._src.xla.runtime.executable import Executable
+from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.stdlib import activations
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import F32, F64, I32
@@ -147,7 +148,7 @@ def turned(x: c64["n"]) -> c64["n"]:
 
 def chosen(kernel: Any, n: int) -> Any:
     lowered = kernel.lower(n=n)
-    return wide.options(emitted(Request(lowered.program, lowered.sizes)))
+    return wide.options(emitted(Specialisation(lowered.program, lowered.sizes)))
 
 
 def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,11 +158,11 @@ def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     for kernel in (angle, arc, turned):
         assert not chosen(kernel, wide.FEWEST)
     lowered = gelu.lower(n=wide.FEWEST)
-    request = Request(lowered.program, lowered.sizes)
+    request = Specialisation(lowered.program, lowered.sizes)
     module = emitted(request)
-    with_them = module_key(module, request)
+    with_them = module_key(module, request, module_options)
     monkeypatch.setattr(wide, "has_wide_vectors", lambda: False)
-    assert module_key(module, request) != with_them
+    assert module_key(module, request, module_options) != with_them
     monkeypatch.setattr(wide, "has_wide_vectors", lambda: True)
     monkeypatch.setenv(VARIABLE, "wide_vectors")
     assert not chosen(gelu, wide.FEWEST)

@@ -18,10 +18,10 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.executables import Executables
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.kernels.specialisation import Variant
 from pscdsl._src.kernels.transformations import as_kernel
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.tree_differences import structure_differences
@@ -37,7 +37,7 @@ class Compiled:
 
     def __call__(self, sizes: Mapping[str, int], arrays: Sequence[Any]) -> Any:
         """Run on arrays, one for each leaf of the parameters; the result as a tree."""
-        found = self._executables.get(Variant(self.function, Choice(), sizes))
+        found = self._executables.get(Specialisation(self.function, sizes))
         tree = self.function.result
         assert tree is not None
         return boundary.result(tree, iter(found.run(arrays)))
@@ -52,12 +52,7 @@ class Point:
         prepare()
         self.kernel = kernel
         self.arrays, types = kernel.arguments(args, {})
-        self.fit, self.sizes = kernel.matched(types)
-
-    @property
-    def choice(self) -> Choice:
-        """What the signature leaves open besides sizes."""
-        return self.fit.choice
+        self.choice, self.sizes = kernel.matched(types)
 
     def at_sizes(self, tree: Type) -> Type:
         """A type with the sizes of this call."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pscdsl._src.calls.called import Called, Passing
+from pscdsl._src.calls.called import Called, CallingConvention
 from pscdsl._src.frontend.modules.traces import (
     Names,
     Opaque,
@@ -35,16 +35,18 @@ from pscdsl._src.frontend.modules.traces import (
 from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.ir.numpy_dtypes import is_masked, to_numpy
 from pscdsl._src.language import records
-from pscdsl._src.xla.calls.dispatch import Specialised
+from pscdsl._src.xla.calls.dispatch import BoundExecutable
 from pscdsl._src.xla.calls.trees import register_class
 from pscdsl._src.xla.compilation import conditions
 from pscdsl._src.xla.compilation import stored as kept
+from pscdsl._src.xla.device import CPU
 from pscdsl._src.xla.runtime import boot
 from pscdsl.typing import dtypes
 
 if TYPE_CHECKING:
     from pscdsl._src.caching.store import Store
     from pscdsl._src.xla.runtime.executable import Executable
+    from pscdsl._src.xla.specialisation import Key, Specialisation
     from pscdsl.typing.trees import Type
 
 _DTYPES: Final = {to_numpy(each).name: to_numpy(each) for each in dtypes.ALL}
@@ -57,7 +59,7 @@ _STATIC: Final = (bool, int, float, str, type(None))
 log: Final = logging.getLogger("pscdsl.compile")
 
 
-class Kind(NamedTuple):
+class StoredCall(NamedTuple):
     """What is kept for arguments of a kind."""
 
     executable: str
@@ -73,6 +75,13 @@ class Kind(NamedTuple):
     closed: bool
     """Whether the signature leaves nothing open but sizes."""
 
+    @property
+    def key(self) -> Key:
+        """The key of its specialisation; of one that leaves more open, something that is none."""
+        if self.closed:
+            return None, self.sizes, self.donate, self.constants, CPU
+        return self
+
 
 class Unknown(Exception):
     """An argument or a result of a kind that is not written down."""
@@ -87,7 +96,7 @@ class Start:
         self._loaded: dict[str, Executable] = {}
         self._keys: list[str] = []
         """Under which the kernel is kept as the look-ups find it that are known."""
-        self.passing: Passing | None = None
+        self.convention: CallingConvention | None = None
         """How its arguments are passed; None if nothing is kept of it."""
         self._texts = texts = Texts()
         self.traces: list[Trace] = []
@@ -106,12 +115,12 @@ class Start:
                 found = self._found(start, wanted, follow(kernel, wanted, texts, first, traces))
             except Opaque:
                 continue
-            passing = _passing(store, found)
-            if passing is not None:
+            convention = _convention(store, found)
+            if convention is not None:
                 self._keys.append(found)
                 self._followed.append((wanted, found))
                 self.traces.extend(traces)
-                self.passing = passing
+                self.convention = convention
 
     def has_changed(self, kernel: Any) -> bool:
         """Whether the look-ups that led to the kernel find something else by now."""
@@ -155,68 +164,71 @@ class Start:
 
     def find(
         self, kernel: Called[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> tuple[Specialised, Kind] | None:
+    ) -> tuple[BoundExecutable, Key] | None:
         """The program for arguments of this kind, if one is kept."""
-        passing = self.passing
-        if passing is None:
+        convention = self.convention
+        if convention is None:
             return None
         try:
-            walk = self._walk(kernel, args, kwargs, passing)
+            walk = self._walk(kernel, args, kwargs, convention)
             content = described([*walk.classes, *walk.statics])
             for key in self._keys:
-                kind = _read(self._store, _call(key, walk, content), Kind)
-                if kind is not None:
-                    return self._made(kernel, walk, kind, passing), kind
+                stored = _read(self._store, _call(key, walk, content), StoredCall)
+                if stored is not None:
+                    return self._bound(kernel, walk, stored, convention), stored.key
         except (Unknown, Opaque, LookupError, TypeError, ValueError):
             pass
         return None
 
-    def _made(
-        self, kernel: Called[..., Any], walk: Walk, kind: Kind, passing: Passing
-    ) -> Specialised:
+    def _bound(
+        self,
+        kernel: Called[..., Any],
+        walk: Walk,
+        stored: StoredCall,
+        convention: CallingConvention,
+    ) -> BoundExecutable:
         inputs, outputs = (
             [boot.Aval(shape, _DTYPES[name]) for shape, name in avals]
-            for avals in (kind.inputs, kind.outputs)
+            for avals in (stored.inputs, stored.outputs)
         )
         if len(inputs) != len(walk.leaves):
             raise Unknown
         for leaf, aval in zip(walk.leaves, inputs, strict=True):
             _must_fit(leaf, aval.dtype)
-        build = _read_tree(kind.result)
-        donated = frozenset(kind.donate)
-        executable = self._loaded.get(kind.executable)
+        build = _read_tree(stored.result)
+        donated = frozenset(stored.donate)
+        executable = self._loaded.get(stored.executable)
         if executable is None:
-            executable = kept.load(self._store, kind.executable, inputs, outputs)
+            executable = kept.load(self._store, stored.executable, inputs, outputs)
             if executable is None:
                 raise Unknown
-            self._loaded[kind.executable] = executable
+            self._loaded[stored.executable] = executable
         for cls in walk.classes:
             records.register(cls, register_class)
 
         def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
             try:
-                leaves = self._walk(kernel, args, kwargs, passing).leaves
+                leaves = self._walk(kernel, args, kwargs, convention).leaves
                 for leaf, aval in zip(leaves, inputs, strict=True):
                     _must_fit(leaf, aval.dtype)
             except (Unknown, ValueError):
                 # What is wrong is told there.
-                return kernel.arguments(args, kwargs, kind.constants)[0]
+                return kernel.arguments(args, kwargs, stored.constants)[0]
             return leaves
 
-        return Specialised(executable, flatten, lambda arrays: build(iter(arrays)), donated)
+        return BoundExecutable(executable, flatten, lambda arrays: build(iter(arrays)), donated)
 
     def keep(
         self,
         kernel: Called[..., Any],
         call: tuple[Sequence[Any], Mapping[str, Any]],
-        passing: Passing,
-        made: Specialised,
-        tree: Type,
-        **facts: Any,
+        convention: CallingConvention,
+        bound: BoundExecutable,
+        specialisation: Specialisation,
     ) -> None:
         """Keep what a call came to, unless something of it cannot be written down."""
-        executable, (args, kwargs) = made.executable, call
-        if passing.inner_statics or passing.tree_statics or not executable.kept:
+        executable, (args, kwargs) = bound.executable, call
+        if convention.inner_statics or convention.tree_statics or not executable.kept:
             return
         from pscdsl._src.frontend.modules.live import trace_of
 
@@ -225,23 +237,34 @@ class Start:
             start, now = read.start, Trace(kernel)
             if now.problem is not None or now.start != start or _conditions() != self._here:
                 return  # something was changed since it was read
-            walk = self._walk(kernel, args, kwargs, passing)
-            leaves = made.flatten(args, kwargs)  # type: ignore[arg-type]
+            walk = self._walk(kernel, args, kwargs, convention)
+            leaves = bound.flatten(args, kwargs)  # type: ignore[arg-type]
             if [id(each) for each in walk.leaves] != [id(each) for each in leaves]:
                 return
             inputs, outputs = (
                 tuple([(each.shape, each.dtype.name) for each in avals])
                 for avals in (executable.inputs, executable.outputs)
             )
-            kind = Kind(executable.kept, inputs, outputs, _written(tree), **facts)
+            program = specialisation.program
+            assert program.result is not None
+            stored = StoredCall(
+                executable.kept,
+                inputs,
+                outputs,
+                _written(program.result),
+                tuple([(name, specialisation.sizes[name]) for name in program.dims]),
+                specialisation.donate,
+                specialisation.constants,
+                specialisation.choice == type(specialisation.choice)(),
+            )
             content = described([*walk.classes, *walk.statics])
             if not all(map(read.covers, map(trace_of, walk.classes))):
                 return
         except (Unknown, Opaque):
             return
         key = self._found(start, read.names, read.digest)
-        self._store.put(_call(key, walk, content), repr(tuple(kind)).encode())
-        self._store.put(key, repr(tuple(passing)).encode())
+        self._store.put(_call(key, walk, content), repr(tuple(stored)).encode())
+        self._store.put(key, repr(tuple(convention)).encode())
         self._add(start, read.names)
 
     def _add(self, start: bytes, wanted: tuple[Names, ...]) -> None:
@@ -257,10 +280,10 @@ class Start:
         kernel: Called[..., Any],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        passing: Passing,
+        convention: CallingConvention,
     ) -> Walk:
-        names = passing.parameters
-        if not kwargs and len(args) == len(names) == passing.positional:
+        names = convention.parameters
+        if not kwargs and len(args) == len(names) == convention.positional:
             values: Mapping[str, Any] = dict(zip(names, args, strict=True))
         else:
             values = kernel.bound(args, kwargs)
@@ -269,7 +292,7 @@ class Start:
         for name in names:
             if name in left_out:
                 walk.text.append("default")
-            elif name in passing.static:
+            elif name in convention.static:
                 walk.static(values[name])
             else:
                 walk.value(values[name])
@@ -334,8 +357,8 @@ class Walk:
         self.text.append(")")
 
 
-def _passing(store: Store, key: str) -> Passing | None:
-    found = _read(store, key, Passing)
+def _convention(store: Store, key: str) -> CallingConvention | None:
+    found = _read(store, key, CallingConvention)
     if found is None or not isinstance(found.name, str) or not isinstance(found.positional, int):
         return None
     texts = (found.parameters, found.static, found.donated, found.constants)

@@ -28,7 +28,8 @@ from pscdsl._src.xla.runtime.executable import Executable
 from pscdsl._src.xla.runtime.python_numbers import NUMBERS
 from pscdsl.typing.exact import equality_tells, exact
 
-Answer: TypeAlias = tuple[Any, FastPath | None, bool]
+MissResult: TypeAlias = tuple[Any, FastPath | None, bool]
+"""What C++ wants where it has no program: the result, the program, whether to ask again."""
 
 # Note [Entries]
 # Calls are made in one of two ways.  As long as all arguments are device arrays or static values,
@@ -49,8 +50,8 @@ Answer: TypeAlias = tuple[Any, FastPath | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Specialised:
-    """A program for arguments of one kind.
+class BoundExecutable:
+    """An executable for arguments of one kind, and the way of these to it and of results back.
 
     `flatten` gives the leaves that the executable takes, in its order.  They are leaves of
     (args, kwargs) in the order of `trees.flatten`; some may be left out.
@@ -85,7 +86,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        specialise: Callable[[Args, Kwargs], Specialised],
+        specialise: Callable[[Args, Kwargs], BoundExecutable],
         static_argnums: Sequence[int] = (),
         static_argnames: Sequence[str] = (),
         *,
@@ -110,7 +111,7 @@ class Dispatcher:
         # At the end of a process nothing can be imported that would explain an error.
         self._told: tuple[type[Exception], ...] = (ShutdownError, *told)
         self._donated = frozenset(donated)
-        self._programs: dict[Hashable, Specialised] = {}
+        self._programs: dict[Hashable, BoundExecutable] = {}
         self._locks: dict[Hashable, RLock] = {}
         self._kept: list[Any] = []
         self._direct: Any = None
@@ -203,12 +204,12 @@ class Dispatcher:
             error.__traceback__ = shown(error)
             raise
 
-    def _taken(self, args: Args, kwargs: Kwargs) -> tuple[Specialised, Sequence[Any]]:
+    def _taken(self, args: Args, kwargs: Kwargs) -> tuple[BoundExecutable, Sequence[Any]]:
         """The program for arguments that are placed, and what it takes."""
         program = self.find(args, kwargs)  # this registers the classes of records, too
         return program, program.flatten(args, kwargs)
 
-    def _given_away(self, program: Specialised) -> Collection[int]:
+    def _given_away(self, program: BoundExecutable) -> Collection[int]:
         """The places of the leaves whose memory a call may take."""
         if not self._donated:
             return ()
@@ -229,7 +230,7 @@ class Dispatcher:
             return self._in_python(*args, **kwargs)
         raise error
 
-    def find(self, args: Args, kwargs: Kwargs) -> Specialised:
+    def find(self, args: Args, kwargs: Kwargs) -> BoundExecutable:
         """The program for these arguments, made if there is none yet."""
         key = self._key(args, kwargs)
         if key is None:
@@ -255,7 +256,7 @@ class Dispatcher:
                 function._clear_cache()
 
     @property
-    def programs(self) -> tuple[Specialised, ...]:
+    def programs(self) -> tuple[BoundExecutable, ...]:
         """The programs made so far."""
         return tuple({id(each): each for each in self._programs.values()}.values())
 
@@ -290,7 +291,7 @@ class Dispatcher:
             return None
 
     @public
-    def _miss_directly(self, *args: Any, **kwargs: Any) -> Answer:
+    def _miss_directly(self, *args: Any, **kwargs: Any) -> MissResult:
         """Answer C++, which was called without help, and has no program for this call."""
         leaves = self._leaves(args, kwargs)
         if all(map(needs_no_help, leaves)) and not self._numbers(args, kwargs):
@@ -310,7 +311,7 @@ class Dispatcher:
 
     def _told_answer(
         self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
-    ) -> Answer:
+    ) -> MissResult:
         """The same as `_answer`, with errors as the caller is to see them."""
         try:
             return self._answer(args, kwargs, leaves, by_name=by_name)
@@ -320,7 +321,7 @@ class Dispatcher:
             return self._after(error, args, kwargs), None, True
 
     @public
-    def _miss_assisted(self, *args: Any, **kwargs: Any) -> Answer:
+    def _miss_assisted(self, *args: Any, **kwargs: Any) -> MissResult:
         """Answer C++ where it was called with what it may read."""
         known = without_foreign(args, kwargs)
         if known is not None:
@@ -329,7 +330,7 @@ class Dispatcher:
 
     def _answer(
         self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
-    ) -> Answer:
+    ) -> MissResult:
         """The result of a call for which C++ has no program, and how to do without us.
 
         `leaves` are what it sees; `by_name` says that it orders arguments by their names.

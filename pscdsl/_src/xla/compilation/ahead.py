@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.xla.compilation import conditions
 from pscdsl._src.xla.compilation.stored import digest, keep, load, opened
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot, lapack
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.executable import LOOP_BYTES, Executable, compile_options
+from pscdsl._src.xla.runtime.executable import Executable, compile_options
+from pscdsl._src.xla.specialisation import LOOP_BYTES
 
 if TYPE_CHECKING:
     from pscdsl._src.artefacts.contents import Module
@@ -26,26 +28,30 @@ class Refused(Exception):
 
 
 def executable(
-    module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], admitted: Sequence[str] = ()
+    module: Module,
+    inputs: Sequence[Aval],
+    outputs: Sequence[Aval],
+    compiled: Callable[[Any], Executable],
+    admitted: Sequence[str] = (),
+    device: Device = CPU,
 ) -> Executable:
-    """The executable of a portable module, which is read and translated only if it is not kept.
+    """The executable of a portable module, which is read and compiled only if it is not kept.
 
     It may call LAPACK's routines, and the custom calls that are `admitted`.  `Unreadable` says
     what is wrong with it, also if it takes or gives other arrays than those.
     """
     store = opened()
-    key = _key(module, inputs, outputs)
-    found = None if store is None else load(store, key, inputs, outputs)
+    key = _key(module, inputs, outputs, device)
+    found = None if store is None else load(store, key, inputs, outputs, device)
     if found is not None:
         return found
-    from pscdsl._src.targets.cpu.options import module_options
     from pscdsl._src.xla.compilation.portable import foreign
 
     read = verified(module, inputs, outputs, admitted)
     if any(each.startswith(lapack.PREFIX) for each in module.calls):
         boot.lapack()
     try:
-        made = module_options.compiled(read)
+        made = compiled(read)
     except Exception as error:
         raise Refused(str(error)) from error
     if store is not None and not foreign(module.calls):  # whose routines may be elsewhere next time
@@ -86,9 +92,9 @@ def text(code: bytes) -> str:
     return module_text(module_of(code))
 
 
-def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval]) -> str:
-    options = compile_options(LOOP_BYTES, {}).SerializeAsString()
+def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device) -> str:
+    options = compile_options(LOOP_BYTES, {}, device).SerializeAsString()
     settings = f"without {os.environ.get(VARIABLE, '')}"
-    here = (*conditions.backend(), conditions.choosing())
+    here = (*conditions.backend(device), conditions.choosing())
     said = f"{inputs} -> {outputs}, {module.calls}, {sorted(module.donate)}"
     return digest("portable 3", *here, options, settings, module.code, said)

@@ -10,18 +10,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from pscdsl._src.caching.store import Store
-from pscdsl._src.targets.cpu.options import module_options
 from pscdsl._src.xla.compilation.compile import signature
-from pscdsl._src.xla.compilation.keys import NoKey, Request, module_key, program_key
+from pscdsl._src.xla.compilation.keys import NoKey, module_key, program_key
 from pscdsl._src.xla.compilation.stored import digest, keep, load
 from pscdsl._src.xla.emit.emit import lower_module
-from pscdsl._src.xla.runtime.executable import Executable, aval_of
-
-Source: TypeAlias = Literal["compiled", "disk"]
+from pscdsl._src.xla.runtime.executable import Executable, Source, aval_of
+from pscdsl._src.xla.specialisation import Compiler, Specialisation
 
 log: Final = logging.getLogger("pscdsl.compile")
 
@@ -30,70 +27,63 @@ class Refused(Exception):
     """XLA does not compile a module; the cause is its own exception."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An executable, where it came from, and how many seconds that took."""
-
-    executable: Executable
-    source: Source
-    seconds: float
-    unkept: str = ""
-    """Why it is not on disk now, if it is not."""
-
-
 def obtain(
-    request: Request, store: Store | None, emit: Callable[[Request], Any] | None = None
-) -> Answer:
+    wanted: Specialisation,
+    store: Store | None,
+    compiler: Compiler,
+    emit: Callable[[Specialisation], Any] | None = None,
+) -> Executable:
     """The executable, from disk if it is there; else compiled, and kept if it can be.
 
+    It says where it comes from, how long that took, and why it is not on disk if it is not.
     `emit` makes the module in place of `emitted`.
     """
     started = time.perf_counter()
 
-    def answer(found: Executable, source: Source, unkept: str = "") -> Answer:
+    def obtained(executable: Executable, source: Source, unkept: str = "") -> Executable:
         if unkept:
-            log.debug("`%s` is not kept: %s", request.program.name, unkept)
-        return Answer(found, source, time.perf_counter() - started, unkept)
+            log.debug("`%s` is not kept: %s", wanted.program.name, unkept)
+        executable.source, executable.unkept = source, unkept
+        executable.seconds = time.perf_counter() - started
+        return executable
 
+    emit = emit or emitted
     if store is None:
-        return answer(
-            _compiled((emit or emitted)(request), request), "compiled", "there is no cache"
-        )
-    short = program_key(request)
-    found = _led(store, short, request)
-    if found is not None:
-        return answer(found, "disk")
-    module = (emit or emitted)(request)
+        made = _compiled(emit(wanted), wanted, compiler)
+        return obtained(made, "compiled", "there is no cache")
+    short = program_key(wanted)
+    known = _led(store, short, wanted)
+    if known is not None:
+        return obtained(known, "disk")
+    module = emit(wanted)
     try:
-        key = module_key(module, request)
+        key = module_key(module, wanted, compiler)
     except NoKey as reason:
-        return answer(_compiled(module, request), "compiled", str(reason))
-    found = load(store, key, *signature(module))
-    source: Source = "compiled" if found is None else "disk"
-    if found is None:
-        found = _compiled(module, request)
-        if not keep(store, key, found):
-            return answer(found, source, f"{store.folder} does not take it")
+        return obtained(_compiled(module, wanted, compiler), "compiled", str(reason))
+    known = load(store, key, *signature(module), wanted.device)
+    made = known or _compiled(module, wanted, compiler)
+    if known is None and not keep(store, key, made):
+        return obtained(made, "compiled", f"{store.folder} does not take it")
     if short is not None:
         store.put(short, key.encode())
-    return answer(found, source)
+    return obtained(made, "compiled" if known is None else "disk")
 
 
-def is_there(request: Request, store: Store) -> bool:
+def is_there(wanted: Specialisation, store: Store) -> bool:
     """Whether a program is on disk under its own key."""
-    short = program_key(request)
+    short = program_key(wanted)
     return short is not None and store.get(short) is not None
 
 
-def set_ahead(request: Request, store: Store) -> None:
+def set_ahead(wanted: Specialisation, store: Store) -> None:
     """Say that a program was compiled ahead of all calls."""
-    if (short := program_key(request)) is not None:
+    if (short := program_key(wanted)) is not None:
         store.put(_ahead(short), b"")
 
 
-def is_ahead(request: Request, store: Store) -> bool:
+def is_ahead(wanted: Specialisation, store: Store) -> bool:
     """Whether that was said of a program."""
-    short = program_key(request)
+    short = program_key(wanted)
     return short is not None and store.get(_ahead(short)) is not None
 
 
@@ -101,24 +91,25 @@ def _ahead(key: str) -> str:
     return digest("ahead", key)
 
 
-def emitted(request: Request) -> Any:
-    """The module of a request."""
-    return lower_module(request.program, request.sizes, donate=request.donate)
+def emitted(wanted: Specialisation) -> Any:
+    """The module of a specialisation."""
+    return lower_module(wanted.program, wanted.sizes, donate=wanted.donate)
 
 
-def _compiled(module: Any, request: Request) -> Executable:
+def _compiled(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:
     try:
-        return module_options.compiled(module, request.loop_bytes)
+        made: Executable = compiler.compiled(module, wanted.loop_bytes)
+        return made
     except Exception as error:
         raise Refused(str(error)) from error
 
 
-def _led(store: Store, short: str | None, request: Request) -> Executable | None:
+def _led(store: Store, short: str | None, wanted: Specialisation) -> Executable | None:
     """The executable to which the program's own key leads."""
     key = None if short is None else store.get(short)
     if key is None:
         return None
-    body = request.program.body
-    inputs = [aval_of(each, request.sizes) for each in body.in_types]
-    outputs = [aval_of(each, request.sizes) for each in body.out_types]
-    return load(store, key.decode("ascii", "replace"), inputs, outputs)
+    body = wanted.program.body
+    inputs = [aval_of(each, wanted.sizes) for each in body.in_types]
+    outputs = [aval_of(each, wanted.sizes) for each in body.out_types]
+    return load(store, key.decode("ascii", "replace"), inputs, outputs, wanted.device)

@@ -17,8 +17,9 @@ from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.emit import module_bytecode
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.executable import LOOP_BYTES, Executable, compile_options
+from pscdsl._src.xla.runtime.executable import Executable, compile_options
 from pscdsl._src.xla.runtime.pool import Recipe
+from pscdsl._src.xla.specialisation import LOOP_BYTES
 
 
 def compile_module(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -20,12 +20,8 @@ from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import KEY
 
-LOOP_BYTES = 1 << 18
-"""The bytes that a step of a native loop may move, in every program; see `compile.compile_module`.
-
-A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
-this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
-"""
+Source: TypeAlias = Literal["compiled", "disk"]
+"""Where an executable comes from."""
 
 
 class Executable:
@@ -47,6 +43,11 @@ class Executable:
         self.outputs = tuple(outputs)
         self.kept = ""
         """The entry on disk that holds it, if there is one."""
+        self.source: Source = "compiled"
+        self.seconds = 0.0
+        """What it took to compile it, or to load it."""
+        self.unkept = ""
+        """Why it is not on disk, if it is not."""
         self.recipe: Recipe | None = None
         """Of one whose results take the memory of others; see `pool`."""
         self.reuse: Reuse | None = None

@@ -1,0 +1,101 @@
+"""What is compiled: a typed program with numbers for its sizes, and all that decides its code.
+
+A kernel makes a `Specialisation` of the arguments of a call, or of sizes that are named.  The same
+record goes on to the executable store, whose keys are made of it, and to the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Protocol, TypeAlias
+
+from pscdsl._src.ir.program import Function
+from pscdsl._src.xla.device import CPU, Device
+from pscdsl.typing.signatures import Choice
+from pscdsl.typing.trees import paths
+
+Key: TypeAlias = Hashable
+"""What tells one specialisation of a kernel from the others; see `key_of`."""
+
+LOOP_BYTES: Final = 1 << 18
+"""The bytes that a step of a native loop may move, in every program; see `compile.compile_module`.
+
+A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
+this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
+"""
+
+
+class Compiler(Protocol):
+    """What a target has for the executable store: the options of a module, and its compiler."""
+
+    def options(self, module: Any, /) -> Mapping[str, Any]:
+        """The options with which a module is compiled at first, which are a part of its key."""
+        ...
+
+    def compiled(self, module: Any, loop_bytes: int | None = LOOP_BYTES, /) -> Any:
+        """The executable of a module."""
+        ...
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """A program at the numbers that its sizes are, for a device."""
+
+    program: Function
+    sizes: Mapping[str, int]
+    choice: Choice = field(default_factory=Choice)
+    """What the signature leaves open besides sizes, as the program has it."""
+    donate: tuple[int, ...] = ()
+    """The arrays, by their place in the program, whose memory results may take."""
+    constants: tuple[str, ...] = ()
+    """The parameters that the program does not take: their defaults are numbers in it."""
+    number_defaults: tuple[str, ...] = ()
+    """The parameters that could be constants."""
+    device: Device = CPU
+    loop_bytes: int | None = LOOP_BYTES
+    """The bound of native loops that the target chose for the program at these sizes."""
+
+    @cached_property
+    def key(self) -> Key:
+        """What tells it from the other specialisations of its kernel."""
+        choice = None if self.choice == Choice() else self.choice
+        sizes = tuple([(name, self.sizes[name]) for name in self.program.dims])
+        return key_of(choice, sizes, self.donate, self.constants, self.device)
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """Everything that is fixed here, by what it is called."""
+        choice, dims = self.choice, self.program.dims
+        parts = {f"size {name}": str(size) for name, size in self.sizes.items() if name in dims}
+        parts |= {f"dtype {name}": str(dtype) for name, dtype in choice.dtypes}
+        parts |= {f"rank of {name}": str(rank) for name, rank in choice.ranks}
+        parts |= {f"length of `{path}`": str(length) for path, length in choice.lengths}
+        parts |= {f"keys of `{path}`": ", ".join(keys) for path, keys in choice.keys}
+        parts |= {f"static `{path}`": repr(static.value) for path, static in choice.statics}
+        parts |= {f"`{path}`": "given" if given else "None" for path, given in choice.given}
+        return parts | {
+            f"`{name}`": "its default" if name in self.constants else "given"
+            for name in self.number_defaults
+        }
+
+    @cached_property
+    def arguments(self) -> dict[str, str]:
+        """The type of each array, by its path."""
+        leaves = [leaf for name, tree in self.program.parameters for leaf in paths(tree, name)]
+        return {path: str(type_.substitute(dict(self.sizes))) for path, type_ in leaves}
+
+    def __str__(self) -> str:
+        return self.choice.at(self.sizes)
+
+
+def key_of(
+    choice: Choice | None,
+    sizes: tuple[tuple[str, int], ...],
+    donate: tuple[int, ...],
+    constants: tuple[str, ...],
+    device: Device = CPU,
+) -> Key:
+    """The key of a specialisation with these parts; no choice is one that leaves nothing open."""
+    return choice, sizes, donate, constants, device
