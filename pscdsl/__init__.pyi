@@ -40,7 +40,7 @@ from pscdsl.arrays import (
     u64 as u64,
 )
 from pscdsl._src.artefacts.contents import ArtefactError as ArtefactError
-from pscdsl._src.kernels.compile_all import compile_all as compile_all
+from pscdsl._src.kernels.lowered import compile_all as compile_all
 from pscdsl._src.kernels.constants import constant as constant
 from pscdsl._src.language.control import (
     associative_scan as associative_scan,

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl._src.artefacts.layout import MAGIC, packed, unpacked
-from pscdsl._src.artefacts.reading import read
-from pscdsl._src.artefacts.writing import written
+from pscdsl._src.artefacts.files import MAGIC, packed, read, unpacked, written
 from tests.fuzz.artefacts import KEY, Point, exported
 
 DATA = exported()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl._src.caching import places
+from pscdsl._src.caching import store as places
 from pscdsl._src.caching.store import SUFFIX, Store
 
 BLOCK = 4096
@@ -239,7 +239,7 @@ def test_time_of_use_is_kept(tmp_path: Path) -> None:
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for name in (places.FOLDER, places.LIMIT, "XDG_CACHE_HOME"):
+    for name in (places.FOLDER_VARIABLE, places.LIMIT_VARIABLE, "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
@@ -247,30 +247,30 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_the_folder_is_the_users(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
     environment.setattr(sys, "platform", "linux")
     environment.setenv("HOME", str(tmp_path))
-    assert places.folder() == tmp_path / ".cache" / "pscdsl"
+    assert places.cache_folder() == tmp_path / ".cache" / "pscdsl"
     environment.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert places.folder() == tmp_path / "xdg" / "pscdsl"
+    assert places.cache_folder() == tmp_path / "xdg" / "pscdsl"
     environment.setenv("XDG_CACHE_HOME", "relative")  # which the specification says to ignore
-    assert places.folder() == tmp_path / ".cache" / "pscdsl"
+    assert places.cache_folder() == tmp_path / ".cache" / "pscdsl"
     environment.setattr(sys, "platform", "darwin")
-    assert places.folder() == tmp_path / "Library" / "Caches" / "pscdsl"
+    assert places.cache_folder() == tmp_path / "Library" / "Caches" / "pscdsl"
     environment.setattr(sys, "platform", "win32")
     environment.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    assert places.folder() == tmp_path / "local" / "pscdsl" / "Cache"
+    assert places.cache_folder() == tmp_path / "local" / "pscdsl" / "Cache"
 
 
 @pytest.mark.parametrize("word", [*sorted(places.OFF), "OFF", " off "])
 def test_the_cache_can_be_off(environment: pytest.MonkeyPatch, word: str) -> None:
-    environment.setenv(places.FOLDER, word)
-    assert places.folder() is None
+    environment.setenv(places.FOLDER_VARIABLE, word)
+    assert places.cache_folder() is None
 
 
 def test_the_folder_can_be_named(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    environment.setenv(places.FOLDER, str(tmp_path))
-    assert places.folder() == tmp_path
+    environment.setenv(places.FOLDER_VARIABLE, str(tmp_path))
+    assert places.cache_folder() == tmp_path
     environment.setenv("HOME", str(tmp_path))
-    environment.setenv(places.FOLDER, "~/kept")
-    assert places.folder() == tmp_path / "kept"
+    environment.setenv(places.FOLDER_VARIABLE, "~/kept")
+    assert places.cache_folder() == tmp_path / "kept"
 
 
 @pytest.mark.parametrize(
@@ -283,6 +283,6 @@ def test_the_folder_can_be_named(environment: pytest.MonkeyPatch, tmp_path: Path
     ],
 )
 def test_the_limit(environment: pytest.MonkeyPatch, text: str, number: int) -> None:
-    environment.setenv(places.LIMIT, text)
-    assert places.limit() == number
-    assert (places.folder() is None) == (number == 0)
+    environment.setenv(places.LIMIT_VARIABLE, text)
+    assert places.cache_limit() == number
+    assert (places.cache_folder() is None) == (number == 0)

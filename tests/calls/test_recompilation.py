@@ -11,7 +11,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, f32
 from pscdsl._src.calls.choices import chosen
-from pscdsl._src.kernels.recompilation import MANY, Reasons
+from pscdsl._src.kernels.executables import MANY, Reasons
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.signatures import Choice
 

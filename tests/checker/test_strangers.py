@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl._src.caching.secret import user_key
+from pscdsl._src.caching.store import user_key
 from pscdsl._src.checker.check import CheckResult, check_file
 from pscdsl._src.checker.result_store import Store, reads_of
 from pscdsl._src.cli import main

@@ -13,8 +13,8 @@ import pscdsl as psc
 from pscdsl import Float, Key, f32
 from pscdsl._src.caching.store import SUFFIX
 from pscdsl._src.cli import main
-from pscdsl._src.kernels.compile_all import Job
 from pscdsl._src.kernels.kernel import load_kernel
+from pscdsl._src.kernels.lowered import Job
 
 pytestmark = pytest.mark.jaxlib
 

@@ -185,7 +185,7 @@ def test_making_kernels_loads_nothing_that_reads_them() -> None:
 def test_every_public_name_is_there_whichever_module_was_loaded_first() -> None:
     code = (
         "import pscdsl._src.ir.primitive, pscdsl._src.kernels.kernel\n"
-        "import pscdsl._src.kernels.compile_all, types; import pscdsl as psc\n"
+        "import pscdsl._src.kernels.lowered, types; import pscdsl as psc\n"
     )
     code += "kinds = {n: type(getattr(psc, n)) for n in psc.__all__}\n"
     code += "modules = {n for n in kinds if kinds[n] is types.ModuleType}\n"

@@ -1,28 +1,132 @@
-"""Entries in a folder, bounded in bytes, shared by any number of processes.
+"""Files that are kept between processes: where they lie, the user's key, and a bounded store.
 
-An entry is one file: a seal, then the content.  The seal depends on the entry's name too, so that
-what is damaged, cut off or put in another's place is no entry.  A file is read whole or not at all,
-because it is written beside its place and then moved there.  Where nothing can be read or written
-the store is empty; nothing here raises.
-
-What is kept is run.  The seal is no secret, so that a folder in which others can write is not used,
-of the entries only regular files count which nobody else could have written, and nothing is removed
-but what has the name of an entry.
+PSCDSL_CACHE=off              nothing is kept
+PSCDSL_CACHE=/path            in this folder; otherwise in the user's folder for caches
+PSCDSL_CACHE_LIMIT=500M       at most so many bytes: a number, or one with K, M, G or T
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from pscdsl._src.support.paths import Folder, resolved
+from pscdsl._src.support.paths import Folder, inside_any, is_secret, real, resolved
+
+# Where compiled programs are kept, and how much of them: what the environment says.
+
+
+FOLDER_VARIABLE: Final = "PSCDSL_CACHE"
+LIMIT_VARIABLE: Final = "PSCDSL_CACHE_LIMIT"
+DEFAULT_LIMIT: Final = 1 << 30
+"""Bytes on disk, if the environment says nothing."""
+_MOST: Final = 1 << 60
+"""Bytes of a limit: more are none."""
+OFF: Final = frozenset({"off", "0", "no", "none", "false"})
+ON: Final = frozenset({"", "on", "1", "yes", "true"})
+_UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+def cache_folder() -> Path | None:
+    """The folder for compiled programs; None if nothing is to be kept."""
+    given = os.environ.get(FOLDER_VARIABLE, "").strip()
+    if given.lower() in OFF or cache_limit() == 0:
+        return None
+    try:
+        return user_folder() if given.lower() in ON else Path(given).expanduser()
+    except RuntimeError:  # a user without a home
+        return None
+
+
+def user_folder() -> Path:
+    """The user's folder: what is customary on this system; a RuntimeError without a home."""
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        base = Path(local) if local else Path.home() / "AppData" / "Local"
+        return base / "pscdsl" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "pscdsl"
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "pscdsl"
+
+
+def cache_limit() -> int:
+    """How many bytes are kept at most."""
+    given = os.environ.get(LIMIT_VARIABLE, "").strip()
+    if not given:
+        return DEFAULT_LIMIT
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?)(?:I?B)?", given.upper())
+    if found is None:
+        log.warning(
+            "%s=%s is no number of bytes (500M, 2G); %d is used",
+            LIMIT_VARIABLE,
+            given,
+            DEFAULT_LIMIT,
+        )
+        return DEFAULT_LIMIT
+    return int(min(float(found[1]) * (1 << _UNITS[found[2]]), _MOST))
+
+
+# The user's key: what is kept for this user is sealed with it, so that nobody else's is believed.
+#
+# It lies in the user's folder for caches, where no repository can have put it.
+
+
+_KEY_NAME = "key"
+_KEY_BYTES = 32
+
+
+def user_key(strangers: Iterable[str]) -> bytes | None:
+    """The key, made when it is first asked for; None if there is no safe place for it.
+
+    A place below one of the folders (resolved ones) that hold what is not trusted is not safe, nor
+    is one in which others can write.
+    """
+    try:
+        place = real(str(user_folder()))
+        if place is None or inside_any(place, strangers):
+            return None
+        with Folder(place, make=True) as folder:
+            return _key(folder) if folder.is_private() else None
+    except (OSError, ValueError, RuntimeError):  # no home, or none that can be written
+        return None
+
+
+def _key(folder: Folder) -> bytes | None:
+    if folder.state(_KEY_NAME) is None:
+        folder.create(_KEY_NAME, os.urandom(_KEY_BYTES))
+    elif not _is_good(folder):
+        folder.replace(_KEY_NAME, os.urandom(_KEY_BYTES))
+    return folder.read(_KEY_NAME, _KEY_BYTES) if _is_good(folder) else None
+
+
+def _is_good(folder: Folder) -> bool:
+    """Whether the file can only be this user's."""
+    state = folder.state(_KEY_NAME)
+    return state is not None and state.st_size == _KEY_BYTES and is_secret(state)
+
+
+# Entries in a folder, bounded in bytes, shared by any number of processes.
+#
+# An entry is one file: a seal, then the content. The seal depends on the entry's name too, so that
+# what is damaged, cut off or put in another's place is no entry. A file is read whole or not at
+# all, because it is written beside its place and then moved there. Where nothing can be read or
+# written the store is empty; nothing here raises.
+#
+# What is kept is run. The seal is no secret, so that a folder in which others can write is not
+# used, of the entries only regular files count which nobody else could have written, and nothing is
+# removed but what has the name of an entry.
+
 
 SUFFIX: Final = ".pscx"
 _OWN: Final = re.compile(rf"(?P<entry>[0-9a-f]{{64}}){re.escape(SUFFIX)}|[0-9a-f]{{16}}\.part")
@@ -36,8 +140,6 @@ _ROOM: Final = 0.9
 _SEAL: Final = 32
 _LARGEST: Final = 1 << 30
 """Bytes of the largest entry that is written or read."""
-
-log: Final = logging.getLogger("pscdsl.compile")
 
 
 class Store:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from pscdsl._src.calls.errors import ArgumentError, CheckError
-from pscdsl._src.calls.forwarded import call_directly
 from pscdsl._src.support.processes import require_modules
 from pscdsl._src.support.tracebacks import shown
 
@@ -23,6 +22,35 @@ if TYPE_CHECKING:
     from pscdsl.typing.dtypes import DType
     from pscdsl.typing.signatures import Choice, Signature, Spec
     from pscdsl.typing.trees import Type
+
+
+# Objects whose calls are those of another function, with no frame of Python's between.
+#
+# Python looks `__call__` up in the class: an object that is called directly has a class of its own.
+
+
+_CALLED_THROUGH = "__called_through__"
+
+
+def call_directly(thing: Any, function: Any) -> None:
+    """Have calls of the object be calls of the function, from now on."""
+    base = called_through(thing.__class__)
+    names: dict[str, object] = {
+        "__call__": staticmethod(function),
+        "__doc__": base.__doc__,
+        "__module__": base.__module__,
+        "__qualname__": base.__qualname__,
+        "__slots__": (),
+        _CALLED_THROUGH: base,
+    }
+    object.__setattr__(thing, "__class__", type(base.__name__, (base,), names))
+
+
+def called_through(cls: type[Any]) -> type[Any]:
+    """The class that an object had before it was called directly."""
+    base: type[Any] = vars(cls).get(_CALLED_THROUGH, cls)
+    return base
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

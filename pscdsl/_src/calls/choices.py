@@ -1,18 +1,23 @@
-"""What keywords fix of a signature: `kernel.lower(dtype="f32", n=8)`."""
+"""What keywords fix of a signature, `kernel.lower(dtype="f32", n=8)`, and what defaults are."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from pscdsl._src.frontend.definitions import Definition, Excluded
-from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.frontend.values.values import Poisoned, RecordValue
 from pscdsl._src.language.elements import ElementType
+from pscdsl._src.language.records import assemble
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import dtype
+from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice, Signature
 from pscdsl.typing.trees import StaticType
+
+# What keywords fix of a signature: `kernel.lower(dtype="f32", n=8)`.
 
 
 def chosen(definition: Definition, signature: Signature, given: Mapping[str, Any]) -> Choice:
@@ -71,3 +76,22 @@ def _made(definition: Definition, signature: Signature, given: Mapping[str, Any]
         tuple((k, StaticType(v)) for k, kind, v in items if kind == "static"),
         tuple((k.removesuffix(" is None"), not v) for k, kind, v in items if kind == "absence"),
     )
+
+
+# The parameters of kernels that Python has no function of, with defaults as callers give them.
+
+
+def signature(definition: Definition) -> inspect.Signature:
+    """The parameters as Python would have them."""
+    defaults = {name: as_argument(value) for name, value in definition.defaults.items()}
+    return definition.closure.signature(defaults)
+
+
+def as_argument(value: Any) -> Any:
+    """What a caller gives for a value that is known, where its classes have been loaded."""
+    if isinstance(value, RecordValue) and value.cls.constructor is not None:
+        names = [name for name in value.cls.field_names() if name in value.fields]
+        return assemble(value.cls, names, [as_argument(value.fields[name]) for name in names])
+    if is_tuple(value):
+        return tuple(map(as_argument, value))
+    return value

@@ -1,14 +1,73 @@
-"""What calling a kernel from Python can raise."""
+"""What calling a kernel from Python can raise, and where in the source a call stands."""
 
 from __future__ import annotations
 
+import sys
+import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from pscdsl._src.support.tracebacks import UsersError
 
 if TYPE_CHECKING:
+    from pscdsl._src.frontend.text.source import Source
     from pscdsl.typing.diagnostics import Diagnostic
+    from pscdsl.typing.spans import Span
+
+
+# Where a call of one of our functions stands in the source of whoever makes it.
+
+
+_THROUGH: Final = "pscdsl._src.support.tracebacks"
+"""Stands between our functions and whoever calls them."""
+
+
+class CallSite:
+    """An instruction of loaded code; two calls from the same place are equal."""
+
+    __slots__ = ("code", "instruction", "namespace")
+
+    def __init__(self, code: types.CodeType, instruction: int, namespace: dict[str, Any]) -> None:
+        self.code = code
+        self.instruction = instruction
+        self.namespace = namespace
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CallSite):
+            return False
+        # Python compares code without the columns before 3.12, and 0.0 with -0.0 as equal.
+        return self.code is other.code and self.instruction == other.instruction
+
+    def __hash__(self) -> int:
+        return hash((id(self.code), self.instruction))
+
+    def place(self) -> tuple[Source, Span] | None:
+        """The text that it stands in and where; None if there is no text."""
+        from pscdsl._src.frontend.loaded_code import current_source
+        from pscdsl.typing.spans import Span
+
+        source = current_source(self.code.co_filename, self.namespace, self.code)
+        positions = list(self.code.co_positions())[self.instruction // 2]
+        line, last, first, end = positions
+        if source is None or line is None or line > len(source.lines):
+            return None
+        path, row = source.locate(line)
+        last = line if last is None else last
+        if first is None or end is None:
+            return source, Span(path, row, 1, row, len(source.lines[line - 1]) + 1)
+        columns = source.column(line, first), source.column(last, end)
+        return source, Span(path, row, columns[0], row + last - line, columns[1])
+
+
+def call_site(module: str) -> CallSite:
+    """The innermost call that does not come from the module of this name."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and frame.f_globals.get("__name__") in (module, _THROUGH):
+        frame = frame.f_back
+    return CallSite(frame.f_code, frame.f_lasti, frame.f_globals)
+
+
+# What calling a kernel from Python can raise.
 
 
 class CheckError(UsersError):

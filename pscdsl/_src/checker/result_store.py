@@ -21,7 +21,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from pscdsl._src.caching.secret import user_key
+from pscdsl._src.caching.store import user_key
 from pscdsl._src.checker.check import CheckResult
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.frontend.modules.files import Files

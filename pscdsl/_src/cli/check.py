@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pscdsl._src.caching import places
+from pscdsl._src.caching import store
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints
 from pscdsl._src.checker.configuration import FORMATS, Settings, find_settings, read_settings
@@ -87,7 +87,7 @@ def _cache(given: str | None, root: str) -> str | None:
     if given:
         return admitted(given, [root, os.getcwd()])
     try:
-        return str(places.of_user())
+        return str(store.user_folder())
     except RuntimeError:  # a user without a home
         return None
 

@@ -61,12 +61,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say of each kernel what became of it."""
     import pscdsl
-    from pscdsl._src.caching import places
+    from pscdsl._src.caching import store
     from pscdsl.typing.codes.limits import NoRule
 
     if arguments.output:
-        os.environ[places.FOLDER] = admitted(arguments.output, [os.getcwd()])
-    if places.folder() is None:
+        os.environ[store.FOLDER_VARIABLE] = admitted(arguments.output, [os.getcwd()])
+    if store.cache_folder() is None:
         raise Unusable("nothing is kept: PSCDSL_CACHE is off (--output FOLDER names a place)")
     sizes = alternatives(arguments.dims)
     done = _Done()
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         except (Unusable, pscdsl.ArgumentError) as reason:
             say(f"{kernel.name}: left out: {reason}")
             done.left_out += 1
-    say(f"{done} in {places.folder()}")
+    say(f"{done} in {store.cache_folder()}")
     if done.errors:
         return 1
     return 0 if done.compiled or done.found else 2

@@ -25,8 +25,7 @@ import numpy as np
 from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
 from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.calls import boundary
-from pscdsl._src.calls.call_sites import CallSite
-from pscdsl._src.calls.errors import ArgumentError, CheckError
+from pscdsl._src.calls.errors import ArgumentError, CallSite, CheckError
 from pscdsl._src.calls.interchange import host_view
 from pscdsl._src.frontend.interpreter.calls import INITIAL, invoke, with_operands
 from pscdsl._src.frontend.interpreter.frames import Frame, Session

@@ -10,9 +10,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
-from pscdsl._src.calls.called import Called, CallingConvention, admit
+from pscdsl._src.calls.called import Called, CallingConvention, admit, call_directly, called_through
 from pscdsl._src.calls.errors import ArgumentError, CheckError
-from pscdsl._src.calls.forwarded import call_directly, called_through
 from pscdsl._src.frontend.modules.rereading import STATE, reread, spec_of, successor, tell
 from pscdsl._src.kernels.executables import Executables
 from pscdsl._src.support.tracebacks import public
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.captured_state import Watch
     from pscdsl._src.kernels.executables import CacheInfo
     from pscdsl._src.kernels.lowered import Compiled, Lowered
-    from pscdsl._src.kernels.warm_start.starts import Start
+    from pscdsl._src.kernels.warm_start import Start
     from pscdsl._src.language.donation import Donate
     from pscdsl._src.xla.calls.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.executable import Executable
@@ -422,9 +421,9 @@ class Kernel(Called[P, R]):
         Its derivatives and batches are those of the kernel. Pass random keys as
         `jax.random.key_data(key)`. jax must be installed.
         """
-        from pscdsl._src.interop.to_jax import to_jax
+        from pscdsl._src.interop.to_jax import kernel_to_jax
 
-        return to_jax(self)
+        return kernel_to_jax(self)
 
     # Reading again.
 
@@ -533,7 +532,7 @@ class Kernel(Called[P, R]):
             import inspect
 
             return inspect.signature(self._function)
-        from pscdsl._src.calls.default_arguments import signature
+        from pscdsl._src.calls.choices import signature
 
         return signature(self.definition)
 
@@ -599,7 +598,7 @@ class Kernel(Called[P, R]):
     @functools.cached_property
     def _start(self) -> Start | None:
         """What an earlier process kept of this kernel, and this one will."""
-        from pscdsl._src.kernels.warm_start.starts import Start
+        from pscdsl._src.kernels.warm_start import Start
 
         return Start.of(self)
 

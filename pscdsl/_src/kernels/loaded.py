@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.artefacts.contents import Artefact, ArtefactError, Module, Program
+from pscdsl._src.artefacts.files import LARGEST, read
 from pscdsl._src.artefacts.keys import Trust
-from pscdsl._src.artefacts.layout import LARGEST
-from pscdsl._src.artefacts.reading import read
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import Called, admit
 from pscdsl._src.calls.errors import ArgumentError
@@ -199,9 +198,9 @@ class Loaded(Called[..., Any]):
         It has no derivatives: export those that you need. Records become pytrees: NamedTuples, or
         the classes named when it was loaded. Pass random keys as `jax.random.key_data(key)`.
         """
-        from pscdsl._src.kernels.loaded_to_jax import to_jax
+        from pscdsl._src.interop.to_jax import loaded_to_jax
 
-        return to_jax(self)
+        return loaded_to_jax(self)
 
     def made_from(self, kernel: Any) -> bool:
         """Return whether a kernel still has the source and programs that this one is made of."""

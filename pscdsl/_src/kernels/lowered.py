@@ -1,23 +1,26 @@
-"""Kernels at given sizes: as StableHLO, and compiled."""
+"""Kernels at given sizes: as StableHLO, and compiled, one or many ahead of their calls."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from pscdsl._src.calls.called import call_directly
 from pscdsl._src.calls.errors import ArgumentError
-from pscdsl._src.calls.forwarded import call_directly
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.executables import emitted
+from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.language.elements import stand_in
 from pscdsl._src.support.processes import require_modules
-from pscdsl._src.support.tracebacks import shown
+from pscdsl._src.support.tracebacks import public, shown
+from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.trees import leaves
 
 if TYPE_CHECKING:
-    from pscdsl._src.kernels.kernel import Kernel
     from pscdsl._src.xla.calls.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Specialisation
@@ -135,3 +138,56 @@ class Compiled:
     def text(self) -> str:
         """The HLO that XLA optimised the program to."""
         return self.executable.text()
+
+
+# Many kernels ahead of their calls, side by side.
+
+
+Job: TypeAlias = Kernel[..., Any] | tuple[Any, ...]
+"""A kernel without sizes; a kernel and its sizes by name; a kernel and its arguments."""
+
+
+@public
+def compile_all(jobs: Iterable[Job], *, threads: int | None = None) -> list[Compiled]:
+    """Compile several kernels in parallel, before they are called.
+
+    Args:
+        jobs: Each is `(kernel, {"n": 128})` with the sizes and whatever else the signature leaves
+            open; or `(kernel, *arguments)` with example arguments, where `f32["128 64"]` may stand
+            for an array; or a kernel without sizes.
+        threads: How many programs are compiled at a time; by default the number of processors.
+
+    Returns:
+        The compiled programs, in the order of the jobs.
+
+    Raises:
+        CheckError: A kernel has errors. Nothing is compiled then.
+    """
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    from pscdsl._src.checker.report.terminal import ProgressBar
+
+    lowered = [_lowered_job(each) for each in jobs]
+    many = max(1, threads or os.cpu_count() or 1)
+    with ProgressBar("compiling", "kernels") as bar, ThreadPoolExecutor(many) as pool:
+        made = [pool.submit(each.compile) for each in lowered]
+        try:
+            for done, each in enumerate(as_completed(made), 1):
+                each.result()
+                bar.update(done, len(made))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [each.result() for each in made]
+
+
+def _lowered_job(job: Job) -> Lowered:
+    if isinstance(job, Kernel):
+        return job.lower()
+    if not is_tuple(job) or not job or not isinstance(job[0], Kernel):
+        raise TypeError(f"not a kernel with sizes or arguments: {job!r}")
+    kernel = cast("Kernel[..., Any]", job[0])
+    given = job[1:]
+    if len(given) == 1 and isinstance(given[0], dict):  # which is no argument
+        return kernel.lower(**cast("dict[str, Any]", given[0]))
+    return kernel.lower_for(*map(stand_in, given))

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
-from pscdsl._src.calls.call_sites import CallSite, call_site
-from pscdsl._src.calls.errors import CheckError
+from pscdsl._src.calls.errors import CallSite, CheckError, call_site
 from pscdsl._src.frontend.modules.rereading import reread, tell
 from pscdsl._src.kernels.kernel import Budget, Kernel, kernel
 from pscdsl._src.support.tracebacks import public

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 
 from pscdsl._src.calls.errors import ArgumentError, CheckError
-from pscdsl._src.interop.derived_programs import Mode, Subject
+from pscdsl._src.interop.array_programs import Mode, Subject
 from pscdsl._src.interpreters.jvp import has_tangent
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Block

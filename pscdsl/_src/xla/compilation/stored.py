@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
-from pscdsl._src.caching import places
+from pscdsl._src.caching import store as places
 from pscdsl._src.caching.store import Store
 from pscdsl._src.xla.compilation import conditions
 from pscdsl._src.xla.device import CPU, Device
@@ -25,10 +25,10 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 def opened() -> Store | None:
     """The store that the environment names; None if nothing is to be kept."""
-    folder = places.folder()
+    folder = places.cache_folder()
     if folder is None or conditions.dumps():
         return None
-    return Store(folder, places.limit())
+    return Store(folder, places.cache_limit())
 
 
 def digest(*parts: str | bytes) -> str:

@@ -1,16 +1,20 @@
-"""Types, specifications and choices as JSON: sizes are texts such as `n+1`, dtypes their names."""
+"""Types, specifications, choices and values as JSON, for the heads of artefacts.
+
+Sizes are texts such as `n+1`, dtypes their names, and each value has its class: True is not 1.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
-from pscdsl._src.artefacts.values import decoded, encoded
+from pscdsl._src.language.elements import ElementType
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Dim, parse
 from pscdsl.typing.dtypes import DType, dtype
 from pscdsl.typing.notation import DimSpec, parse_shape
+from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
@@ -38,6 +42,60 @@ from pscdsl.typing.trees import (
     Type,
     VectorType,
 )
+
+# Static values and defaults of parameters as JSON, each with its class: True is not 1.
+
+
+class NotWritable(Exception):
+    """A value that has no form as data; says what it is."""
+
+
+def encoded(value: object) -> Any:
+    """A value as JSON; `NotWritable` if it is none that can be written down."""
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return {"float": value.hex()}
+    if type(value) is complex:
+        return {"complex": [value.real.hex(), value.imag.hex()]}
+    if type(value) is bytes:
+        return {"bytes": value.hex()}
+    if is_tuple(value) and not hasattr(value, "_fields"):
+        return {"tuple": [encoded(each) for each in value]}
+    if isinstance(value, ElementType) and value.text is None and value.element is value:
+        return {"dtype": value.__name__}
+    raise NotWritable(f"{value!r}, of class {_class_of(value).__qualname__}")
+
+
+def _class_of(value: object) -> type[Any]:
+    return type(value)
+
+
+def decoded(form: Any) -> object:
+    """The value that `encoded` wrote; a ValueError, KeyError or TypeError if it is none."""
+    if form is None or isinstance(form, bool | int | str):
+        return form
+    ((kind, content),) = cast("dict[str, Any]", form).items()
+    if kind == "float":
+        return float.fromhex(content)
+    if kind == "complex":
+        real, imag = content
+        return complex(float.fromhex(real), float.fromhex(imag))
+    if kind == "bytes":
+        return bytes.fromhex(content)
+    if kind == "tuple":
+        return tuple([decoded(each) for each in content])
+    if kind == "dtype":
+        from pscdsl import arrays
+
+        found = vars(arrays)[content]
+        if isinstance(found, ElementType):
+            return found
+    raise ValueError(f"no value is a {kind}")
+
+
+# Types, specifications and choices as JSON: sizes are texts such as `n+1`, dtypes their names.
+
 
 Json = Any
 

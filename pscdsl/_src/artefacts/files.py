@@ -1,0 +1,262 @@
+r"""Artefacts as files: how one lies there, and how it is read and written.
+
+    8 bytes      \x89PSC\r\n\x1a\n: no text, and damaged by whatever changes the ends of lines
+    4 bytes      the version of this form, 2
+    8 bytes      the length of the head
+    32 bytes     SHA-256 of the 12 bytes before and of the head and the modules: of what is damaged
+    32 bytes     HMAC-SHA-256 of all before and after these, with the key of whoever exported it
+    the head     JSON in UTF-8; see `written`
+    the modules  one after the other, as long as the head says
+
+Numbers are little-endian.  Nothing in it is a program for Python, and nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import struct
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+from pscdsl._src.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
+from pscdsl._src.artefacts.forms import (
+    array_form,
+    array_of,
+    choice_form,
+    choice_of,
+    decoded,
+    encoded,
+    number,
+    signature_form,
+    signature_of,
+    type_form,
+    type_of,
+)
+from pscdsl._src.artefacts.keys import Trust, other_key, trusted_key
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.assumptions import Assumptions, parse_fact
+from pscdsl.typing.signatures import Instantiation, Signature
+from pscdsl.typing.trees import leaves
+
+SUFFIX: Final = ".psca"
+"""What names of files end with, if nobody says otherwise."""
+MAGIC: Final = b"\x89PSC\r\n\x1a\n"
+VERSION: Final = 2
+_NUMBERS: Final = struct.Struct("<IQ")
+_SEAL: Final = 32
+_SIGNATURE: Final = 32
+_SEALED: Final = len(MAGIC) + _NUMBERS.size
+_SIGNED: Final = _SEALED + _SEAL
+_FIRST: Final = _SIGNED + _SIGNATURE
+LARGEST: Final = 1 << 31
+"""Bytes of the largest file that is written or read."""
+LARGEST_HEAD: Final = 1 << 26
+
+
+def packed(head: Any, modules: Sequence[bytes], key: bytes) -> bytes:
+    """The bytes of a file with this head and these modules, signed with a key."""
+    text = json.dumps(head, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    first = text.encode()
+    rest = b"".join([first, *modules])
+    if len(first) > LARGEST_HEAD or _FIRST + len(rest) > LARGEST:
+        raise ArtefactError("this is too much for one artefact: export fewer sizes")
+    numbers = _NUMBERS.pack(VERSION, len(first))
+    before = b"".join([MAGIC, numbers, _seal(numbers, rest)])
+    return b"".join([before, _signature(key, before, rest), rest])
+
+
+def unpacked(data: bytes, trust: Trust) -> tuple[Any, bytes]:
+    """The head and the bytes of the modules; an ArtefactError if this is not whole, or not trusted.
+
+    Nothing of it is read before its signature was found to be right, or was not asked for.
+    """
+    if data[: len(MAGIC)] != MAGIC:
+        if not data or MAGIC.startswith(data):
+            raise ArtefactError("it is cut off before its first 8 bytes")
+        raise ArtefactError("it does not begin as an exported kernel does")
+    if len(data) < _FIRST:
+        raise ArtefactError(f"it is cut off after {len(data)} bytes")
+    numbers = data[len(MAGIC) : _SEALED]
+    version, length = _NUMBERS.unpack(numbers)
+    if version != VERSION:
+        raise ArtefactError(
+            f"it is of form {version}, or damaged; this pscdsl reads form {VERSION}: export it anew"
+        )
+    rest = memoryview(data)[_FIRST:]
+    if data[_SEALED:_SIGNED] != _seal(numbers, rest):
+        raise ArtefactError("it is damaged or cut off: its content is not what was written")
+    key = trusted_key(trust)
+    if key is not None:
+        wanted = _signature(key, data[:_SIGNED], rest)
+        if not hmac.compare_digest(data[_SIGNED:_FIRST], wanted):
+            raise ArtefactError(other_key(trust))
+    if length > min(len(rest), LARGEST_HEAD):
+        raise ArtefactError("it says that its head is longer than it can be")
+    try:
+        return json.loads(bytes(rest[:length])), bytes(rest[length:])
+    except (ValueError, RecursionError) as problem:
+        raise ArtefactError(f"its head cannot be read: {problem}") from None
+
+
+def _seal(numbers: bytes, rest: bytes | memoryview) -> bytes:
+    made = sha256(numbers)
+    made.update(rest)
+    return made.digest()
+
+
+def _signature(key: bytes, before: bytes, rest: bytes | memoryview) -> bytes:
+    made = hmac.new(key, before, "sha256")
+    made.update(rest)
+    return made.digest()
+
+
+# The artefact in a file, read as data: whatever is wrong with it is an ArtefactError.
+
+
+def read(data: bytes, trust: Trust = "user") -> Artefact:
+    """The artefact that `written` wrote, if its signature is to be trusted."""
+    if len(data) > LARGEST:
+        raise ArtefactError(f"it is larger than {LARGEST} bytes")
+    head, codes = unpacked(data, trust)
+    try:
+        return _artefact(head, codes)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+        if isinstance(problem, ArtefactError):
+            raise
+        told = f"{type(problem).__name__}: {problem}"
+        raise ArtefactError(f"its head does not say what it should ({told})") from None
+    except RecursionError:
+        raise ArtefactError("its head is nested too deeply") from None
+
+
+def _artefact(head: Any, codes: bytes) -> Artefact:
+    signature = signature_of(head["types"])
+    names = [each.name for each in signature.parameters]
+    if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
+        raise ValueError("names of parameters")
+    target: Target = TARGETS[TARGETS.index(head["target"])]
+    donated = tuple([names[names.index(each)] for each in head["donate"]])
+    programs: list[Program] = []
+    for form in head["programs"]:
+        program, codes = _program_of(form, codes)
+        _require_consistent(program, signature, donated)
+        programs.append(program)
+    if codes or not programs:
+        raise ValueError("the modules are not as long as the head says")
+    return Artefact(
+        str(head["version"]),
+        str(head["stablehlo"]),
+        target,
+        signature,
+        {name: decoded(each) for name, each in head["defaults"].items() if name in names},
+        donated,
+        str(head["source"]),
+        tuple(programs),
+    )
+
+
+def _program_of(form: Any, codes: bytes) -> tuple[Program, bytes]:
+    """A program, its modules taken from the front of `codes`; and what is left of these."""
+    dims = tuple([str(each) for each in form["dims"]])
+    facts = tuple([fact for text in form["preconditions"] for fact in parse_fact(text)])
+    inputs = tuple([array_of(each) for each in form["inputs"]])
+    modules: list[Module] = []
+    for each in form["modules"]:
+        sizes = {name: number(each["sizes"][name]) for name in dims}
+        calls = tuple([str(call) for call in each["calls"]])
+        donate = tuple([number(place) for place in each["donate"]])
+        length = number(each["length"])
+        if length > len(codes):
+            raise ValueError("a module is longer than what is there")
+        modules.append(Module(sizes, codes[:length], calls, donate))
+        codes = codes[length:]
+    made = Program(
+        choice_of(form["choice"]),
+        dims,
+        Assumptions(facts),
+        inputs,
+        type_of(form["result"]),
+        str(form["fingerprint"]),
+        tuple(modules),
+    )
+    return made, codes
+
+
+def _require_consistent(program: Program, signature: Signature, donated: Sequence[str]) -> None:
+    """Refuse a program that takes or gives away other arrays than its signature says.
+
+    So is one whose arrays have unknown sizes.
+    """
+    types = Instantiation(program.choice)
+    owners: list[str] = []
+    inputs: list[ArrayType] = []
+    for each in signature.parameters:
+        arrays = list(leaves(types.type_of(each.spec, each.name)))
+        inputs += arrays
+        owners += [each.name] * len(arrays)
+    if tuple(inputs) != program.inputs:
+        raise ValueError("the arrays of a program are not those of the signature")
+    given = [place for each in program.modules for place in each.donate]
+    if any(place >= len(owners) or owners[place] not in donated for place in given):
+        raise ValueError("a program gives away the memory of other parameters")
+    none: frozenset[str] = frozenset()
+    known = none.union(*[each.names() for each in program.inputs])
+    used = none.union(*[each.names() for each in leaves(program.result)])
+    asked = none.union(*[each.names() for each in program.facts.facts])
+    if known != frozenset(program.dims) or not used | asked <= known:
+        raise ValueError("a size is not known")
+
+
+# An artefact as bytes: what the head of a file says.
+#
+# version, stablehlo, target, source   as in `Artefact`
+# name, signature                      for people; `types` has the signature as data
+# defaults, donate                     of parameters
+# programs                             for each: choice, dims, preconditions, inputs, result,
+#                                      fingerprint, and its modules: sizes, calls, donate, length
+#
+# Texts are in normal form: `preconditions` are comparisons such as `n % 2 == 0`, sizes in types are
+# expressions such as `n+1`.
+
+
+def written(artefact: Artefact, key: bytes) -> bytes:
+    """The bytes of a file, signed with a key.
+
+    `NotWritable` says of a static value that it is none for files.
+    """
+    head = {
+        "version": artefact.version,
+        "stablehlo": artefact.stablehlo,
+        "target": artefact.target,
+        "source": artefact.source_hash,
+        "name": artefact.signature.name,
+        "signature": str(artefact.signature),
+        "types": signature_form(artefact.signature),
+        "defaults": {name: encoded(each) for name, each in artefact.defaults.items()},
+        "donate": list(artefact.donate),
+        "programs": [_program_form(each) for each in artefact.programs],
+    }
+    modules = [each.code for program in artefact.programs for each in program.modules]
+    return packed(head, modules, key)
+
+
+def _program_form(program: Program) -> dict[str, Any]:
+    return {
+        "choice": choice_form(program.choice),
+        "dims": list(program.dims),
+        "preconditions": [str(each) for each in program.facts.facts],
+        "inputs": [array_form(each) for each in program.inputs],
+        "result": type_form(program.result),
+        "fingerprint": program.fingerprint,
+        "modules": [
+            {
+                "sizes": dict(each.sizes),
+                "calls": list(each.calls),
+                "donate": list(each.donate),
+                "length": len(each.code),
+            }
+            for each in program.modules
+        ],
+    }

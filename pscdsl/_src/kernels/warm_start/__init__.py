@@ -1,1 +1,0 @@
-"""What a process finds of its kernels on disk."""
