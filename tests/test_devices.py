@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from pscdsl._src.xla.compilation.stored import from_text
+from pscdsl._src.xla.compilation.disk import from_text
 from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.devices import put

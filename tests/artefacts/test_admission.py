@@ -17,7 +17,7 @@ import pscdsl as psc
 from pscdsl import f64
 from pscdsl._src.artefacts.files import packed, unpacked
 from pscdsl._src.targets.cpu.options import module_options
-from pscdsl._src.xla import admission, lapack_shapes
+from pscdsl._src.xla import admission, lapack
 from pscdsl._src.xla.compilation.portable import VERSION
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime import boot
@@ -332,8 +332,8 @@ CALLS = calls_of(decomposed, 20)
 
 
 def test_every_routine_is_met() -> None:
-    met = {lapack_shapes.routine_of(line.split("@")[1].split("(")[0]) for line in CALLS}
-    assert met == set(lapack_shapes.ROUTINES)
+    met = {lapack.routine_of(line.split("@")[1].split("(")[0]) for line in CALLS}
+    assert met == set(lapack.ROUTINES)
 
 
 @pytest.mark.parametrize("line", CALLS, ids=lambda line: line.split("@")[1].split("(")[0])

@@ -23,13 +23,13 @@ from pscdsl._src.caching.store import SUFFIX, Store
 from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.targets.cpu.options import module_options
-from pscdsl._src.xla.compilation import cache, conditions
-from pscdsl._src.xla.compilation import stored as kept
-from pscdsl._src.xla.compilation.cache import obtain
-from pscdsl._src.xla.compilation.keys import NoKey, module_key, program_key
+from pscdsl._src.xla.compilation import conditions, executable_store
+from pscdsl._src.xla.compilation import disk as kept
+from pscdsl._src.xla.compilation.executable_store import NoKey, module_key, obtain, program_key
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.runtime.executable import Refused
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.signatures import Choice
 
@@ -116,7 +116,7 @@ def test_a_module_that_is_known_is_not_compiled(folder: Path) -> None:
 
 
 def keys(made: Specialisation) -> tuple[str | None, str]:
-    return program_key(made), module_key(cache.emitted(made), made, module_options)
+    return program_key(made), module_key(executable_store.emitted(made), made, module_options)
 
 
 def _parts(parts: Sequence[str], device: Device) -> tuple[str, ...]:
@@ -246,7 +246,7 @@ def test_code_that_cannot_be_loaded_is_removed(folder: Path) -> None:
     kept = store(folder)
     made = request()
     obtain(made, kept, module_options)
-    key = module_key(cache.emitted(made), made, module_options)
+    key = module_key(executable_store.emitted(made), made, module_options)
     kept.put(key, b"sealed, but no code")
     assert obtain(made, kept, module_options).source == "compiled"
     assert obtain(made, kept, module_options).source == "disk"
@@ -320,7 +320,7 @@ def test_what_calls_python_is_not_kept(folder: Path) -> None:
 
     made = Specialisation(f.optimised(Choice()), {"n": 2})
     with pytest.raises(NoKey, match="xla_ffi_python_cpu_callback"):
-        module_key(cache.emitted(made), made, module_options)
+        module_key(executable_store.emitted(made), made, module_options)
     calls: list[Any] = []
 
     def compile_module(module: Any, **_: Any) -> Any:
@@ -329,7 +329,7 @@ def test_what_calls_python_is_not_kept(folder: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module_options, "compile_module", compile_module)
-        with pytest.raises(cache.Refused):
+        with pytest.raises(Refused):
             obtain(made, store(folder), module_options)
     assert len(calls) == 1
     assert store(folder).names() == []

@@ -56,8 +56,7 @@ def compiled_as(mode: Mode) -> Generator[None]:
     XLA takes 10 to 20 ms for each loop, however small, and a result has one of its own.  So only
     some kernels are compiled for "users" as they are; "quick" has code that is not optimised.
     """
-    from pscdsl._src.xla.known_options import known
-    from pscdsl._src.xla.runtime.executable import compile_options
+    from pscdsl._src.xla.runtime.executable import compile_options, known
 
     more: dict[str, Any] = {"users": {}, "quick": known(QUICK)}[mode]
 

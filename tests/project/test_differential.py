@@ -16,7 +16,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import bf16, c64, f32, f64, i64, u32
 from pscdsl._src.targets.cpu.options import module_options
-from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.executable_store import emitted
 from pscdsl._src.xla.specialisation import Specialisation
 from tests.differential import arithmetic as a
 from tests.differential.campaign import worker

@@ -11,7 +11,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import f16, f32, i32
 from pscdsl._src.primitives.formulas.doubles import FEWEST
-from pscdsl._src.xla.compilation.cache import emitted
+from pscdsl._src.xla.compilation.executable_store import emitted
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts.bounds import bounds
 from pscdsl._src.xla.specialisation import Specialisation

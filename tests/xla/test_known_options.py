@@ -10,13 +10,11 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.targets.cpu.options import module_options, plain_loops
-from pscdsl._src.xla import known_options
-from pscdsl._src.xla.compilation.cache import emitted
 from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation.executable_store import emitted
 from pscdsl._src.xla.device import CPU, Device
-from pscdsl._src.xla.known_options import known, knows
-from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.executable import compile_options
+from pscdsl._src.xla.runtime import boot, executable
+from pscdsl._src.xla.runtime.executable import compile_options, known, knows
 from pscdsl._src.xla.specialisation import Specialisation
 from tests.support.quick_code import QUICK
 
@@ -38,7 +36,7 @@ def module() -> Any:
 
 @pytest.fixture(autouse=True)
 def _unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_options, "_answers", {})
+    monkeypatch.setattr(executable, "_answers", {})
 
 
 def test_xla_says_what_it_takes() -> None:
@@ -63,7 +61,7 @@ def test_xla_refuses_what_is_not_known() -> None:
 
 def compiles(options: Any) -> bool:
     """Whether XLA compiles with these options, and does not say that there is no such option."""
-    given = known_options.PROGRAM, CPU.placement.devices, options
+    given = executable.PROGRAM, CPU.placement.devices, options
     try:
         CPU.client.compile_and_load(*given)
     except boot.jax.JaxRuntimeError as refused:
@@ -73,13 +71,13 @@ def compiles(options: Any) -> bool:
 
 def test_each_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
-    takes = known_options._takes  # pyright: ignore[reportPrivateUsage]
+    takes = executable._takes  # pyright: ignore[reportPrivateUsage]
 
     def observed(options: Any, device: Device) -> bool:
         asked.append(list(options))
         return takes(options, device)
 
-    monkeypatch.setattr(known_options, "_takes", observed)
+    monkeypatch.setattr(executable, "_takes", observed)
     known(TAKEN)
     known(TAKEN)
     assert asked == [list(TAKEN)]

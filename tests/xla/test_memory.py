@@ -21,37 +21,37 @@ needs_glibc = pytest.mark.skipif(not memory.glibc(), reason="the C library is an
 
 @pytest.fixture
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for name in (memory.VARIABLE, "GLIBC_TUNABLES", *os.environ):
-        if name in (memory.VARIABLE, "GLIBC_TUNABLES") or name.startswith("MALLOC_"):
+    for name in (memory.MEMORY_VARIABLE, "GLIBC_TUNABLES", *os.environ):
+        if name in (memory.MEMORY_VARIABLE, "GLIBC_TUNABLES") or name.startswith("MALLOC_"):
             monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
 
 def test_the_environment_decides(nothing_said: pytest.MonkeyPatch) -> None:
-    assert memory.wanted() == "system"
-    nothing_said.setenv(memory.VARIABLE, "reuse")
-    assert memory.wanted() == "reuse"
+    assert memory.wanted_memory() == "system"
+    nothing_said.setenv(memory.MEMORY_VARIABLE, "reuse")
+    assert memory.wanted_memory() == "reuse"
     for name, value in (
-        (memory.VARIABLE, "system"),
+        (memory.MEMORY_VARIABLE, "system"),
         ("MALLOC_TRIM_THRESHOLD_", "131072"),
         ("MALLOC_ARENA_MAX", "1"),
         ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
     ):
         with pytest.MonkeyPatch.context() as here:
             here.setenv(name, value)
-            assert memory.wanted() == "system", name
-    for name, value in ((memory.VARIABLE, "heap"), ("GLIBC_TUNABLES", "glibc.rtld.nns=2")):
+            assert memory.wanted_memory() == "system", name
+    for name, value in ((memory.MEMORY_VARIABLE, "heap"), ("GLIBC_TUNABLES", "glibc.rtld.nns=2")):
         with pytest.MonkeyPatch.context() as here:
             here.setenv(name, value)
-            assert memory.wanted() != "system", name
+            assert memory.wanted_memory() != "system", name
 
 
 def test_an_unknown_word_is_refused(nothing_said: pytest.MonkeyPatch) -> None:
-    nothing_said.setenv(memory.VARIABLE, "sistem")
+    nothing_said.setenv(memory.MEMORY_VARIABLE, "sistem")
     with pytest.raises(
         ValueError, match="PSCDSL_MEMORY is `sistem`; it can be system, reuse, heap"
     ):
-        memory.wanted()
+        memory.wanted_memory()
 
 
 @needs_glibc
@@ -130,7 +130,7 @@ def run(tmp_path: Path, text: str = PROGRAM, **variables: str) -> tuple[str, flo
     program = tmp_path / "program.py"
     program.write_text(text)
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MALLOC_")}
-    environment = {**kept, memory.VARIABLE: "reuse", "PYTHONPATH": ROOT, **variables}
+    environment = {**kept, memory.MEMORY_VARIABLE: "reuse", "PYTHONPATH": ROOT, **variables}
     done = subprocess.run(
         [sys.executable, program],
         check=True,
@@ -147,7 +147,7 @@ def run(tmp_path: Path, text: str = PROGRAM, **variables: str) -> tuple[str, flo
 def test_results_take_the_memory_of_earlier_ones(tmp_path: Path) -> None:
     told, _ = run(tmp_path)
     assert told == "True"
-    told, part = run(tmp_path, **{memory.VARIABLE: "heap"})
+    told, part = run(tmp_path, **{memory.MEMORY_VARIABLE: "heap"})
     assert told == "True"
     assert part < 0.8
 
@@ -156,11 +156,11 @@ def test_results_take_the_memory_of_earlier_ones(tmp_path: Path) -> None:
 def test_calls_find_their_memory_where_they_left_it(tmp_path: Path, word: str) -> None:
     if not memory.glibc() or not hasattr(ctypes.CDLL(None), "mallinfo2"):
         pytest.skip("the C library does not tell")
-    told, free = run(tmp_path, PIECES, **{memory.VARIABLE: word})
+    told, free = run(tmp_path, PIECES, **{memory.MEMORY_VARIABLE: word})
     assert told == "True"
     assert free < 2 << 20
 
 
 def test_nothing_is_set_where_the_user_says_so(tmp_path: Path) -> None:
-    told, _ = run(tmp_path, **{memory.VARIABLE: "system"})
+    told, _ = run(tmp_path, **{memory.MEMORY_VARIABLE: "system"})
     assert told == "False"

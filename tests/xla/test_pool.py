@@ -17,11 +17,11 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Shaped, f32, i32
-from pscdsl._src.xla.runtime import boot, pool
+from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.devices import put
 from pscdsl._src.xla.runtime.executable import Executable
-from pscdsl._src.xla.runtime.pool import POOL, Recipe
+from pscdsl._src.xla.runtime.memory import POOL, Recipe
 
 pytestmark = pytest.mark.jaxlib
 
@@ -34,9 +34,9 @@ def _small_is_large(  # pyright: ignore[reportUnusedFunction]
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[None]:
     """Results of 16 kB are large, and a second executable is made at the first chance."""
-    monkeypatch.setattr(pool, "LARGE", 4 * N)
-    monkeypatch.setattr(pool, "GAIN", 1.0)
-    monkeypatch.setattr(pool, "_is_asked_for", lambda: True)
+    monkeypatch.setattr(memory, "LARGE", 4 * N)
+    monkeypatch.setattr(memory, "GAIN", 1.0)
+    monkeypatch.setattr(memory, "_is_asked_for", lambda: True)
     POOL.clear()
     yield
     POOL.clear()
@@ -205,7 +205,7 @@ def test_threads_do_not_share() -> None:
 
 
 def test_the_pool_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "KEPT", 40 * N)
+    monkeypatch.setattr(memory, "KEPT", 40 * N)
     kernel, x = scaled(), put(X)
     results = [kernel(x, a) for a in range(40)]
     del results
@@ -217,9 +217,9 @@ def test_results_that_the_pool_could_not_hold_twice_are_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     aval = Aval((N,), np.dtype(np.float32))
-    assert pool.pooled([aval]) == (0,)
-    monkeypatch.setattr(pool, "KEPT", 6 * N)
-    assert pool.pooled([aval]) == ()
+    assert memory.pooled([aval]) == (0,)
+    monkeypatch.setattr(memory, "KEPT", 6 * N)
+    assert memory.pooled([aval]) == ()
 
 
 def test_beside_a_jax_nothing_is_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,10 +264,10 @@ PROGRAM = """
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.xla.runtime import pool
+from pscdsl._src.xla.runtime import memory
 from pscdsl._src.xla.runtime.devices import put
 
-pool.LARGE, pool.GAIN = 1 << 14, 1.0
+memory.LARGE, memory.GAIN = 1 << 14, 1.0
 
 @psc.kernel
 def scaled(x: f32["n"], a: f32) -> f32["n"]:

@@ -208,7 +208,7 @@ class Called(Generic[P, R]):
 
     def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """An ArgumentError if a call failed because an argument's memory was given away."""
-        from pscdsl._src.xla.calls.donation import explanation
+        from pscdsl._src.xla.calls.dispatch import explanation
 
         found = explanation(error, self.name, self.bound(args, kwargs), self._donated_names())
         if found is not None:

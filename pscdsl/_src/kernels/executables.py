@@ -102,15 +102,15 @@ class Executables:
 
     def is_there(self, wanted: Specialisation) -> bool:
         """Whether a program need not be compiled: it is in this process, or on disk."""
-        from pscdsl._src.xla.compilation import cache
+        from pscdsl._src.xla.compilation import executable_store
 
-        return wanted.key in self._made or _on_disk(wanted, cache.is_there)
+        return wanted.key in self._made or _on_disk(wanted, executable_store.is_there)
 
     def is_ahead(self, wanted: Specialisation) -> bool:
         """Whether a program was compiled ahead of all calls, in this process or by `compile`."""
-        from pscdsl._src.xla.compilation import cache
+        from pscdsl._src.xla.compilation import executable_store
 
-        return wanted.key in self._ahead or _on_disk(wanted, cache.is_ahead)
+        return wanted.key in self._ahead or _on_disk(wanted, executable_store.is_ahead)
 
     def _make(self, wanted: Specialisation) -> Executable:
         executable = obtained(wanted)
@@ -141,9 +141,9 @@ def _with_options(wanted: Specialisation) -> Specialisation:
 
 def _on_disk(wanted: Specialisation, holds: Callable[[Specialisation, Store], bool]) -> bool:
     """Whether something holds of a program on disk, if there is any."""
-    from pscdsl._src.xla.compilation import stored
+    from pscdsl._src.xla.compilation import disk
 
-    store = stored.opened()
+    store = disk.opened()
     return store is not None and holds(_with_options(wanted), store)
 
 
@@ -152,15 +152,16 @@ def obtained(wanted: Specialisation, *, ahead: bool = False) -> Executable:
 
     With `ahead`, other processes are told that it was compiled for all calls.
     """
-    from pscdsl._src.xla.compilation import cache, stored
+    from pscdsl._src.xla.compilation import disk, executable_store
+    from pscdsl._src.xla.runtime.executable import Refused
 
-    wanted, store = _with_options(wanted), stored.opened()
+    wanted, store = _with_options(wanted), disk.opened()
     try:
-        executable = cache.obtain(wanted, store, compiler_of(wanted.device), _module)
-    except cache.Refused as refusal:
+        executable = executable_store.obtain(wanted, store, compiler_of(wanted.device), _module)
+    except Refused as refusal:
         raise _rejected(wanted.program, refusal) from refusal.__cause__
     if ahead and store is not None:
-        cache.set_ahead(wanted, store)
+        executable_store.set_ahead(wanted, store)
     return executable
 
 

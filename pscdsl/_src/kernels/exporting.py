@@ -198,8 +198,9 @@ def program_hash(program: Function) -> str:
 
 
 def _module(wanted: Specialisation, target: Target) -> Module:
-    from pscdsl._src.xla import lapack_shapes
-    from pscdsl._src.xla.compilation import ahead, portable
+    from pscdsl._src.xla import lapack
+    from pscdsl._src.xla.compilation import portable
+    from pscdsl._src.xla.compilation import portable as ahead
     from pscdsl._src.xla.runtime.executable import aval_of
 
     program = wanted.program
@@ -211,7 +212,7 @@ def _module(wanted: Specialisation, target: Target) -> Module:
         [aval_of(each, sizes) for each in types]
         for types in (program.body.in_types, program.body.out_types)
     )
-    others = [each for each in calls if lapack_shapes.routine_of(each) is None]
+    others = [each for each in calls if lapack.routine_of(each) is None]
     try:
         ahead.verified(made, inputs, outputs, others)
     except ahead.Unreadable as problem:

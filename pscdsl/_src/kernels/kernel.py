@@ -261,9 +261,9 @@ class Kernel(Called[P, R]):
         key = choice, tuple(constants)
         found = self._simplified.get(key)
         if found is None:
-            from pscdsl._src.kernels.number_defaults import with_constants
             from pscdsl._src.transforms.simplify.extremes import with_largest
             from pscdsl._src.transforms.simplify.simplify import simplify
+            from pscdsl._src.xla.specialisation import with_constants
 
             numbers = {name: self.number_defaults[name] for name in constants}
             program = with_constants(self._instance(choice), numbers)
@@ -545,7 +545,7 @@ class Kernel(Called[P, R]):
     @functools.cached_property
     def number_defaults(self) -> Mapping[str, Any]:
         """The parameters with a number for their default, which programs take as an array."""
-        from pscdsl._src.kernels.number_defaults import number_defaults
+        from pscdsl._src.xla.specialisation import number_defaults
 
         return number_defaults(self.signature, self.python_signature)
 

@@ -177,11 +177,11 @@ class Loaded(Called[..., Any]):
 
     def text(self, **sizes: int) -> str:
         """Return the StableHLO at the first exported sizes that agree with the given ones."""
-        from pscdsl._src.xla.compilation import ahead
+        from pscdsl._src.xla.compilation import portable
 
         try:
-            return ahead.text(self.variant(**sizes).module.code)
-        except ahead.Unreadable as problem:
+            return portable.text(self.variant(**sizes).module.code)
+        except portable.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
     def variant(self, **sizes: int) -> Variant:
@@ -262,24 +262,27 @@ class Loaded(Called[..., Any]):
         return f"it was for: {shown}"
 
     def _executable(self, variant: Variant) -> Executable:
-        from pscdsl._src.xla.compilation import ahead
+        from pscdsl._src.xla.compilation import portable
+        from pscdsl._src.xla.runtime.executable import Refused
 
         module = variant.module
         try:
-            return ahead.executable(module, *variant.avals(), _compiled, self._calls, self.device)
-        except ahead.Unreadable as problem:
+            return portable.executable(
+                module, *variant.avals(), _compiled, self._calls, self.device
+            )
+        except portable.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
-        except ahead.Refused as problem:
+        except Refused as problem:
             needs = f"; it needs {', '.join(module.calls)}" if module.calls else ""
             raise ArtefactError(f"{self.name} does not compile here: {problem}{needs}") from None
 
     def verify(self, variant: Variant) -> None:
         """An ArtefactError unless a module holds what kernels hold, and is what is said of it."""
-        from pscdsl._src.xla.compilation import ahead
+        from pscdsl._src.xla.compilation import portable
 
         try:
-            ahead.verified(variant.module, *variant.avals(), self._calls)
-        except ahead.Unreadable as problem:
+            portable.verified(variant.module, *variant.avals(), self._calls)
+        except portable.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
 

@@ -38,7 +38,7 @@ from pscdsl._src.language import records
 from pscdsl._src.xla.calls.dispatch import BoundExecutable
 from pscdsl._src.xla.calls.trees import register_class
 from pscdsl._src.xla.compilation import conditions
-from pscdsl._src.xla.compilation import stored as kept
+from pscdsl._src.xla.compilation import disk as kept
 from pscdsl._src.xla.device import CPU
 from pscdsl._src.xla.runtime import boot
 from pscdsl.typing import dtypes

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from pscdsl._src.xla import lapack_calls, lapack_shapes
+from pscdsl._src.xla import lapack
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts.apart import APART
 
@@ -168,7 +168,7 @@ class _Modules:
             raise Refused(f"it gives functions to {target}")
         if target in self._admitted:
             return
-        routine = lapack_shapes.routine_of(target)
+        routine = lapack.routine_of(target)
         if routine is None:
             raise Refused(f"it calls {target}, which must be admitted by name")
         operands, results = (
@@ -178,10 +178,10 @@ class _Modules:
         options = {
             name: chr(int(number)) for name, number in _OPTION.findall(said["backend_config"])
         }
-        if not lapack_shapes.fits(target, operands, results, options):
+        if not lapack.fits(target, operands, results, options):
             raise Refused(f"it calls {target} with arrays that are not those which it needs")
         shapes = [shape for _, shape in operands], [shape for _, shape in results]
-        wanted = c.attribute(lapack_calls.attributes(routine, *shapes, options))
+        wanted = c.attribute(lapack.attributes(routine, *shapes, options))
         for name, text in _texts(wanted).items():
             if said.get(name) != text:
                 raise Refused(f"it calls {target} otherwise than kernels do")

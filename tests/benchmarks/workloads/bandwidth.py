@@ -12,7 +12,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.xla.runtime.memory import VARIABLE
+from pscdsl._src.xla.runtime.memory import MEMORY_VARIABLE
 from tests.benchmarks.workload import Workload, normal
 
 
@@ -98,7 +98,7 @@ Below 32 MiB glibc keeps a block by itself once one was freed, unless several ar
 beyond, it keeps none.
 """
 
-HEAP, REUSE = ((VARIABLE, "heap"),), ((VARIABLE, "reuse"),)
+HEAP, REUSE = ((MEMORY_VARIABLE, "heap"),), ((MEMORY_VARIABLE, "reuse"),)
 
 WORKLOADS = (
     *[

@@ -17,9 +17,8 @@ import pscdsl as psc
 from pscdsl import Complex, Float
 from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.targets.cpu.options import module_options, narrow, wide
-from pscdsl._src.xla.compilation.cache import emitted
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.keys import module_key
+from pscdsl._src.xla.compilation.executable_store import emitted, module_key
 from pscdsl._src.xla.specialisation import Specialisation
 from tests.targets.cpu.test_wide_vectors import operations
 

@@ -14,10 +14,9 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.primitives.elementwise import TABLE
 from pscdsl._src.primitives.special import SPECIAL
 from pscdsl._src.targets.cpu.options import module_options, plain_loops
-from pscdsl._src.xla.compilation.cache import emitted
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.keys import module_key
-from pscdsl._src.xla.known_options import knows
+from pscdsl._src.xla.compilation.executable_store import emitted, module_key
+from pscdsl._src.xla.runtime.executable import knows
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.stdlib import activations
 from tests.targets.cpu.test_wide_vectors import CODES, alone, assert_same, beside, operands

@@ -15,7 +15,7 @@ from pscdsl._src.targets.cpu.blocks import stages
 from pscdsl._src.targets.cpu.options import loop_bodies as loops
 from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl._src.xla.emit.emit import lower_module, module_text
-from pscdsl._src.xla.specialisation import LOOP_BYTES
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from tests.support.random_programs import compiled
 
 MANY = 1 << 20

@@ -16,9 +16,8 @@ from pscdsl._src.primitives.choosing import Clamp
 from pscdsl._src.primitives.conversion import Convert
 from pscdsl._src.primitives.elementwise import TABLE
 from pscdsl._src.targets.cpu.options import module_options, wide
-from pscdsl._src.xla.compilation.cache import emitted
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.keys import module_key
+from pscdsl._src.xla.compilation.executable_store import emitted, module_key
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl._src.xla.runtime.executable import Executable

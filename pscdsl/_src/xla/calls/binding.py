@@ -1,9 +1,30 @@
-"""Where the arguments of a call go: by position, by name, or where none is given, by default."""
+"""Argument binding: where the arguments of a call go, and what C++ may be given of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.ir.numpy_dtypes import NUMPY, is_masked
+from pscdsl._src.xla.calls import trees
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, is_committed
+from pscdsl._src.xla.runtime.devices import Placement, view
+
+# Python's numbers as arguments of calls.
+
+
+NUMBERS: Final[frozenset[type]] = frozenset((bool, int, float, complex))
+"""The classes of Python's numbers."""
+
+
+# Where the arguments of a call go: by position, by name, or where none is given, by default.
+
 
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
@@ -44,3 +65,117 @@ def placed(parameters: Sequence[Parameter], args: Args, kwargs: Kwargs) -> tuple
             ordered[each.name] = found
         gap = gap or found is ABSENT
     return tuple(late), {**ordered, **rest}
+
+
+# Which NumPy arrays C++ reads rightly, and what stands in for the others.
+
+
+NARROW: Final = NUMPY - {np.dtype(wide) for wide in ("f8", "i8", "u8", "c16")}
+"""Dtypes that C++ reads rightly also where a jax in the process keeps 64-bit types off."""
+
+
+def is_native(value: Any) -> bool:
+    """Whether a value is NumPy's, an array of its own class or a scalar, in our byte order."""
+    kind: type[Any] = value.__class__
+    return (kind is np.ndarray or issubclass(kind, np.generic)) and value.dtype in NUMPY
+
+
+def dtypes() -> frozenset[np.dtype[Any]]:
+    """The dtypes, as NumPy has them, that C++ reads rightly just now."""
+    config = sys.modules.get(boot.JAX)
+    wide = config is None or getattr(getattr(config, "enable_x64", None), "value", False)
+    return NUMPY if wide else NARROW
+
+
+def is_placed(value: Any) -> bool:
+    """Whether a value is an array committed to a device."""
+    return type(value) is ArrayImpl and bool(is_committed(value))
+
+
+def readable(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], here: Placement
+) -> tuple[tuple[Any, ...], Mapping[str, Any]] | None:
+    """Arguments with others in the places of arrays that C++ takes for something else.
+
+    It knows NumPy's arrays by their class, or a subclass of it, and the size and kind of their
+    dtype: it would read numbers in another byte order wrongly, and what a mask hides.  None if it
+    must not be asked.
+    """
+    leaves, structure = trees.flatten((args, kwargs))
+    known = dtypes()
+    others: list[Any] = []
+    for leaf in leaves:
+        kind = leaf.__class__
+        if (kind is np.ndarray and leaf.dtype in known) or (
+            kind is ArrayImpl and is_committed(leaf)
+        ):
+            others.append(leaf)
+        elif is_masked(leaf):
+            return None
+        else:
+            others.append(_brought(leaf, known, here))
+    if all(map(is_, leaves, others)):
+        return args, kwargs
+    args, kwargs = structure.unflatten(others)
+    return tuple(args), kwargs
+
+
+def _brought(value: Any, known: frozenset[np.dtype[Any]], here: Placement) -> Any:
+    kind: type[Any] = value.__class__
+    if kind is ArrayImpl:  # not committed to a device: C++ would take it for a NumPy array
+        return value if value.is_deleted() else here.put(to_numpy(value))
+    if not issubclass(kind, np.ndarray | np.generic):
+        return value
+    dtype = value.dtype.newbyteorder("=")
+    if dtype not in NUMPY:
+        return value  # it is for others to say what is wrong
+    if issubclass(kind, np.ndarray):
+        value = np.asarray(value, dtype)
+    return value if dtype in known else here.copied(np.asarray(value), Aval(value.shape, dtype))
+
+
+# The leaves of a call: what C++ may be given, and what decides which program is called.
+
+
+ARRAYS: Final = (ArrayImpl, np.ndarray)
+"""The classes of arrays that are taken as they are."""
+
+
+def kind(leaf: Any) -> object:
+    """What of a leaf decides which program is called; None for things unknown."""
+    cls: type[Any] = leaf.__class__
+    if cls is ArrayImpl:
+        return leaf.aval.dtype, leaf.aval.shape
+    if cls is np.ndarray or issubclass(cls, np.generic):
+        return leaf.dtype, leaf.shape
+    return cls if cls in NUMBERS else None
+
+
+def needs_no_help(leaf: Any) -> bool:
+    """Whether a leaf is committed to a device; or it is for `specialise` to say what it is."""
+    if type(leaf) is ArrayImpl:
+        return is_placed(leaf)
+    return kind(leaf) is None and not hasattr(leaf, "__dlpack__")
+
+
+def is_foreign(leaf: Any) -> bool:
+    """Whether a leaf is another library's array."""
+    return kind(leaf) is None and hasattr(leaf, "__dlpack__") and not is_masked(leaf)
+
+
+def all_arrays(leaves: Sequence[Any]) -> bool:
+    """Whether there are arrays only, so that none of the leaves is a static value."""
+    return all(type(x) in ARRAYS for x in leaves)
+
+
+def without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
+    """The arguments with NumPy's in the place of other libraries' arrays, if there are any."""
+    leaves, structure = trees.flatten((args, kwargs))
+    if not any(map(is_foreign, leaves)):
+        return None
+    try:
+        known = [view(each) if is_foreign(each) else each for each in leaves]
+    except (BufferError, RuntimeError, TypeError):
+        return None  # the boundary will say what is wrong
+    args, kwargs = structure.unflatten(known)
+    return tuple(args), kwargs

@@ -8,7 +8,7 @@ a call has returned.  What C++ cannot do is done in Python, as for Python's numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any, TypeAlias
@@ -16,17 +16,72 @@ from typing import Any, TypeAlias
 from pscdsl._src.support.processes import ShutdownError, require, require_modules, tell
 from pscdsl._src.support.tracebacks import public, shown
 from pscdsl._src.xla.calls import trees
-from pscdsl._src.xla.calls.binding import ABSENT, Args, Kwargs, Parameter, placed
-from pscdsl._src.xla.calls.donation import forget_donated
+from pscdsl._src.xla.calls.binding import (
+    ABSENT,
+    ARRAYS,
+    NUMBERS,
+    Args,
+    Kwargs,
+    Parameter,
+    all_arrays,
+    is_placed,
+    kind,
+    needs_no_help,
+    placed,
+    readable,
+    without_foreign,
+)
 from pscdsl._src.xla.calls.fast_path import FastPath, Stale, fast_path, fast_path_works, in_cpp
-from pscdsl._src.xla.calls.leaves import ARRAYS, all_arrays, kind, needs_no_help, without_foreign
-from pscdsl._src.xla.calls.readable import is_placed, readable
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.runtime.boot import ArrayImpl
 from pscdsl._src.xla.runtime.executable import Executable
-from pscdsl._src.xla.runtime.python_numbers import NUMBERS
 from pscdsl.typing.exact import equality_tells, exact
+
+# What to say of a call that reads memory which was given away.
+
+
+def explanation(
+    error: Exception, kernel: str, values: Mapping[str, Any], donated: Collection[str]
+) -> str | None:
+    """Which argument of a call that failed has no memory; None if the failure is another one."""
+    text = str(error)
+    if "delete" not in text and "donat" not in text:
+        return None
+    owners: dict[int, str] = {}
+    for name, value in values.items():
+        for leaf in trees.flatten(value)[0]:
+            if type(leaf) is not ArrayImpl:
+                continue
+            first = owners.setdefault(id(leaf), name)
+            if leaf.is_deleted():
+                return (
+                    f"argument `{name}` of `{kernel}` was donated to an earlier call, or deleted: "
+                    f"what its memory holds now is that call's result; use this, or pass a copy"
+                )
+            if first in donated or name in donated:
+                if id(leaf) in owners and (first != name or _twice(leaf, value)):
+                    return (
+                        f"argument `{name}` of `{kernel}` is the same array as `{first}`, and its "
+                        f"memory is donated: pass a copy of one of them"
+                    )
+    return None
+
+
+def forget_donated(arguments: Any) -> None:
+    """Have jaxlib know of arrays whose memory a call took, so that later calls ask us about them.
+
+    Otherwise such a call would fail in C++, where nobody explains it.
+    """
+    for leaf in trees.flatten(arguments)[0]:
+        if type(leaf) is ArrayImpl and leaf.is_deleted():
+            leaf.delete()
+
+
+def _twice(leaf: Any, value: Any) -> bool:
+    """Whether a tree holds an array more than once."""
+    return sum(each is leaf for each in trees.flatten(value)[0]) > 1
+
 
 MissResult: TypeAlias = tuple[Any, FastPath | None, bool]
 """What C++ wants where it has no program: the result, the program, whether to ask again."""

@@ -12,16 +12,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from pscdsl._src.xla.calls import trees
-from pscdsl._src.xla.calls.readable import dtypes, is_native
+from pscdsl._src.xla.calls.binding import dtypes, is_native
 from pscdsl._src.xla.compilation import conditions
-from pscdsl._src.xla.compilation import stored as kept
+from pscdsl._src.xla.compilation import disk as kept
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.arrays import to_numpy
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval
 from pscdsl._src.xla.runtime.devices import COPYING, Placement
 from pscdsl._src.xla.runtime.executable import Executable, transfer
-from pscdsl._src.xla.runtime.waiting import calls_wait
+from pscdsl._src.xla.runtime.settings import calls_wait
 
 
 class FastPath(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -10,16 +10,48 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.xla import exactness
-from pscdsl._src.xla.compilation.scratch import with_scratch
-from pscdsl._src.xla.compilation.stored import offer
+from pscdsl._src.xla.compilation.disk import offer
 from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.emit import module_bytecode
+from pscdsl._src.xla.runtime import memory
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.executable import Executable, compile_options
-from pscdsl._src.xla.runtime.pool import Recipe
-from pscdsl._src.xla.specialisation import LOOP_BYTES
+from pscdsl._src.xla.runtime.memory import Recipe
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
+
+# Modules that take arrays whose memory their large results get; see `pool`.
+
+
+def with_scratch(module: Any, outputs: Sequence[Aval]) -> Any:
+    """A copy of a module that takes an array for each large result, after its parameters.
+
+    None if it has none, or donated parameters: these give their memory to results as XLA sees fit.
+    """
+    places = memory.pooled(outputs)
+    if not places or _donates(c.main(module).attributes):
+        return None
+    copy = module.operation.clone()
+    main = c.main(copy)
+    kind = c.mlir.FunctionType(main.attributes["function_type"].value)
+    large = [kind.results[place] for place in places]
+    with c.context(), c.unknown():
+        main.attributes["function_type"] = c.mlir.TypeAttr.get(
+            c.mlir.FunctionType.get([*kind.inputs, *large], kind.results)
+        )
+        main.attributes["arg_attrs"] = c.attribute(
+            [{} for _ in kind.inputs]
+            + [{"tf.aliasing_output": c.parsed(f"{place} : i32")} for place in places]
+        )
+    block = main.regions[0].blocks[0]
+    for each in large:
+        block.add_argument(each, c.unknown())
+    return copy
+
+
+def _donates(attributes: Any) -> bool:
+    return "arg_attrs" in attributes and "jax.buffer_donor" in str(attributes["arg_attrs"])
 
 
 def compile_module(

@@ -22,13 +22,13 @@ from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.devices import Placement
-from pscdsl._src.xla.runtime.processors import VARIABLE, processors
+from pscdsl._src.xla.runtime.settings import PROCESSORS_VARIABLE, processors
 
-_VARIABLES: Final = ("XLA_FLAGS", VARIABLE)
+_VARIABLES: Final = ("XLA_FLAGS", PROCESSORS_VARIABLE)
 """The environment variables that XLA's compiler reads."""
 _CHOOSING: Final = (
     "xla/exactness",
-    "xla/known_options",
+    "xla/runtime/executable",
     "targets/cpu/options/module_options",
     "targets/cpu/options/narrow",
     "targets/cpu/options/plain_loops",

@@ -11,10 +11,10 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.support.processes import once_a_client, require
 from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
 from pscdsl._src.xla.interrupts import watch
-from pscdsl._src.xla.runtime import bfloats, boot
+from pscdsl._src.xla.runtime import arrays, boot
 from pscdsl._src.xla.runtime.arrays import prepare
 from pscdsl._src.xla.runtime.memory import keep_freed_memory
-from pscdsl._src.xla.runtime.waiting import calls_wait
+from pscdsl._src.xla.runtime.settings import calls_wait
 
 COPYING: Final = (True, False, boot.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
 """The contents are copied before the call returns: nobody's memory is ever shared."""
@@ -138,6 +138,6 @@ def view(exporter: Any) -> Any:
         return np.from_dlpack(exporter)
     except (BufferError, RuntimeError) as error:
         try:  # NumPy cannot read bf16
-            return bfloats.view(exporter.__dlpack__())
+            return arrays.bfloats_view(exporter.__dlpack__())
         except (BufferError, RuntimeError):
             raise BufferError(str(error)) from None

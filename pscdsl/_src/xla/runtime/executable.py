@@ -1,27 +1,81 @@
-"""Compiled programs: how they are loaded, and run."""
+"""Compiled programs: with which options they are compiled, how they are loaded, and run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import is_masked, to_numpy
 from pscdsl._src.support.processes import require
+from pscdsl._src.xla import lapack
 from pscdsl._src.xla.device import CPU, Device
-from pscdsl._src.xla.known_options import known
-from pscdsl._src.xla.runtime import boot, lapack
+from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.devices import Placement
-from pscdsl._src.xla.runtime.pool import Recipe, Reuse
+from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import KEY
 
+# Which of XLA's options the installed jaxlib takes: it is asked, once in a process for each.
+#
+# XLA's options come and go with its versions, and it refuses to compile with one that it does not
+# know.  So nothing is compiled with an option before XLA has said that it takes it.
+
+
+NO_OPTION: Final = "xla_is_asked_for_an_option_that_does_not_exist"
+PROGRAM: Final = (
+    "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
+)
+"""A module for which XLA reads its options."""
+
+_known_options: dict[tuple[Device, str, str], bool] = {}
+
+
+def knows(name: str, value: Any, device: Device = CPU) -> bool:
+    """Whether XLA takes this value of an option: `knows("xla_cpu_prefer_vector_width", "512")`."""
+    return name in known({name: value}, device)
+
+
+def known(options: Mapping[str, Any], device: Device = CPU) -> dict[str, Any]:
+    """Those of the options that XLA takes where it compiles for a device, in their order."""
+    asked = {name: (device, name, repr(value)) for name, value in options.items()}
+    new = {name: options[name] for name, key in asked.items() if key not in _known_options}
+    if new and _takes(new, device):
+        _known_options.update({asked[name]: True for name in new})
+    else:
+        for name, value in new.items():
+            _known_options[asked[name]] = _takes({name: value}, device)
+    return {name: value for name, value in options.items() if _known_options[asked[name]]}
+
+
+def _takes(options: Mapping[str, Any], device: Device) -> bool:
+    """Whether XLA takes all of these: it then refuses to compile for the one put last alone.
+
+    That is so before it makes any code, so that an answer takes less time than a program.
+    """
+    asked = boot.xla.CompileOptions()
+    asked.env_option_overrides = [*options.items(), (NO_OPTION, True)]
+    here = device.placement
+    try:
+        here.client.compile_and_load(PROGRAM, here.devices, asked)
+    except boot.jax.JaxRuntimeError as refused:
+        return NO_OPTION in str(refused) and not any(name in str(refused) for name in options)
+    return True  # one that takes what does not exist takes everything
+
+
+# Compiled programs: how they are loaded, and run.
+
+
 Source: TypeAlias = Literal["compiled", "disk"]
 """Where an executable comes from."""
+
+
+class Refused(Exception):
+    """XLA does not compile a module; the cause is its own exception."""
 
 
 class Executable:

@@ -17,7 +17,7 @@ from pscdsl._src.analysis.cost import total_bytes, traffic
 from pscdsl._src.ir.program import Block, Equation, Function, Var, walk
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.control import Call, Control, Scan, While
-from pscdsl._src.xla.specialisation import LOOP_BYTES
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.dims import Size, evaluate, substitute
 
 LARGEST = 7 << 18

@@ -8,9 +8,8 @@ from typing import Any
 from pscdsl._src.targets.cpu.options import narrow, plain_loops, wide
 from pscdsl._src.xla import exactness
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.known_options import known
-from pscdsl._src.xla.runtime.executable import Executable
-from pscdsl._src.xla.specialisation import LOOP_BYTES
+from pscdsl._src.xla.runtime.executable import Executable, known
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 
 
 def options(module: Any) -> Mapping[str, Any]:

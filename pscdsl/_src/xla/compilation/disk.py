@@ -12,10 +12,10 @@ from pscdsl._src.caching import store as places
 from pscdsl._src.caching.store import Store
 from pscdsl._src.xla.compilation import conditions
 from pscdsl._src.xla.device import CPU, Device
-from pscdsl._src.xla.runtime import boot, pool
+from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
-from pscdsl._src.xla.runtime.pool import Recipe, Reuse
+from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 
 _VERSION: Final = "pscdsl executables 4"
 """Of the form of the entries; to be raised when they change."""
@@ -80,14 +80,14 @@ def keep(store: Store, key: str, executable: Executable) -> bool:
 def offer(executable: Executable, recipe: Recipe) -> None:
     """Have a program with large results reuse memory, by an executable that is made when due."""
     executable.recipe = recipe
-    if pool.enabled():
+    if memory.pools_results():
         executable.reuse = Reuse(
             executable.outputs, executable.start, partial(_reusing, executable), recipe.seconds
         )
 
 
 def _offer_again(store: Store, executable: Executable) -> None:
-    if pool.pooled(executable.outputs) and pool.enabled():
+    if memory.pooled(executable.outputs) and memory.pools_results():
         content = store.get(digest("recipe", executable.kept))
         if content is not None:
             offer(executable, Recipe.unpack(content))
@@ -99,11 +99,11 @@ def _reusing(first: Executable) -> Any:
     Where a loop carries a large result, XLA computes beside it, and copies that in the end.
     """
     assert first.recipe is not None
-    inputs = [*first.inputs, *[first.outputs[place] for place in pool.pooled(first.outputs)]]
+    inputs = [*first.inputs, *[first.outputs[place] for place in memory.pooled(first.outputs)]]
     options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
     store, key = opened() if first.kept else None, digest("reusing", first.kept)
     found = _obtained(store, key, first.recipe.code, options, inputs, first.outputs, first.device)
-    if found.memory()["temporaries"] > first.memory()["temporaries"] + pool.LARGE // 2:
+    if found.memory()["temporaries"] > first.memory()["temporaries"] + memory.LARGE // 2:
         first.reuse = None
         return None
     return found.start

@@ -1,16 +1,30 @@
-"""Which arrays LAPACK's routines take and give: jaxlib's wrappers believe what they are told.
-
-A routine with a result that is too small writes beside it.  So those here are what kernels emit,
-and all their shapes follow from those of their operands.
-"""
+"""LAPACK's routines as custom calls: what they are called, and with arrays of which shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from pscdsl._src.xla.runtime import lapack
-from pscdsl.typing.dtypes import I32, DType
+from pscdsl.typing.dtypes import C64, C128, F32, F64, I32, DType
+
+LETTERS: Final = {F32: "s", F64: "d", C64: "c", C128: "z"}
+"""The dtypes that LAPACK knows, and by which letter a routine for them begins."""
+_COMPLEX: Final = {"orgqr": "ungqr", "syevd": "heevd"}
+"""Routines that have another name for complex matrices."""
+PREFIX: Final = "lapack_"
+
+
+def target(routine: str, dtype: DType) -> str:
+    """The name under which jaxlib has a routine for matrices of a dtype."""
+    name = _COMPLEX.get(routine, routine) if dtype.is_complex else routine
+    return f"{PREFIX}{LETTERS[dtype]}{name}_ffi"
+
+
+# Which arrays LAPACK's routines take and give: jaxlib's wrappers believe what they are told.
+#
+# A routine with a result that is too small writes beside it.  So those here are what kernels emit,
+# and all their shapes follow from those of their operands.
+
 
 Array: TypeAlias = tuple[DType, tuple[int, ...]]
 Options: TypeAlias = Mapping[str, str]
@@ -108,9 +122,7 @@ ROUTINES: Final[Mapping[str, _Routine]] = {
     "geev": _Routine({"compute_left": "NV", "compute_right": "NV"}, _geev),
     "trsm": _Routine({"side": "L", "uplo": "LU", "trans_x": "CNT", "diag": "NU"}, _trsm),
 }
-_TARGETS: Final = {
-    lapack.target(name, dtype): (name, dtype) for name in ROUTINES for dtype in lapack.LETTERS
-}
+_TARGETS: Final = {target(name, dtype): (name, dtype) for name in ROUTINES for dtype in LETTERS}
 
 
 def routine_of(target: str) -> str | None:
@@ -137,3 +149,47 @@ def fits(
         return False
     wanted = routine.results(_Matrices(dtype, shape[:-2], *shape[-2:]), others, options)
     return wanted is not None and tuple(wanted) == tuple(results)
+
+
+# Calls of LAPACK's routines: how matrices lie in memory, and which operands are overwritten.
+
+
+_OVERWRITTEN: Final[dict[str, int | None]] = {"trsm": 1, "geev": None}
+"""Which operand the first result takes the place of, where that is not the first one."""
+
+
+def attributes(
+    routine: str,
+    operands: Sequence[Sequence[int]],
+    results: Sequence[Sequence[int]],
+    options: Mapping[str, str],
+) -> dict[str, Any]:
+    """The attributes of a call on arrays of these shapes, with LAPACK's letters as options."""
+    from pscdsl._src.xla.emit import context as c  # executables need names alone, and no MLIR
+
+    batch = len(operands[0]) - 2
+    return {
+        "api_version": c.parsed("4 : i32"),
+        "backend_config": {k: c.parsed(f"{ord(x)} : ui8") for k, x in options.items()},
+        "operand_layouts": [c.layout(_axes(len(shape), batch)) for shape in operands],
+        "result_layouts": [c.layout(_axes(len(shape), batch)) for shape in results],
+        "output_operand_aliases": [*map(c.parsed, _overwritten(routine, len(results)))],
+    }
+
+
+def _axes(rank: int, batch: int) -> tuple[int, ...]:
+    """The axes from the fastest varying on; matrices stand in columns, all else in rows."""
+    rows = tuple(range(rank - 1, -1, -1))
+    return (rank - 2, rank - 1, *rows[2:]) if rank == batch + 2 else rows
+
+
+def _overwritten(routine: str, results: int) -> list[str]:
+    """The attributes that let the first result take the place of an operand."""
+    operand = _OVERWRITTEN.get(routine, 0)
+    if operand is None:
+        return []
+    first = "[]" if results == 1 else "[0]"
+    return [
+        f"#stablehlo.output_operand_alias<output_tuple_indices = {first}, "
+        f"operand_index = {operand}, operand_tuple_indices = []>"
+    ]
