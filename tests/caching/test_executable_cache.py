@@ -23,8 +23,9 @@ from pscdsl._src.caching.store import SUFFIX, Store
 from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.targets.cpu.options import module_options
-from pscdsl._src.xla.compilation import conditions, executable_store
 from pscdsl._src.xla.compilation import disk as kept
+from pscdsl._src.xla.compilation import executable_store
+from pscdsl._src.xla.compilation import keys as conditions
 from pscdsl._src.xla.compilation.executable_store import NoKey, module_key, obtain, program_key
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
@@ -189,8 +190,7 @@ def test_every_file_of_ours_tells_when_it_changed() -> None:
 
 
 CONDITIONS = (
-    "from pscdsl._src.xla.compilation.conditions import backend, emission; "
-    "print(backend(), emission())"
+    "from pscdsl._src.xla.compilation.keys import backend, emission; print(backend(), emission())"
 )
 
 

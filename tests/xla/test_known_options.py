@@ -36,7 +36,7 @@ def module() -> Any:
 
 @pytest.fixture(autouse=True)
 def _unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executable, "_answers", {})
+    monkeypatch.setattr(executable, "_known_options", {})
 
 
 def test_xla_says_what_it_takes() -> None:

@@ -104,8 +104,8 @@ def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> No
         wanted.append(kernel.specialisation(general.choice, general.sizes, names))
     for each in wanted:
         executable = obtained(each, ahead=each is general)
-        if executable.unkept:
-            raise Unusable(executable.unkept)
+        if executable.not_stored:
+            raise Unusable(executable.not_stored)
         told = f"{kernel.name}{_told(each)}"
         if executable.source == "disk":
             done.found += 1

@@ -1,24 +1,22 @@
-"""The compiled programs of one kernel, and what is told of them."""
+"""The compiled programs of one kernel: where they come from, and why they were compiled."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pscdsl._src.calls.errors import CheckError
 from pscdsl._src.support.processes import require_modules
-from pscdsl._src.xla.specialisation import Specialisation
 
 if TYPE_CHECKING:
     from pscdsl._src.caching.store import Store
     from pscdsl._src.ir.program import Function
     from pscdsl._src.xla.device import Device
     from pscdsl._src.xla.runtime.executable import Executable
-    from pscdsl._src.xla.specialisation import Compiler, Key
+    from pscdsl._src.xla.specialisation import Compiler, Key, Specialisation
 
 
 class CacheInfo(NamedTuple):
@@ -52,11 +50,7 @@ class Executables:
         self._locks: dict[Key, RLock] = {}
         self._lock = RLock()
         self._counts = _Counts()
-
-    @cached_property
-    def _reasons(self) -> Reasons:
-
-        return Reasons()
+        self._reasons = Reasons()
 
     @property
     def info(self) -> CacheInfo:

@@ -37,8 +37,7 @@ from pscdsl._src.ir.numpy_dtypes import is_masked, to_numpy
 from pscdsl._src.language import records
 from pscdsl._src.xla.calls.dispatch import BoundExecutable
 from pscdsl._src.xla.calls.trees import register_class
-from pscdsl._src.xla.compilation import conditions
-from pscdsl._src.xla.compilation import disk as kept
+from pscdsl._src.xla.compilation import disk, keys
 from pscdsl._src.xla.device import CPU
 from pscdsl._src.xla.runtime import boot
 from pscdsl.typing import dtypes
@@ -141,13 +140,13 @@ class Start:
 
         Where somebody wants to be told why a program is loaded, it is read.
         """
-        store = kept.opened()
+        store = disk.opened()
         if store is None or log.isEnabledFor(logging.INFO):
             return None
         return cls(store, kernel, _conditions())
 
     def _entry(self, start: bytes) -> str:
-        return kept.digest("look-ups", *self._here, start)
+        return keys.digest("look-ups", *self._here, start)
 
     def _ways(self, start: bytes) -> list[tuple[Names, ...]]:
         """The look-ups that reading a kernel took, in each way that is kept."""
@@ -160,7 +159,7 @@ class Start:
             return []
 
     def _found(self, start: bytes, wanted: Sequence[Names], found: bytes) -> str:
-        return kept.digest("kernel", *self._here, start, to_text(wanted), found)
+        return keys.digest("kernel", *self._here, start, to_text(wanted), found)
 
     def find(
         self, kernel: Called[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -199,7 +198,7 @@ class Start:
         donated = frozenset(stored.donate)
         executable = self._loaded.get(stored.executable)
         if executable is None:
-            executable = kept.load(self._store, stored.executable, inputs, outputs)
+            executable = disk.load(self._store, stored.executable, inputs, outputs)
             if executable is None:
                 raise Unknown
             self._loaded[stored.executable] = executable
@@ -228,7 +227,7 @@ class Start:
     ) -> None:
         """Keep what a call came to, unless something of it cannot be written down."""
         executable, (args, kwargs) = bound.executable, call
-        if convention.inner_statics or convention.tree_statics or not executable.kept:
+        if convention.inner_statics or convention.tree_statics or not executable.entry:
             return
         from pscdsl._src.frontend.modules.live import trace_of
 
@@ -248,7 +247,7 @@ class Start:
             program = specialisation.program
             assert program.result is not None
             stored = StoredCall(
-                executable.kept,
+                executable.entry,
                 inputs,
                 outputs,
                 _written(program.result),
@@ -302,12 +301,12 @@ class Start:
 def _conditions() -> tuple[str, ...]:
     """What decides how a kernel is read, beside what it is read from."""
     without = os.environ.get(VARIABLE, "")
-    return (*conditions.backend(), *conditions.reading(), f"without {without}")
+    return (*keys.backend(), *keys.reading(), f"without {without}")
 
 
 def _call(key: str, walk: Walk, content: bytes) -> str:
     """The name of the entry for arguments of a kind."""
-    return kept.digest("call", key, " ".join(walk.text), content)
+    return keys.digest("call", key, " ".join(walk.text), content)
 
 
 class Walk:

@@ -13,8 +13,7 @@ import numpy as np
 
 from pscdsl._src.xla.calls import trees
 from pscdsl._src.xla.calls.binding import dtypes, is_native
-from pscdsl._src.xla.compilation import conditions
-from pscdsl._src.xla.compilation import disk as kept
+from pscdsl._src.xla.compilation import disk, keys
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.arrays import to_numpy
@@ -178,8 +177,8 @@ def fast_path_works(device: Device = CPU) -> bool:
 
     That it worked is kept on disk, for the same jaxlib and our own files as they are.
     """
-    store = kept.opened()
-    key = kept.digest("trial", *conditions.backend(device), *conditions.reading())
+    store = disk.opened()
+    key = keys.digest("trial", *keys.backend(device), *keys.reading())
     if store is not None and store.get(key) == _WORKS:
         return True
     try:
@@ -197,7 +196,7 @@ def trial(device: Device) -> bool:
         "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     )
     aval = Aval((2,), np.dtype(np.float32))
-    program = kept.from_text(text, [aval], [aval], device)
+    program = disk.from_text(text, [aval], [aval], device)
     misses: list[object] = []
 
     def miss(x: Any) -> tuple[Any, FastPath | None, bool]:

@@ -5,20 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import partial
-from hashlib import blake2b
 from typing import Any, Final
 
 from pscdsl._src.caching import store as places
 from pscdsl._src.caching.store import Store
-from pscdsl._src.xla.compilation import conditions
+from pscdsl._src.xla.compilation import keys
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
-
-_VERSION: Final = "pscdsl executables 4"
-"""Of the form of the entries; to be raised when they change."""
 
 log: Final = logging.getLogger("pscdsl.compile")
 
@@ -26,18 +22,9 @@ log: Final = logging.getLogger("pscdsl.compile")
 def opened() -> Store | None:
     """The store that the environment names; None if nothing is to be kept."""
     folder = places.cache_folder()
-    if folder is None or conditions.dumps():
+    if folder is None or keys.dumps():
         return None
     return Store(folder, places.cache_limit())
-
-
-def digest(*parts: str | bytes) -> str:
-    """The name of an entry: different if any of the parts is."""
-    made = blake2b(_VERSION.encode(), digest_size=32)
-    for part in parts:
-        data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
-        made.update(len(data).to_bytes(8, "little") + data)
-    return made.hexdigest()
 
 
 def load(
@@ -53,7 +40,7 @@ def load(
         return None
     try:
         found = load_executable(code, inputs, outputs, device)
-        found.kept = key
+        found.entry = key
         _offer_again(store, found)
         return found
     except Exception as error:  # whatever jaxlib makes of code that it cannot use
@@ -62,7 +49,7 @@ def load(
         return None
 
 
-def keep(store: Store, key: str, executable: Executable) -> bool:
+def save(store: Store, key: str, executable: Executable) -> bool:
     """Keep an executable; whether that could be done."""
     try:
         code = executable.serialize()
@@ -71,9 +58,9 @@ def keep(store: Store, key: str, executable: Executable) -> bool:
         return False
     if not store.put(key, code):
         return False
-    executable.kept = key
+    executable.entry = key
     if executable.recipe is not None:
-        store.put(digest("recipe", key), executable.recipe.pack())
+        store.put(keys.digest("recipe", key), executable.recipe.pack())
     return True
 
 
@@ -88,7 +75,7 @@ def offer(executable: Executable, recipe: Recipe) -> None:
 
 def _offer_again(store: Store, executable: Executable) -> None:
     if memory.pooled(executable.outputs) and memory.pools_results():
-        content = store.get(digest("recipe", executable.kept))
+        content = store.get(keys.digest("recipe", executable.entry))
         if content is not None:
             offer(executable, Recipe.unpack(content))
 
@@ -101,7 +88,7 @@ def _reusing(first: Executable) -> Any:
     assert first.recipe is not None
     inputs = [*first.inputs, *[first.outputs[place] for place in memory.pooled(first.outputs)]]
     options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
-    store, key = opened() if first.kept else None, digest("reusing", first.kept)
+    store, key = opened() if first.entry else None, keys.digest("reusing", first.entry)
     found = _obtained(store, key, first.recipe.code, options, inputs, first.outputs, first.device)
     if found.memory()["temporaries"] > first.memory()["temporaries"] + memory.LARGE // 2:
         first.reuse = None
@@ -134,10 +121,10 @@ def _obtained(
         loaded = here.client.compile_and_load(code, here.devices, options)
         found = Executable(loaded, inputs, outputs, device)
         if store is not None:
-            keep(store, key, found)
+            save(store, key, found)
     return found
 
 
 def text_key(text: str, options: Any, device: Device = CPU) -> str:
     """The key of a module that is given as text."""
-    return digest("text", *conditions.backend(device), options.SerializeAsString(), text)
+    return keys.digest("text", *keys.backend(device), options.SerializeAsString(), text)

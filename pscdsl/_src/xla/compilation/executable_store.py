@@ -15,9 +15,10 @@ from typing import Any, Final
 from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
 from pscdsl._src.caching.store import Store
 from pscdsl._src.ir.forms import switched_off
-from pscdsl._src.xla.compilation import conditions
+from pscdsl._src.xla.compilation import keys
 from pscdsl._src.xla.compilation.compile import signature
-from pscdsl._src.xla.compilation.disk import digest, keep, load
+from pscdsl._src.xla.compilation.disk import load, save
+from pscdsl._src.xla.compilation.keys import digest
 from pscdsl._src.xla.compilation.portable import foreign, targets
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.emit import lower_module, module_bytecode
@@ -51,7 +52,7 @@ def program_key(wanted: Specialisation) -> str | None:
         return None
     sizes = ",".join(f"{name}={wanted.sizes[name]}" for name in program.dims)
     decided = _conditions(wanted, {})
-    return digest("program", *decided, conditions.emission(), content, sizes)
+    return digest("program", *decided, keys.emission(), content, sizes)
 
 
 def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:
@@ -71,7 +72,7 @@ def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str 
     options = repr((wanted.loop_bytes, sorted(chosen.items())))
     forms = ",".join(sorted(switched_off()))
     donated = repr(sorted(wanted.donate))
-    return (*conditions.backend(device), defaults, options, donated, f"without {forms}")
+    return (*keys.backend(device), defaults, options, donated, f"without {forms}")
 
 
 def _without_places(module: Any) -> bytes:
@@ -98,10 +99,10 @@ def obtain(
     """
     started = time.perf_counter()
 
-    def obtained(executable: Executable, source: Source, unkept: str = "") -> Executable:
-        if unkept:
-            log.debug("`%s` is not kept: %s", wanted.program.name, unkept)
-        executable.source, executable.unkept = source, unkept
+    def obtained(executable: Executable, source: Source, not_stored: str = "") -> Executable:
+        if not_stored:
+            log.debug("`%s` is not kept: %s", wanted.program.name, not_stored)
+        executable.source, executable.not_stored = source, not_stored
         executable.seconds = time.perf_counter() - started
         return executable
 
@@ -120,7 +121,7 @@ def obtain(
         return obtained(_compiled(module, wanted, compiler), "compiled", str(reason))
     known = load(store, key, *signature(module), wanted.device)
     made = known or _compiled(module, wanted, compiler)
-    if known is None and not keep(store, key, made):
+    if known is None and not save(store, key, made):
         return obtained(made, "compiled", f"{store.folder} does not take it")
     if short is not None:
         store.put(short, key.encode())

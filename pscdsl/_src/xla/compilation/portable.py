@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.xla import lapack
-from pscdsl._src.xla.compilation import conditions
-from pscdsl._src.xla.compilation.disk import digest, keep, load, opened
+from pscdsl._src.xla.compilation import keys
+from pscdsl._src.xla.compilation.disk import load, opened, save
+from pscdsl._src.xla.compilation.keys import digest
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import Aval
@@ -59,7 +60,7 @@ def executable(
     except Exception as error:
         raise Refused(str(error)) from error
     if store is not None and not foreign(module.calls):  # whose routines may be elsewhere next time
-        keep(store, key, made)
+        save(store, key, made)
     return made
 
 
@@ -97,7 +98,7 @@ def text(code: bytes) -> str:
 def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device) -> str:
     options = compile_options(LOOP_BYTES, {}, device).SerializeAsString()
     settings = f"without {os.environ.get(VARIABLE, '')}"
-    here = (*conditions.backend(device), conditions.choosing())
+    here = (*keys.backend(device), keys.choosing())
     said = f"{inputs} -> {outputs}, {module.calls}, {sorted(module.donate)}"
     return digest("portable 3", *here, options, settings, module.code, said)
 

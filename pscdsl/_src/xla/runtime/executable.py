@@ -95,12 +95,12 @@ class Executable:
         """Where its arguments and results lie."""
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
-        self.kept = ""
+        self.entry = ""
         """The entry on disk that holds it, if there is one."""
         self.source: Source = "compiled"
         self.seconds = 0.0
         """What it took to compile it, or to load it."""
-        self.unkept = ""
+        self.not_stored = ""
         """Why it is not on disk, if it is not."""
         self.recipe: Recipe | None = None
         """Of one whose results take the memory of others; see `pool`."""

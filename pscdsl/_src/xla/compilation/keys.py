@@ -1,4 +1,4 @@
-"""What compiled code depends on besides its program: this machine, jaxlib, ourselves, the settings.
+"""Names of entries on disk, and what all of them hold: the machine, jaxlib, ourselves, settings.
 
 Code that was compiled under other conditions must never be loaded: it may use instructions that
 this processor lacks, and nothing below would notice.
@@ -24,6 +24,8 @@ from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.devices import Placement
 from pscdsl._src.xla.runtime.settings import PROCESSORS_VARIABLE, processors
 
+_VERSION: Final = "pscdsl executables 4"
+"""Of the form of the entries; to be raised when they change."""
 _VARIABLES: Final = ("XLA_FLAGS", PROCESSORS_VARIABLE)
 """The environment variables that XLA's compiler reads."""
 _CHOOSING: Final = (
@@ -45,6 +47,15 @@ _EMITTING: Final = (
 Those that decide whether it is emitted are among them: what an older version did not refuse
 must not be found.
 """
+
+
+def digest(*parts: str | bytes) -> str:
+    """The name of an entry: different if any of the parts is."""
+    made = blake2b(_VERSION.encode(), digest_size=32)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
+        made.update(len(data).to_bytes(8, "little") + data)
+    return made.hexdigest()
 
 
 @cache
