@@ -10,8 +10,8 @@ import numpy as np
 import pyrsistent
 
 from pscdsl._src.calls import boundary
+from pscdsl._src.calls.boundary import host_view
 from pscdsl._src.calls.errors import ArgumentError
-from pscdsl._src.calls.interchange import host_view
 from pscdsl._src.frontend.modules.live import record_class
 from pscdsl._src.frontend.specs.annotations import static_fields
 from pscdsl._src.frontend.trees.traced import record_node

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pyrsistent
 
-from pscdsl._src.calls.interchange import host_view
 from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked
 from pscdsl._src.ir.scalars import fit
 from pscdsl._src.language.instances import RecordClass as RecordClass
@@ -207,6 +206,13 @@ def _container(
     if isinstance(value, dict):
         raise NotAnArgument("a dict; pass a record or a pyrsistent PMap")
     raise NotAnArgument(f"an object of class {real.__qualname__}")
+
+
+def host_view(exporter: Any) -> Any:
+    """A NumPy array that shares another library's memory; a BufferError if none can."""
+    from pscdsl._src.xla.runtime import devices  # types are read without jaxlib
+
+    return devices.host_view(exporter)
 
 
 def _host_view(exporter: Any) -> Any:

@@ -26,7 +26,6 @@ from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
 from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.errors import ArgumentError, CallSite, CheckError
-from pscdsl._src.calls.interchange import host_view
 from pscdsl._src.frontend.interpreter.calls import INITIAL, invoke, with_operands
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.modules.live import LoadedModule, abstract, record_class
@@ -42,6 +41,7 @@ from pscdsl._src.kernels.executables import obtained
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.transforms.simplify.extremes import with_largest
 from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.runtime.devices import host_view
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.arrays import Array
 from pscdsl.typing.arrays import ArrayType

@@ -14,7 +14,7 @@ from pscdsl._src.xla.calls import trees
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.arrays import to_numpy
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, is_committed
-from pscdsl._src.xla.runtime.devices import Placement, view
+from pscdsl._src.xla.runtime.devices import Placement, host_view
 
 # Python's numbers as arguments of calls.
 
@@ -174,7 +174,7 @@ def without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
     if not any(map(is_foreign, leaves)):
         return None
     try:
-        known = [view(each) if is_foreign(each) else each for each in leaves]
+        known = [host_view(each) if is_foreign(each) else each for each in leaves]
     except (BufferError, RuntimeError, TypeError):
         return None  # the boundary will say what is wrong
     args, kwargs = structure.unflatten(known)

@@ -117,10 +117,22 @@ def put(value: Any, aval: boot.Aval | None = None, device: Device = CPU) -> Any:
 
 
 def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
-    """A device array with the contents of another library's array, by DLPack; see `interchange`."""
+    """Return an `Array` with the contents of another library's array: NumPy's, PyTorch's or jax's.
+
+    The memory is shared if it is contiguous in C order and aligned to 64 bytes; its owner must not
+    write to it afterwards. In the other direction, `np.from_dlpack`, `torch.from_dlpack` and
+    `jax.numpy.from_dlpack` accept an `Array` and never copy.
+
+    Args:
+        exporter: An array with DLPack.
+        copy: True always copies; False never does; None copies if the memory cannot be shared.
+
+    Raises:
+        BufferError: The memory cannot be shared and `copy` is False, or it is not host memory.
+    """
     if type(exporter) is boot.ArrayImpl and not copy:
         return exporter
-    array = view(exporter)
+    array = host_view(exporter)
     if copy:
         return put(array)
     aval = boot.Aval(array.shape, to_numpy(from_numpy(array.dtype)))
@@ -132,7 +144,7 @@ def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
     return here.shared(array, aval) if shares else here.copied(array, aval)
 
 
-def view(exporter: Any) -> Any:
+def host_view(exporter: Any) -> Any:
     """A NumPy array that shares another library's memory; a BufferError if none can."""
     try:
         return np.from_dlpack(exporter)
