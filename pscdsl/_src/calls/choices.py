@@ -10,7 +10,7 @@ from typing import Any
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.values.values import Poisoned, RecordValue
 from pscdsl._src.language.elements import ElementType
-from pscdsl._src.language.records import assemble
+from pscdsl._src.language.instances import assemble
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import dtype
 from pscdsl.typing.python_containers import is_tuple

@@ -37,7 +37,7 @@ from pscdsl._src.frontend.values.values import MapValue, Poisoned, RecordValue, 
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.kernels.executables import obtained
-
+from pscdsl._src.language.instances import absent, reader
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.transforms.simplify.extremes import with_largest
 from pscdsl._src.transforms.simplify.simplify import simplify
