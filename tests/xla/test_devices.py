@@ -15,6 +15,8 @@ from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.devices import put
 
+pytestmark = pytest.mark.jaxlib
+
 UNUSED = """
 import sys
 from pscdsl._src.xla.device import CPU, Device
