@@ -50,6 +50,10 @@ class Number(Weak):
         made.bounds = kept(bounds)
         return made
 
+    def as_array(self) -> Weak:
+        """The array that NumPy makes of the number."""
+        return Weak(self.builder, self.kind, self.shape, self.at)
+
     def description(self) -> str:
         """What messages call it."""
         return "a number made of sizes"

@@ -13,6 +13,7 @@ from pscdsl._src.frontend import elsewhere
 from pscdsl._src.frontend.closed import is_closed
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.iteration import elements
+from pscdsl._src.frontend.numbers_of_sizes import Number
 from pscdsl._src.frontend.owned import noted_call
 from pscdsl._src.frontend.trees.pytrees import condition
 from pscdsl._src.frontend.values import purity
@@ -166,7 +167,10 @@ def invoke(
         folded = fold(function, args, kwargs)
         if folded is not None:
             return folded
-        return function.apply(here, args, kwargs)
+        result = function.apply(here, args, kwargs)
+        if isinstance(result, Number) and function.name.startswith("numpy."):
+            return result.as_array()
+        return result
     if isinstance(function, DType):
         return _cast(frame, here, function, args, kwargs)
     if isinstance(function, Marker):

@@ -553,8 +553,9 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
         except Failure:
             raise _not_in(item, collection) from None
     parts: list[Any] = [*collection] if is_collection(collection) else []
-    if is_traced(collection) or is_traced(item) or any(is_traced(each) for each in parts):
-        found = describe(collection)
+    arrays = [each for each in (collection, item, *parts) if is_traced(each)]
+    if arrays:
+        found = describe(arrays[0])
         raise Failure(BranchOnArray(construct="`in`", found=found, rewrite="np.any(x == value)"))
     if isinstance(collection, tuple | list):
         return is_among(item, parts, decider(frame))

@@ -11,6 +11,7 @@ from pscdsl._src.frontend.interpreter.equality import MISSING, found_key
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.masked import reduced
+from pscdsl._src.frontend.numbers_of_sizes import Number
 from pscdsl._src.frontend.trees.pytrees import condition
 from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import (
@@ -30,7 +31,7 @@ from pscdsl.numpy import indexing
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dtypes import DType, Kind
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
 from pscdsl.typing.signatures import DTypeClass
 
@@ -49,6 +50,7 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         )
     if is_traced(value):
         frame.here(node)
+        _require_known_places(frame, node, index)
         try:
             return indexing.getitem(value, index)
         except Failure as failure:
@@ -103,6 +105,15 @@ def _selected(
         return failure
     written = reduced(frame.source, node, value.dtype) if index.ndim == value.ndim else ""
     return Failure(found.replaced(written=written)) if written else failure
+
+
+def _require_known_places(frame: Frame, node: ast.Subscript, index: Any) -> None:
+    """A Failure for an index of Python's that may be out of range, where Python raises."""
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, Number) and part.kind is Kind.INT:
+            text = frame.source.text_of(node.slice)
+            reason = f"it may be out of range; `np.asarray({text})` takes the nearest item there"
+            raise Failure(NoSuchItem(found="an array", index=describe(part), reason=reason))
 
 
 def _is_applied(frame: Frame, value: Any, index: Any) -> bool:
