@@ -104,7 +104,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_fast_path_works_here(way: str) -> None:
     assert fast_path.fast_path_works()
-    assert bool(Doubler().dispatch._kept) == (way == "c++")
+    assert bool(Doubler().dispatch._alive) == (way == "c++")
 
 
 def test_one_program_for_arguments_of_a_kind() -> None:

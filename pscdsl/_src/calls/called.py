@@ -254,7 +254,7 @@ class Called(Generic[P, R]):
             inner_statics=self._inner_statics if convention.inner_statics else None,
             tree_statics=self._inner_statics if convention.tree_statics else None,
             explain=self.explain,
-            told=(CheckError, ArgumentError),
+            final=(CheckError, ArgumentError),
             donated=donated,
             device=self.device,
         )

@@ -1,4 +1,4 @@
-"""On which device a program is compiled and run: a small record that is handed down.
+"""On which device a program is compiled and run: a small record that is passed down.
 
 A `Device` is named before anything runs: a kernel names it in its `Specialisation`, and the
 dispatcher, the compiler and the executable store take it from there.  jaxlib is loaded, and the

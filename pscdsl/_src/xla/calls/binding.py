@@ -46,7 +46,9 @@ class Parameter(NamedTuple):
     """A default that stays away where programs have it as a constant; ABSENT if it never does."""
 
 
-def placed(parameters: Sequence[Parameter], args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+def bind_arguments(
+    parameters: Sequence[Parameter], args: Args, kwargs: Kwargs
+) -> tuple[Args, Kwargs]:
     """The same arguments: by position as many as can be, the others in order, with defaults.
 
     Arguments that are wrong stay so.  Without parameters all arguments stay as they are.

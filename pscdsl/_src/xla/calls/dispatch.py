@@ -24,10 +24,10 @@ from pscdsl._src.xla.calls.binding import (
     Kwargs,
     Parameter,
     all_arrays,
+    bind_arguments,
     is_placed,
     kind,
     needs_no_help,
-    placed,
     readable,
     without_foreign,
 )
@@ -134,8 +134,8 @@ class Dispatcher:
     same programs; without it a kernel sees them as they were given.
     `inner_statics` gives the static values inside of the arguments, if there can be any, and
     `tree_statics` where any tree is taken and few have any: see Note [Static values].
-    `explain` may raise a better error for one that a call failed with; errors `told` to the caller
-    are those that need none, nor our frames.  Results may take the memory of parameters that
+    `explain` may raise a better error for one that a call failed with; `final` errors
+    reach the caller as they are.  Results may take the memory of parameters that
     are `donated`.  All programs are for one `device`.
     """
 
@@ -150,7 +150,7 @@ class Dispatcher:
         inner_statics: Callable[[Args, Kwargs], Hashable] | None = None,
         tree_statics: Callable[[Args, Kwargs], Hashable] | None = None,
         explain: Callable[[Exception, Args, Kwargs], None] | None = None,
-        told: tuple[type[Exception], ...] = (),
+        final: tuple[type[Exception], ...] = (),
         donated: Collection[str] = (),
         device: Device = CPU,
     ) -> None:
@@ -164,11 +164,11 @@ class Dispatcher:
         self._tree_statics = tree_statics
         self._explain = explain
         # At the end of a process nothing can be imported that would explain an error.
-        self._told: tuple[type[Exception], ...] = (ShutdownError, *told)
+        self._final: tuple[type[Exception], ...] = (ShutdownError, *final)
         self._donated = frozenset(donated)
         self._programs: dict[Hashable, BoundExecutable] = {}
         self._locks: dict[Hashable, RLock] = {}
-        self._kept: list[Any] = []
+        self._alive: list[Any] = []
         self._direct: Any = None
         self._name = name
         self._by_structure = inner_statics is not None or bool(static_argnums or static_argnames)
@@ -204,17 +204,17 @@ class Dispatcher:
             if self._inner_statics is not None:
                 self._direct, self._assisting = None, self._in_python
                 return
-        self._assisting, kept = in_cpp(self._name, self._miss_assisted, **how)
-        self._kept.append(kept)
+        self._assisting, alive = in_cpp(self._name, self._miss_assisted, **how)
+        self._alive.append(alive)
         if not self._donated:
-            self._direct, kept = in_cpp(self._name, self._miss_directly, **how)
-            self._kept.append(kept)
+            self._direct, alive = in_cpp(self._name, self._miss_directly, **how)
+            self._alive.append(alive)
 
     def _first_entry(self) -> Any:
         """What calls come to that nothing is known of."""
         if self._direct is None:
             return self._assisted
-        return self._direct if self._told_by_structure() else self._guarded
+        return self._direct if self._structure_tells() else self._guarded
 
     def enter(self, entered: Callable[[Any], None]) -> None:
         """Tell of the entry, now and whenever it becomes another one."""
@@ -243,12 +243,12 @@ class Dispatcher:
     def _assisted(self, *args: Any, **kwargs: Any) -> Any:
         try:
             try:
-                args, kwargs = placed(self._parameters, args, kwargs)
+                args, kwargs = bind_arguments(self._parameters, args, kwargs)
                 known = readable(args, kwargs, self._placement)
                 if known is None:
                     return self._in_python(*args, **kwargs)
                 result = self._assisting(*known[0], **known[1])
-            except self._told:
+            except self._final:
                 raise
             except (ValueError, RuntimeError) as error:  # Stale is one
                 result = self._after(error, args, kwargs)
@@ -260,7 +260,7 @@ class Dispatcher:
             raise
 
     def _taken(self, args: Args, kwargs: Kwargs) -> tuple[BoundExecutable, Sequence[Any]]:
-        """The program for arguments that are placed, and what it takes."""
+        """The program for arguments that are bound, and what it takes."""
         program = self.find(args, kwargs)  # this registers the classes of records, too
         return program, program.flatten(args, kwargs)
 
@@ -350,13 +350,13 @@ class Dispatcher:
         """Answer C++, which was called without help, and has no program for this call."""
         leaves = self._leaves(args, kwargs)
         if all(map(needs_no_help, leaves)) and not self._numbers(args, kwargs):
-            return self._told_answer(args, kwargs, leaves, by_name=bool(kwargs))
+            return self._reported_answer(args, kwargs, leaves, by_name=bool(kwargs))
         self._enter(self._assisted)
         return self._assisted(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
         """Whether a program takes Python's numbers for such arguments, or defaults."""
-        args, kwargs = placed(self._parameters, args, kwargs)
+        args, kwargs = bind_arguments(self._parameters, args, kwargs)
         leaves = trees.flatten(self._dynamic(args, kwargs))[0]
         has_none = not any(x.__class__ in NUMBERS for x in leaves)
         if has_none and not self._has_constants:
@@ -364,13 +364,13 @@ class Dispatcher:
         program, used = self._taken(args, kwargs)
         return program.fills or any(x.__class__ in NUMBERS for x in used)
 
-    def _told_answer(
+    def _reported_answer(
         self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
     ) -> MissResult:
         """The same as `_answer`, with errors as the caller is to see them."""
         try:
             return self._answer(args, kwargs, leaves, by_name=by_name)
-        except self._told:
+        except self._final:
             raise
         except (ValueError, RuntimeError) as error:
             return self._after(error, args, kwargs), None, True
@@ -390,7 +390,7 @@ class Dispatcher:
 
         `leaves` are what it sees; `by_name` says that it orders arguments by their names.
         """
-        args, kwargs = placed(self._parameters, args, kwargs)
+        args, kwargs = bind_arguments(self._parameters, args, kwargs)
         program, used = self._taken(args, kwargs)
         outputs = program.executable.run(used)
         result = program.unflatten(outputs)
@@ -443,7 +443,7 @@ class Dispatcher:
         self._ask(by_structure=False)
         return False
 
-    def _told_by_structure(self) -> bool:
+    def _structure_tells(self) -> bool:
         """Whether C++ tells all static values, if there are any, by structure."""
         return self._by_structure or not (self._static_argnums or self._static_argnames)
 
