@@ -29,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 os.environ["PSCDSL_CACHE"] = "off"  # here, and in the processes that tests start
+os.environ["PSCDSL_VERIFY"] = "1"  # every step between the source and StableHLO
 _KEYS = tempfile.TemporaryDirectory()
 os.environ["PSCDSL_KEY"] = os.path.join(_KEYS.name, "key")  # before modules export anything
 

@@ -39,23 +39,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.golden_modules", description=__doc__)
     parser.add_argument("--write", type=Path)
     parser.add_argument("--compare", type=Path)
+    parser.add_argument("--portable", action="store_true", help="modules for any device")
     given = parser.parse_args()
     if given.write is not None:
         given.write.mkdir(parents=True, exist_ok=True)
         count = 0
-        for name, text in modules():
+        for name, text in modules(portable=given.portable):
             (given.write / f"{name}.mlir").write_text(text, encoding="utf-8")
             count += 1
         print(f"{count} modules written")
         return 0
-    return _compared(given.compare)
+    return _compared(given.compare, portable=given.portable)
 
 
-def _compared(folder: Path) -> int:
+def _compared(folder: Path, *, portable: bool) -> int:
     before = {path.stem for path in folder.glob("*.mlir")}
     met: set[str] = set()
     differ: list[str] = []
-    for name, text in modules():
+    for name, text in modules(portable=portable):
         met.add(name)
         path = folder / f"{name}.mlir"
         old = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -70,7 +71,7 @@ def _compared(folder: Path) -> int:
     return int(bool(differ or missing))
 
 
-def modules() -> Iterator[tuple[str, str]]:
+def modules(*, portable: bool = False) -> Iterator[tuple[str, str]]:
     """A name and the text of each module."""
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).glob("*.py")):
@@ -79,12 +80,15 @@ def modules() -> Iterator[tuple[str, str]]:
                     for scale in SIZES:
                         sizes = sizes_near(function, scale)
                         if sizes is not None:
-                            yield f"{path.stem}.{name}.{index}.{scale}", _text(function, sizes)
+                            yield (
+                                f"{path.stem}.{name}.{index}.{scale}",
+                                _text(function, sizes, portable),
+                            )
 
 
-def _text(function: Function, sizes: Mapping[str, int]) -> str:
+def _text(function: Function, sizes: Mapping[str, int], portable: bool) -> str:
     try:
-        return module_text(emitted(function, sizes))
+        return module_text(emitted(function, sizes, portable=portable))
     except CheckError as error:
         return f"refused: {', '.join(each.code for each in error.diagnostics)}\n"
 

@@ -52,7 +52,8 @@ class ArrayType:
 
     def substitute(self, env: Mapping[str, Size]) -> ArrayType:
         """This type with sizes in place of names."""
-        return ArrayType(self.dtype, substitute_shape(self.shape, env))
+        shape = substitute_shape(self.shape, env)
+        return self if shape is self.shape else ArrayType(self.dtype, shape)
 
     def names(self) -> frozenset[str]:
         """The size names that occur."""
@@ -62,7 +63,10 @@ class ArrayType:
 
 def substitute_shape(shape: Shape, env: Mapping[str, Size]) -> Shape:
     """A shape with sizes in place of names."""
-    return tuple(substitute(s, env) if isinstance(s, Dim) else s for s in shape)
+    for size in shape:
+        if isinstance(size, Dim):
+            return tuple([substitute(s, env) if isinstance(s, Dim) else s for s in shape])
+    return shape
 
 
 def show_shape(shape: Shape) -> str:

@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.targets.forms import VARIABLE
 from tests.benchmarks import building, report
 from tests.benchmarks.alone import alternating
 from tests.benchmarks.alongside import Alongside, measure

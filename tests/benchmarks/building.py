@@ -7,7 +7,7 @@ from typing import Any
 
 from pscdsl._src.ir.program import walk
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.xla.emit.emit import lower_module
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl.typing.signatures import Choice
 from tests.benchmarks.measure import Ratio, compare
 from tests.benchmarks.workload import Workload, leaves, plain

@@ -20,11 +20,11 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.caching.store import SUFFIX, Store
-from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.targets.cpu.options import module_options
+from pscdsl._src.targets.forms import VARIABLE
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation import disk as kept
-from pscdsl._src.xla.compilation import executable_store
 from pscdsl._src.xla.compilation import keys as conditions
 from pscdsl._src.xla.compilation.executable_store import NoKey, module_key, obtain, program_key
 from pscdsl._src.xla.device import CPU, Device
@@ -64,6 +64,10 @@ def request(**sizes: int) -> Specialisation:
     return Specialisation(fresh().optimised(Choice()), {"n": 3, "m": 4, **sizes})
 
 
+def emit(wanted: Specialisation) -> Any:
+    return lower_module(wanted.program, wanted.sizes, donate=wanted.donate)
+
+
 X, Y = np.arange(12, dtype=np.float32).reshape(3, 4) / 10, np.ones(4, np.float32)
 
 
@@ -81,16 +85,16 @@ def test_a_second_kernel_finds_what_the_first_compiled(folder: Path) -> None:
 
 
 def test_a_program_that_is_known_is_not_emitted(folder: Path) -> None:
-    obtain(request(), store(folder), module_options)
+    obtain(request(), store(folder), module_options, emit)
 
-    def emit(_: Specialisation) -> Any:
+    def never(_: Specialisation) -> Any:
         raise AssertionError("emitted")
 
-    assert obtain(request(), store(folder), module_options, emit).source == "disk"
+    assert obtain(request(), store(folder), module_options, never).source == "disk"
 
 
 def test_a_module_that_is_known_is_not_compiled(folder: Path) -> None:
-    obtain(request(), store(folder), module_options)
+    obtain(request(), store(folder), module_options, emit)
 
     @psc.kernel
     def other(a: f32["k l"], b: f32["l"]) -> f32["k"]:
@@ -99,11 +103,11 @@ def test_a_module_that_is_known_is_not_compiled(folder: Path) -> None:
     renamed = Specialisation(other.optimised(Choice()), {"k": 3, "l": 4})
     count = len(store(folder).names())
     swapped = obtain(
-        renamed, store(folder), module_options
+        renamed, store(folder), module_options, emit
     )  # the product's operands have changed places
     assert swapped.source == "compiled"
     again = replace(renamed, sizes={"k": 3, "l": 4})
-    assert obtain(again, store(folder), module_options).source == "disk"
+    assert obtain(again, store(folder), module_options, emit).source == "disk"
     assert len(store(folder).names()) == count + 2
 
     @psc.kernel
@@ -111,13 +115,16 @@ def test_a_module_that_is_known_is_not_compiled(folder: Path) -> None:
         return np.tanh(a @ b) * 2
 
     found = obtain(
-        Specialisation(same.optimised(Choice()), {"k": 3, "l": 4}), store(folder), module_options
+        Specialisation(same.optimised(Choice()), {"k": 3, "l": 4}),
+        store(folder),
+        module_options,
+        emit,
     )
     assert found.source == "disk"
 
 
 def keys(made: Specialisation) -> tuple[str | None, str]:
-    return program_key(made), module_key(executable_store.emitted(made), made, module_options)
+    return program_key(made), module_key(emit(made), made, module_options)
 
 
 def _parts(parts: Sequence[str], device: Device) -> tuple[str, ...]:
@@ -245,15 +252,15 @@ def test_damaged_entries_are_compiled_again(folder: Path, how: str) -> None:
 def test_code_that_cannot_be_loaded_is_removed(folder: Path) -> None:
     kept = store(folder)
     made = request()
-    obtain(made, kept, module_options)
-    key = module_key(executable_store.emitted(made), made, module_options)
+    obtain(made, kept, module_options, emit)
+    key = module_key(emit(made), made, module_options)
     kept.put(key, b"sealed, but no code")
-    assert obtain(made, kept, module_options).source == "compiled"
-    assert obtain(made, kept, module_options).source == "disk"
+    assert obtain(made, kept, module_options, emit).source == "compiled"
+    assert obtain(made, kept, module_options, emit).source == "disk"
     program = program_key(made)
     assert program is not None
     kept.put(program, b"leads nowhere \xff")
-    assert obtain(made, kept, module_options).source == "disk"
+    assert obtain(made, kept, module_options, emit).source == "disk"
 
 
 def test_nothing_is_written_when_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,13 +295,13 @@ def test_donated_arguments(folder: Path) -> None:
 
     made = Specialisation(f.optimised(Choice()), {"n": 64}, donate=(0,))
     for source in ("compiled", "disk"):
-        answer = obtain(made, store(folder), module_options)
+        answer = obtain(made, store(folder), module_options, emit)
         assert answer.source == source
         (first,) = answer.run([np.ones(64, np.float32)])
         (second,) = answer.execute([first])
         assert first.is_deleted()
         assert to_numpy(second)[0] == 3
-    plain = obtain(replace(made, donate=()), store(folder), module_options)
+    plain = obtain(replace(made, donate=()), store(folder), module_options, emit)
     assert plain.source == "compiled"
     (first,) = plain.run([np.ones(64, np.float32)])
     plain.execute([first])
@@ -320,7 +327,7 @@ def test_what_calls_python_is_not_kept(folder: Path) -> None:
 
     made = Specialisation(f.optimised(Choice()), {"n": 2})
     with pytest.raises(NoKey, match="xla_ffi_python_cpu_callback"):
-        module_key(executable_store.emitted(made), made, module_options)
+        module_key(emit(made), made, module_options)
     calls: list[Any] = []
 
     def compile_module(module: Any, **_: Any) -> Any:
@@ -330,7 +337,7 @@ def test_what_calls_python_is_not_kept(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module_options, "compile_module", compile_module)
         with pytest.raises(Refused):
-            obtain(made, store(folder), module_options)
+            obtain(made, store(folder), module_options, emit)
     assert len(calls) == 1
     assert store(folder).names() == []
 
@@ -352,8 +359,8 @@ def test_programs_with_translations_of_users_are_found_by_their_modules(folder: 
 
     made = Specialisation(f.optimised(Choice()), {"n": 2})
     assert program_key(made) is None
-    assert obtain(made, store(folder), module_options).source == "compiled"
-    assert obtain(made, store(folder), module_options).source == "disk"
+    assert obtain(made, store(folder), module_options, emit).source == "compiled"
+    assert obtain(made, store(folder), module_options, emit).source == "disk"
     before = cube.rule
 
     def other(hlo: Any, x: Any) -> Any:
@@ -361,7 +368,7 @@ def test_programs_with_translations_of_users_are_found_by_their_modules(folder: 
 
     cube.translation(other)
     try:
-        answer = obtain(made, store(folder), module_options)
+        answer = obtain(made, store(folder), module_options, emit)
     finally:
         cube.rule = before
     assert answer.source == "compiled"

@@ -83,8 +83,8 @@ class Program:
 
     def compiled(self, operands: Sequence[NDArray]) -> list[NDArray]:
         """The results as XLA computes them."""
+        from pscdsl._src.targets.pipeline import lower_module
         from pscdsl._src.xla.compilation.compile import compile_module
-        from pscdsl._src.xla.emit.emit import lower_module
 
         here = {name: SIZES[name] for name in self.function.dims}
         executable = compile_module(lower_module(self.simple, here))

@@ -87,8 +87,8 @@ class Examination:
 
     def compiled(self, run: Run, function: Function, sizes: Mapping[str, int]) -> Run:
         """A run that is done by XLA as well, the first time."""
+        from pscdsl._src.targets.pipeline import lower_module
         from pscdsl._src.xla.compilation.compile import compile_module
-        from pscdsl._src.xla.emit.emit import lower_module
 
         done: list[bool] = []
 

@@ -236,8 +236,8 @@ def compiled(
     function: Function, sizes: Mapping[str, int], operands: Sequence[NDArray]
 ) -> Sequence[NDArray]:
     """The results of the compiled program."""
+    from pscdsl._src.targets.pipeline import lower_module
     from pscdsl._src.xla.compilation.compile import compile_module
-    from pscdsl._src.xla.emit.emit import lower_module
 
     try:
         executable = compile_module(lower_module(function, sizes))

@@ -18,7 +18,8 @@ from pscdsl._src.ir.program import Block, Equation, Function, Literal, Var
 from pscdsl._src.primitives.control import Call
 from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import TABLE, add, multiply
-from pscdsl._src.xla.emit.emit import lower_module, module_text
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name

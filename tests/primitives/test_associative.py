@@ -17,7 +17,8 @@ from pscdsl._src.ir.program import Block, Equation, Function, Var
 from pscdsl._src.primitives.control import AssociativeScan, MapReduce
 from pscdsl._src.primitives.control import map_reduce as module
 from pscdsl._src.primitives.elementwise import add
-from pscdsl._src.xla.emit.emit import lower_module, module_text
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure

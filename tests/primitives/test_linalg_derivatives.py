@@ -15,8 +15,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import c128, f64
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.emit.emit import lower_module
 from tests.numpy.test_linalg import definite, hermitian
 from tests.support.numpy_differential import normal
 

@@ -23,10 +23,12 @@ from pscdsl._src.ir.program import Block, Equation, Function, Var
 from pscdsl._src.primitives.control.custom_derivatives import BackwardOnly
 from pscdsl._src.primitives.elementwise import TABLE, Elementwise
 from pscdsl._src.primitives.special import SPECIAL
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.targets.portable import PORTABLE
 from pscdsl._src.xla import admission
 from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl._src.xla.compilation.portable import foreign, module_of, portable, targets
-from pscdsl._src.xla.emit.emit import lower_module, module_text
+from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -132,7 +134,7 @@ def test_lowering_computes_the_meaning(name: str) -> None:
 def test_lowering_for_any_device_computes_the_meaning(name: str) -> None:
     """By way of a portable artefact; what is translated as for CPUs is not run again."""
     rows = [_renamed(row, f"_{index}") for index, row in enumerate(ROWS[name])]
-    translated = partial(lower_module, portable=True)
+    translated = partial(lower_module, target=PORTABLE)
     changed: list[Row] = []
     for row in rows:
         modules = [lower(*_program([row])) for lower in (lower_module, translated)]

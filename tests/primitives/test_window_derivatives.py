@@ -12,8 +12,8 @@ from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.primitives.convolution import Convolution
 from pscdsl._src.primitives.windows import ReduceWindow
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import F32

@@ -16,8 +16,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import bf16, c64, f32, f64, i64, u32
 from pscdsl._src.targets.cpu.options import module_options
-from pscdsl._src.xla.compilation.executable_store import emitted
-from pscdsl._src.xla.specialisation import Specialisation
+from pscdsl._src.targets.pipeline import lower_module
 from tests.differential import arithmetic as a
 from tests.differential.campaign import worker
 from tests.differential.enclosures import real
@@ -195,7 +194,7 @@ def test_turned_matrices_are_multiplied_and_copied_once() -> None:
         rounded = correct.astype(np.asarray(found).dtype)
         assert np.asarray(found).tobytes() == np.ascontiguousarray(rounded).tobytes()
     lowered = turned.lower()
-    text = module_options.compiled(emitted(Specialisation(lowered.program, lowered.sizes))).text()
+    text = module_options.compiled(lower_module(lowered.program, lowered.sizes)).text()
     assert text.count(" copy(") + text.count(" transpose(") < 20
 
 

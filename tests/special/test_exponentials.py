@@ -14,7 +14,7 @@ import scipy.special
 
 import pscdsl as psc
 from pscdsl import f32, f64
-from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.targets.forms import VARIABLE
 from pscdsl.typing.codes.dtypes import DtypeNotAccepted
 from pscdsl.typing.codes.shapes_library import EmptyReduction
 from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange

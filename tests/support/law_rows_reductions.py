@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from pscdsl._src.primitives.exponential_sums import LEAST_PLAIN, ExponentialSum, Largest
+from pscdsl._src.primitives.exponential_sums import ExponentialSum, Largest
 from pscdsl._src.primitives.extreme_places import ArgReduce
 from pscdsl._src.primitives.recurrences import LinearRecurrence
 from pscdsl._src.primitives.reductions import (
@@ -20,6 +20,7 @@ from pscdsl._src.primitives.reductions import (
     reducible,
 )
 from pscdsl._src.primitives.shaping import without
+from pscdsl._src.targets.cpu.rows.exponential_sums import LEAST_PLAIN
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import ALL, DType
 from tests.support.law_rows import (

@@ -62,8 +62,8 @@ class Built:
     @cached_property
     def _executable(self) -> Any:
         """Compiled once, for all operands."""
+        from pscdsl._src.targets.pipeline import lower_module
         from pscdsl._src.xla.compilation.compile import compile_module
-        from pscdsl._src.xla.emit.emit import lower_module
 
         return compile_module(lower_module(self.function, self.sizes))
 

@@ -17,8 +17,11 @@ from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Sca
 from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
+from pscdsl._src.targets.cpu.table import CPU
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.targets.target import Target
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.emit.emit import lower_module, module_text
+from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
@@ -287,11 +290,11 @@ def operands(function: Function, sizes: dict[str, int], seed: int) -> list[NDArr
     return found
 
 
-def compiled(seed: int, size: int) -> str:
+def compiled(seed: int, size: int, target: Target = CPU) -> str:
     """The text of a random program's module, which computes what the program means."""
     function = RandomProgram(seed, size).function()
     given = operands(function, {"n": 4}, seed)
-    module = lower_module(function, {"n": 4})
+    module = lower_module(function, {"n": 4}, target=target)
     assert module.operation.verify()
     found = compile_module(module).run(given)
     for array, want in zip(found, evaluate(function, {"n": 4}, given), strict=True):

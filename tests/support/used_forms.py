@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.targets.forms import VARIABLE
 
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 
@@ -21,7 +21,7 @@ def normal(*shape: int, dtype: Any = np.float64) -> Any:
 
 def used(form: str, monkeypatch: pytest.MonkeyPatch, kernel: Any, *args: Any) -> list[Any]:
     """The results of a kernel whose program is another one without a form."""
-    from pscdsl._src.xla.emit.emit import lower_module
+    from pscdsl._src.targets.pipeline import lower_module
 
     _, types = kernel.arguments(args, {})
     choice, sizes = kernel.matched(types)

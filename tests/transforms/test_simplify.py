@@ -23,10 +23,10 @@ from pscdsl._src.primitives.control import Call, Scan, Switch, While
 from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
 from pscdsl._src.primitives.reductions import Cumulative
 from pscdsl._src.primitives.shaping import Broadcast, Pad, Reshape, Reverse, Slice, Transpose
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.transforms.simplify.identities import NEUTRAL_RIGHT, same_as
 from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl.typing import dims
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions

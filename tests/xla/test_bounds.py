@@ -10,11 +10,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f16, f32, i32
-from pscdsl._src.primitives.formulas.doubles import FEWEST
-from pscdsl._src.xla.compilation.executable_store import emitted
+from pscdsl._src.targets.cpu.functions.doubles import FEWEST
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts.bounds import bounds
-from pscdsl._src.xla.specialisation import Specialisation
 from tests.targets.cpu.test_pointwise_forms import ulps
 
 FLOATS: tuple[Callable[[Any], Any], ...] = (
@@ -52,7 +51,7 @@ INTEGERS: tuple[Callable[[Any], Any], ...] = (
 def seen(kernel: Any, x: Any) -> tuple[float, float]:
     """The bounds of the result of a kernel, as its module has it."""
     lowered = kernel.lower(n=len(x))
-    module = emitted(Specialisation(lowered.program, lowered.sizes))
+    module = lower_module(lowered.program, lowered.sizes)
     main = c.mlir.SymbolTable(module.operation)["main"]
     return bounds(next(reversed(list(main.regions[0].blocks[0].operations))).operands[0], {})
 

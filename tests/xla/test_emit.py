@@ -18,8 +18,9 @@ import pytest
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import H, Hlo, Primitive, Types
 from pscdsl._src.ir.program import Block, Equation, Function, Literal, Var
+from pscdsl._src.targets.pipeline import VERIFY, lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.emit.emit import lower_module, module_bytecode, module_text
+from pscdsl._src.xla.emit.emit import module_bytecode, module_text
 from pscdsl._src.xla.runtime.arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.executable import Executable, load_executable
 from pscdsl.typing import dims, dtypes
@@ -34,6 +35,14 @@ pytestmark = pytest.mark.jaxlib
 N = dims.parse("n")
 VECTOR = ArrayType(F32, (N,))
 SCALAR = ArrayType(F32)
+
+
+@pytest.fixture(autouse=True)
+def _unverified(  # pyright: ignore[reportUnusedFunction]
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The primitives here have no rule for types."""
+    monkeypatch.delenv(VERIFY)
 
 
 @dataclass(frozen=True, eq=False)

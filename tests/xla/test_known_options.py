@@ -10,12 +10,11 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.targets.cpu.options import module_options, plain_loops
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.executable_store import emitted
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot, executable
 from pscdsl._src.xla.runtime.executable import compile_options, known, knows
-from pscdsl._src.xla.specialisation import Specialisation
 from tests.support.quick_code import QUICK
 
 pytestmark = pytest.mark.jaxlib
@@ -31,7 +30,7 @@ def scale(x: f32["n"]) -> f32["n"]:
 
 def module() -> Any:
     lowered = scale.lower(n=5)
-    return emitted(Specialisation(lowered.program, lowered.sizes))
+    return lower_module(lowered.program, lowered.sizes)
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.primitives.formulas.doubles import FEWEST
-from pscdsl._src.xla.compilation.executable_store import emitted
+from pscdsl._src.targets.cpu.functions.doubles import FEWEST
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts.subnormal import flushed
-from pscdsl._src.xla.specialisation import Specialisation
 from tests.targets.cpu.test_pointwise_forms import TINY, ulps
 
 NORMAL: tuple[Callable[[Any], Any], ...] = (
@@ -52,7 +51,7 @@ def is_flushed(function: Callable[[Any], Any]) -> bool:
         return function(x).ravel()
 
     lowered = kernel.lower()
-    module = emitted(Specialisation(lowered.program, lowered.sizes))
+    module = lower_module(lowered.program, lowered.sizes)
     main = c.mlir.SymbolTable(module.operation)["main"]
     return flushed(next(reversed(list(main.regions[0].blocks[0].operations))).operands[0])
 

@@ -17,7 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.xla.emit.emit import lower_module, module_text
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.xla.emit.emit import module_text
 from pscdsl._src.xla.runtime import boot
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import KEY

@@ -14,8 +14,8 @@ from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
-    from pscdsl._src.ir.forms import Form
-    from pscdsl._src.ir.program import Block, Equation, Function
+    from pscdsl._src.ir.primitive import Primitive
+    from pscdsl._src.ir.program import Block, Function
 
 H: TypeAlias = Any
 """A value of the module being emitted; opaque to rules."""
@@ -38,25 +38,6 @@ class Hlo(Protocol):
     @property
     def sizes(self) -> Mapping[str, int]:
         """The numbers that names of sizes stand for in this module."""
-        ...
-
-    @property
-    def in_loop(self) -> bool:
-        """Whether this is done in every step of a loop."""
-        ...
-
-    @property
-    def nested(self) -> bool:
-        """Whether this is done in a loop or a branch: XLA leaves some operations there slow."""
-        ...
-
-    @property
-    def portable(self) -> bool:
-        """Whether it is to run on any device: routines of CPUs only where nothing else is."""
-        ...
-
-    def uses(self, form: Form) -> bool:
-        """Whether a form may be used here; see `pscdsl._src.ir.forms`."""
         ...
 
     def size(self, size: Size) -> int:
@@ -116,42 +97,6 @@ class Hlo(Protocol):
 
     def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
         """A constant with the same number everywhere."""
-        ...
-
-    def known(self, x: H) -> int | None:
-        """The number of an integer scalar that was made by `full`; None if it is computed."""
-        ...
-
-    def depends(self, y: H, x: H) -> bool:
-        """Whether y is computed from x by a few operations."""
-        ...
-
-    def everywhere(self, x: H) -> int | float | None:
-        """The real number that a constant is everywhere; None of what is not such a constant."""
-        ...
-
-    def bounds(self, x: H) -> tuple[float, float]:
-        """Between which real numbers the elements are seen to lie, but for NaN; maybe infinite."""
-        ...
-
-    def tell_bounds(self, x: H, low: float, high: float) -> None:
-        """Let `bounds` know what nobody sees from the operations that compute a value."""
-        ...
-
-    def flushed(self, x: H) -> bool:
-        """Whether x is seen to have no subnormal numbers, as arithmetic has made it."""
-        ...
-
-    def effort(self, x: H, enough: int) -> int:
-        """About how many operations an element of x takes, if they are fewer than `enough`."""
-        ...
-
-    def is_stored(self, x: H) -> bool:
-        """Whether elements are in memory, and not computed where they are read."""
-        ...
-
-    def kept_apart(self, x: H) -> H:
-        """The same real numbers, not fused into what repeats them."""
         ...
 
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
@@ -240,6 +185,12 @@ class Hlo(Protocol):
         """Sort together; the comparator gets two scalars of each operand, side by side."""
         ...
 
+    def lower(
+        self, primitive: Primitive, operands: Sequence[H], inputs: Any, outputs: Any
+    ) -> Sequence[H]:
+        """The results of another primitive, emitted as the target has it."""
+        ...
+
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
         """The equations of a block, here."""
         ...
@@ -267,13 +218,56 @@ class Hlo(Protocol):
         """
         ...
 
-    def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
-        """The results of a block that XLA compiles apart from all else."""
+
+class TargetHlo(Hlo, Protocol):
+    """What translations of a target may ask as well: where they emit, and what was emitted."""
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether this is done in every step of a loop."""
         ...
 
-    def effort_of(self, equation: Equation, sizes: Sequence[float]) -> Effort | None:
-        """What an equation computes for each element, of operands of at most these sizes.
+    @property
+    def nested(self) -> bool:
+        """Whether this is done in a loop or a branch: XLA leaves some operations there slow."""
+        ...
 
-        None of an equation that is not computed element by element.
-        """
+    def known(self, x: H) -> int | None:
+        """The number of an integer scalar that was made by `full`; None if it is computed."""
+        ...
+
+    def depends(self, y: H, x: H) -> bool:
+        """Whether y is computed from x by a few operations."""
+        ...
+
+    def everywhere(self, x: H) -> int | float | None:
+        """The real number that a constant is everywhere; None of what is not such a constant."""
+        ...
+
+    def bounds(self, x: H) -> tuple[float, float]:
+        """Between which real numbers the elements are seen to lie, but for NaN; maybe infinite."""
+        ...
+
+    def tell_bounds(self, x: H, low: float, high: float) -> None:
+        """Let `bounds` know what nobody sees from the operations that compute a value."""
+        ...
+
+    def flushed(self, x: H) -> bool:
+        """Whether x is seen to have no subnormal numbers, as arithmetic has made it."""
+        ...
+
+    def effort(self, x: H, enough: int) -> int:
+        """About how many operations an element of x takes, if they are fewer than `enough`."""
+        ...
+
+    def is_stored(self, x: H) -> bool:
+        """Whether elements are in memory, and not computed where they are read."""
+        ...
+
+    def kept_apart(self, x: H) -> H:
+        """The same real numbers, not fused into what repeats them."""
+        ...
+
+    def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
+        """The results of a block that XLA compiles apart from all else."""
         ...

@@ -18,6 +18,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import IllTypedEquation, NoRule
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, substitute
+from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_tuple
 
 if TYPE_CHECKING:
@@ -80,9 +81,23 @@ class Primitive:
         """The meaning, in NumPy."""
         raise NotImplementedError
 
+    def expansion(self, inputs: Types) -> Block | None:
+        """The same as a program of other primitives, of operands of these types; sizes are numbers.
+
+        None of a primitive that has a translation of its own.
+        """
+        return None
+
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        """The translation to StableHLO."""
-        raise NotImplementedError
+        """The translation to StableHLO, right on every device; by the expansion if there is one.
+
+        Targets may know a better one: see `pscdsl._src.targets`.
+        """
+        types = tuple([each.with_shape(hlo.shape(each.shape)) for each in inputs])
+        block = self.substitute(hlo.sizes).expansion(types)
+        if block is None:
+            raise NotImplementedError
+        return hlo.block(block, operands)
 
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
@@ -151,22 +166,33 @@ class Primitive:
 
     def substitute(self, env: Mapping[str, Size]) -> Self:
         """The same primitive with sizes in place of names in its parameters."""
-        if not is_dataclass(self):
-            return self
         changed = {}
-        for each in fields(self):
-            old = getattr(self, each.name)
+        for name in _field_names(self.__class__):
+            old = getattr(self, name)
             new = _substituted(old, env)
             if new is not old:
-                changed[each.name] = new
-        return replace(self, **changed) if changed else self
+                changed[name] = new
+        return replace(self, **changed) if changed else self  # type: ignore[type-var]
 
     def ill_typed(self, reason: str) -> NoReturn:
         """Refuse the operands; callers check first, so users see better messages than this."""
         raise Failure(IllTypedEquation(primitive=self.label, reason=reason))
 
 
+_names_of_fields: dict[type[Primitive], tuple[str, ...]] = {}
+
+
+def _field_names(kind: type[Primitive]) -> tuple[str, ...]:
+    names = _names_of_fields.get(kind)
+    if names is None:
+        names = tuple([each.name for each in fields(kind)]) if is_dataclass(kind) else ()
+        _names_of_fields[kind] = names
+    return names
+
+
 def _substituted(value: Any, env: Mapping[str, Size]) -> Any:
+    if value.__class__ in _WITHOUT_SIZES:
+        return value
     if isinstance(value, Dim):
         return substitute(value, env)
     if isinstance(value, ArrayType):
@@ -176,5 +202,7 @@ def _substituted(value: Any, env: Mapping[str, Size]) -> Any:
         return new if any(a is not b for a, b in zip(new, value, strict=True)) else value
     return value
 
+
+_WITHOUT_SIZES = frozenset({int, str, bool, float, DType, type(None)})
 
 __all__ = ["Evaluation", "H", "Hlo", "NDArray", "Primitive", "Types"]

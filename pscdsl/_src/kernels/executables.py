@@ -171,14 +171,17 @@ def emitted(
     One that is `portable` is for other devices than CPUs too.
     """
     from pscdsl._src.analysis.numbers.made_of_sizes import require_fitting
+    from pscdsl._src.targets.cpu.table import CPU
+    from pscdsl._src.targets.pipeline import lower_module
+    from pscdsl._src.targets.portable import PORTABLE
     from pscdsl._src.transforms.written_out import require_compilable
-    from pscdsl._src.xla.emit.emit import lower_module
     from pscdsl.typing.diagnostics import Failure
 
     try:
         require_compilable(program)
         require_fitting(program, sizes)
-        return lower_module(program, sizes, donate=donate, portable=portable)
+        target = PORTABLE if portable else CPU
+        return lower_module(program, sizes, donate=donate, target=target)
     except Failure as failure:
         raise CheckError(failure.at(program.span).diagnostics) from None
 

@@ -32,7 +32,6 @@ from pscdsl._src.frontend.modules.traces import (
     recorded,
     to_text,
 )
-from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.ir.numpy_dtypes import is_masked, to_numpy
 from pscdsl._src.language import records
 from pscdsl._src.xla.calls.dispatch import BoundExecutable
@@ -40,6 +39,7 @@ from pscdsl._src.xla.calls.trees import register_class
 from pscdsl._src.xla.compilation import disk, keys
 from pscdsl._src.xla.device import CPU
 from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.settings import WITHOUT as VARIABLE
 from pscdsl.typing import dtypes
 
 if TYPE_CHECKING:

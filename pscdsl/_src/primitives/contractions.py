@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pscdsl._src.ir.forms import form
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives.elementwise import Convert, multiply
 from pscdsl._src.primitives.linear import Bilinear
-from pscdsl._src.primitives.rewritten import emit_as
 from pscdsl._src.primitives.shaping import (
     Transpose,
     are_axes,
@@ -28,19 +26,6 @@ from pscdsl._src.primitives.shaping import (
     same_sizes,
     without,
 )
-from pscdsl._src.targets.cpu.products.small import (
-    FLOAT_PRODUCTS,
-    SMALL_PRODUCTS,
-    emit_small,
-    exact_float,
-    extents,
-    inner_product,
-    is_small,
-    through_f32,
-    through_f64,
-)
-from pscdsl._src.targets.cpu.products.tall import emit_parts, parts
-from pscdsl._src.targets.cpu.rows.by_slices import is_folded
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -52,20 +37,6 @@ if TYPE_CHECKING:
 Axes: TypeAlias = tuple[int, ...]
 Pair: TypeAlias = tuple[Axes, Axes]
 """Axes of the first operand, and of the second."""
-
-TURNED_FACTORS = form(
-    "turned_factors",
-    "In loops a matrix is turned so that XLA multiplies it fast, before the loop if possible: "
-    "0.06 of the time for 64x64 by 64x16 summed over the first axis of both.  So is a small one "
-    "that is multiplied with vectors, so that multiples of its rows are added up: recurrent "
-    "networks of 16 to 128 states take 0.7 to 0.9 of the time.",
-)
-SMALL_MATRIX = 1 << 14
-"""So many elements at most."""
-FEWEST_ROWS = 16
-"""Of a matrix of 8x8, turning it costs 1.1 of the time; of 24x8 it gains 0.7."""
-FEW_TERMS = 32
-"""Sums of so many terms XLA unrolls where it would else loop over them slowly."""
 
 
 @dataclass(frozen=True)
@@ -122,27 +93,8 @@ class DotGeneral(Bilinear, name="dot_general"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (output,) = outputs
-        here = extents(hlo, self, inputs)
-        if hlo.uses(SMALL_PRODUCTS) and is_small(here, hlo.in_loop, inputs[0].dtype):
-            return emit_small(hlo, self, operands, inputs, outputs)
-        one = here.count * here.rows * here.columns == 1
-        if one and is_folded(hlo, here.terms, accumulator(output.dtype)):
-            return emit_as(hlo, inner_product, self, operands, inputs)
-        if (count := parts(hlo, self, inputs)) is not None:
-            return emit_parts(hlo, self, count, operands, inputs, output)
-        exact = exact_float(here, inputs[0].dtype, output.dtype)
-        if exact is not None and hlo.uses(FLOAT_PRODUCTS):
-            through = through_f32 if exact is F32 else through_f64
-            return emit_as(hlo, through, self, operands, inputs)
         wide = output.with_dtype(accumulator(output.dtype))
         operands = widened(hlo, operands, inputs, wide.dtype)
-        if hlo.in_loop and hlo.uses(TURNED_FACTORS) and unfit_first(hlo, self, inputs):
-            # Without the barrier XLA would fold the transpose into the contraction.
-            dot, order = self.with_factor(0, inputs[0].rank, first=False)
-            turned = inputs[0].with_shape(tuple([inputs[0].shape[axis] for axis in order]))
-            (x,) = Transpose(order).lower(hlo, operands[:1], inputs[:1], (turned,))
-            (x,) = hlo.op("optimization_barrier", (x,), (hlo.type_of(x),))
-            return dot.lower(hlo, (x, operands[1]), (turned, inputs[1]), outputs)
         axes = (*self.batched, *self.contract)
         numbers = hlo.parse_attribute(
             "#stablehlo.dot<lhs_batching_dimensions = {}, rhs_batching_dimensions = {}, "
@@ -253,40 +205,6 @@ def _pulled(
         dot = DotGeneral((gone, their_kept), (shared, their))
     order = orders[swapped]
     return dot, bool(swapped), None if _is_sorted(order) else inverted(order)
-
-
-def is_long(hlo: Hlo, dot: DotGeneral, inputs: Types) -> bool:
-    """Whether a contraction is a product of matrices with more than a few terms in each sum."""
-    left, right = inputs
-    count = len(dot.contract[0])
-    if dot.batched[0] or left.rank == count or right.rank == count:
-        return False
-    return prod(hlo.shape(tuple([left.shape[axis] for axis in dot.contract[0]]))) > FEW_TERMS
-
-
-def small_matrix(hlo: Hlo, dot: DotGeneral, inputs: Types) -> int | None:
-    """Which factor is a small matrix, multiplied with a vector, that is faster if summed over rows.
-
-    XLA's products of f64 are not, nor those with fewer rows than a vector register has places.
-    """
-    ranks = [each.rank for each in inputs]
-    if dot.batched[0] or len(dot.contract[0]) != 1 or sorted(ranks) != [1, 2]:
-        return None
-    matrix = inputs[place := ranks.index(2)]
-    single = matrix.dtype.is_float and matrix.dtype.bits == 32
-    shape = hlo.shape(matrix.shape)
-    small = prod(shape) <= SMALL_MATRIX and shape[1 - dot.contract[place][0]] >= FEWEST_ROWS
-    return place if single and small and hlo.uses(TURNED_FACTORS) else None
-
-
-def unfit_first(hlo: Hlo, dot: DotGeneral, inputs: Types) -> bool:
-    """Whether XLA multiplies element by element, in a loop that becomes one native function.
-
-    It does if sums of many terms are not over the last axes of the first factor: 64x64 by 64x16
-    takes 58 us, 3.6 if the factor is turned before.
-    """
-    rank, count = inputs[0].rank, len(dot.contract[0])
-    return dot.contract[0] != tuple(range(rank - count, rank)) and is_long(hlo, dot, inputs)
 
 
 def _is_sorted(axes: Sequence[int]) -> bool:

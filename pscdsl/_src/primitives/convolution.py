@@ -16,12 +16,8 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives.contractions import accumulator, precision, widened
 from pscdsl._src.primitives.linear import Bilinear
-from pscdsl._src.primitives.rewritten import emit_as
 from pscdsl._src.primitives.shaping import Pad, Reshape, Reverse, Transpose, at_most, exactly
-from pscdsl._src.primitives.shifted_products import are_shifted_products, shifted_products
 from pscdsl._src.primitives.sliding import Padding, Window, emit_padding, laid_out, offsets, slide
-from pscdsl._src.targets.cpu.convolution.layouts import channels_are_last, emit_convolution
-from pscdsl._src.targets.cpu.rows.repeating import summed_once
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -117,15 +113,17 @@ class Convolution(Bilinear, name="convolution"):
         (output,) = outputs
         if 0 in hlo.shape(output.shape):
             return (hlo.full(0, output),)
-        here = self._at(hlo)
-        types = [each.with_shape(hlo.shape(each.shape)) for each in (*inputs, output)]
-        if are_shifted_products(hlo, here, *types[1:]):
-            (found,) = emit_as(hlo, shifted_products, here, operands, inputs)
-            return (summed_once(hlo, found, output),)
         wide = accumulator(output.dtype)
         operands = widened(hlo, operands, inputs, wide)
-        given = tuple([each.with_dtype(wide) for each in inputs])
-        attributes = {
+        axes = [str(axis) for axis in range(output.rank - 2)]
+        seen, kernel = ", ".join(["b", "f", *axes]), ", ".join(["o", "i", *axes])
+        attributes = self.attributes(hlo, f"[{seen}]x[{kernel}]->[{seen}]")
+        (result,) = hlo.op("convolution", operands, (output.with_dtype(wide),), attributes)
+        return (hlo.convert(result, output),)
+
+    def attributes(self, hlo: Hlo, layout: str) -> dict[str, object]:
+        """The attributes of the operation, for arrays whose axes are laid out so."""
+        return {
             "window_strides": hlo.i64_array(self.strides),
             "padding": emit_padding(hlo, self.padding),
             "lhs_dilation": hlo.i64_array(self.left_dilation),
@@ -133,18 +131,8 @@ class Convolution(Bilinear, name="convolution"):
             "feature_group_count": hlo.size(self.groups),
             "batch_group_count": hlo.size(self.batch_groups),
             "precision_config": precision(hlo),
+            "dimension_numbers": hlo.parse_attribute(f"#stablehlo.conv<{layout}>"),
         }
-        last = channels_are_last(hlo, here, *types[1:])
-        result = emit_convolution(
-            hlo, operands, given, output.with_dtype(wide), attributes, last=last
-        )
-        return (hlo.convert(result, output),)
-
-    def _at(self, hlo: Hlo) -> Convolution:
-        """The convolution with numbers for sizes."""
-        padding = tuple([(hlo.size(low), hlo.size(high)) for low, high in self.padding])
-        groups, parts = hlo.size(self.groups), hlo.size(self.batch_groups)
-        return replace(self, padding=padding, groups=groups, batch_groups=parts)
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
         return (

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.ir.forms import form
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Clamp, Convert, minimum
@@ -224,55 +222,6 @@ class DynamicSlice(Linear, name="dynamic_slice"):
         return (found,), (is_batched,)
 
 
-PADDED_UPDATE = form(
-    "padded_update",
-    "A part that is most of an array, at a known place, is padded and chosen by a mask, so that it "
-    "is computed and written at once: 0.2 to 0.4 of the time for the inside of a grid.",
-)
-
-
-SMALL, LARGE = 1 << 10, 1 << 18
-"""Arrays of fewer elements are changed in place; see `_gains`."""
-
-
-def _gains(hlo: Hlo, x: H, update: H, inputs: Types) -> bool:
-    """Whether a padded part is faster.
-
-    It is where the part is computed from the array itself, so that the array cannot be changed in
-    place before; and where the rest is so small that it may as well be copied.
-    """
-    whole, part = (hlo.shape(each.shape) for each in inputs[:2])
-    count = prod(whole)
-    if 4 * prod(part) < 3 * count:
-        return False
-    if hlo.depends(update, x):
-        return count >= (SMALL if whole[-1] != part[-1] else LARGE)
-    return count >= LARGE and not hlo.in_loop
-
-
-def _padded(hlo: Hlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> H:
-    """An array with a part replaced in a form that fuses with what makes the part."""
-    given, whole, size = inputs[0], hlo.shape(inputs[0].shape), hlo.shape(inputs[1].shape)
-    pairs = zip(starts, whole, size, strict=True)
-    low = [min(max(start, 0), length - part) for start, length, part in pairs]
-    high = [length - part - start for start, length, part in zip(low, whole, size, strict=True)]
-    mask: H = None
-    counted = given.with_dtype(I32)
-    for axis, (before, after) in enumerate(zip(low, high, strict=True)):
-        for margin, direction, bound in (
-            (before, "GE", before),
-            (after, "LT", whole[axis] - after),
-        ):
-            if margin:
-                (count,) = hlo.op("iota", (), (counted,), {"iota_dimension": axis})
-                inside = hlo.compare(direction, count, hlo.full(bound, counted))
-                mask = inside if mask is None else hlo.binary("and", mask, inside)
-    if mask is None:
-        return update
-    spread = hlo.pad(update, hlo.full(0, ArrayType(given.dtype)), low, high)
-    return hlo.select(mask, spread, x)
-
-
 @dataclass(frozen=True)
 class DynamicUpdate(Linear, name="dynamic_update"):
     """An array with a part replaced at a computed place; operands x, update, starts."""
@@ -295,10 +244,6 @@ class DynamicUpdate(Linear, name="dynamic_update"):
         if not starts:
             return (update,)
         words = len(stored(inputs[0]))
-        if not words and hlo.uses(PADDED_UPDATE):
-            numbers = [number for each in starts if (number := hlo.known(each)) is not None]
-            if len(numbers) == len(starts) and _gains(hlo, x, update, inputs):
-                return (_padded(hlo, x, update, inputs, numbers),)
         places = _starts(hlo, starts, inputs[2:], inputs[0].shape, inputs[1].shape, words)
         return hlo.op("dynamic_update_slice", (x, update, *places), outputs)
 

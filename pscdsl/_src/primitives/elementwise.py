@@ -24,7 +24,6 @@ from pscdsl._src.primitives.choosing import Select as Select
 from pscdsl._src.primitives.conversion import Bitcast as Bitcast
 from pscdsl._src.primitives.conversion import Convert as Convert
 from pscdsl._src.primitives.formulas import error
-from pscdsl._src.primitives.formulas.circular import emit_tangent
 from pscdsl._src.primitives.pointwise import ACCEPTS as ACCEPTS
 from pscdsl._src.primitives.pointwise import TABLE as TABLE
 from pscdsl._src.primitives.pointwise import BinaryRule, Emit, LinearIn, Rule, UnaryRule
@@ -48,6 +47,7 @@ from pscdsl._src.primitives.transcendental import (
     emit_sine,
     emit_sinh,
     emit_sqrt,
+    emit_tangent,
     emit_tanh,
     odd,
 )

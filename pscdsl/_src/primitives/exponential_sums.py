@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pscdsl._src.ir.forms import form
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.elementwise import add, exp, multiply, subtract
 from pscdsl._src.primitives.reductions import Reduce, combinable, combined
@@ -17,23 +15,10 @@ from pscdsl._src.primitives.shaping import Broadcast, are_axes, each_batched, wi
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
 
-PLAIN_EXPONENTIAL_SUM = form(
-    "plain_exponential_sum",
-    "Sums of exponentials above one by a sum of all terms, and only where some are near 1 again "
-    "without the largest terms, instead of always without them: 0.5 of the time for rows of a "
-    "million elements, and 0.6 for 64x64 in a loop, as XLA then does not write the terms out.",
-)
-LEAST_PLAIN = 1 << 14
-"""From so many elements on."""
-LEAST_PLAIN_IN_LOOP = 1 << 11
-"""The same in loops."""
-WINDOW = 32
-"""XLA reduces more elements than these in several steps."""
 NEAR_ONE = 0.5
 """Closer to 1 than this, a sum of exponentials is computed without the ones among them."""
 
@@ -111,39 +96,24 @@ class ExponentialSum(Primitive, name="exponential_sum"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         x, shift = operands
         (given, _), (output,) = inputs, outputs
-        least = LEAST_PLAIN_IN_LOOP if hlo.in_loop else LEAST_PLAIN
-        terms = self._terms(hlo, x, shift, given)
-        sums = combined(hlo, "sum", terms, self.axes, given, output)
-        if prod(hlo.shape(given.shape)) < least or not hlo.uses(PLAIN_EXPONENTIAL_SUM):
-            return (self._above_one(hlo, terms, sums, given, output),)
-        near = _near_one(hlo, sums, output)
-        if self.beside_shift:
-            size = hlo.unary("abs", shift)
-            near = hlo.binary("and", near, hlo.compare("LT", size, hlo.full(1, output)))
-        rare = _any(hlo, near, hlo.shape(output.shape))
+        terms = self.terms(hlo, x, shift, given)
+        (sums,) = hlo.lower(Reduce("sum", self.axes), (terms,), (given,), (output,))
+        return (self.above_one(hlo, terms, sums, given, output),)
 
-        def plain() -> Sequence[H]:
-            return (_less_one(hlo, sums, output),)
-
-        def careful() -> Sequence[H]:
-            again = self._terms(hlo, x, shift, given)
-            return (self._above_one(hlo, again, sums, given, output),)
-
-        return hlo.case(rare, (plain, careful), (output,))
-
-    def _terms(self, hlo: Hlo, x: H, shift: H, given: ArrayType) -> H:
+    def terms(self, hlo: Hlo, x: H, shift: H, given: ArrayType) -> H:
+        """The exponentials."""
         spread = hlo.broadcast(shift, given, without(range(given.rank), self.axes))
         return hlo.unary("exponential", hlo.binary("subtract", x, spread))
 
-    def _above_one(self, hlo: Hlo, terms: H, sums: H, given: ArrayType, output: ArrayType) -> H:
+    def above_one(self, hlo: Hlo, terms: H, sums: H, given: ArrayType, output: ArrayType) -> H:
         """The sums of all terms less 1; where that is small, of those that are not 1."""
         others = hlo.binary("subtract", terms, hlo.unary("floor", terms))
-        others = combined(hlo, "sum", others, self.axes, given, output)
+        (others,) = hlo.lower(Reduce("sum", self.axes), (others,), (given,), (output,))
         # The sum of few ones and others, all to be below 2, tells how many ones there are.
         count = hlo.unary("round_nearest_even", hlo.binary("subtract", sums, others))
-        exact = hlo.binary("add", others, _less_one(hlo, count, output))
-        near = _near_one(hlo, sums, output)
-        return hlo.select(near, exact, _less_one(hlo, sums, output))
+        exact = hlo.binary("add", others, less_one(hlo, count, output))
+        near = near_one(hlo, sums, output)
+        return hlo.select(near, exact, less_one(hlo, sums, output))
 
     def jvp(
         self,
@@ -173,23 +143,12 @@ class ExponentialSum(Primitive, name="exponential_sum"):
         return 6 * size_of(inputs[0].shape)
 
 
-def _less_one(hlo: Hlo, x: H, given: ArrayType) -> H:
+def less_one(hlo: Hlo, x: H, given: ArrayType) -> H:
+    """Numbers less 1."""
     return hlo.binary("subtract", x, hlo.full(1, given))
 
 
-def _near_one(hlo: Hlo, sums: H, output: ArrayType) -> H:
-    distance = hlo.unary("abs", _less_one(hlo, sums, output))
+def near_one(hlo: Hlo, sums: H, output: ArrayType) -> H:
+    """Whether sums are near 1."""
+    distance = hlo.unary("abs", less_one(hlo, sums, output))
     return hlo.compare("LT", distance, hlo.full(NEAR_ONE, output))
-
-
-def _any(hlo: Hlo, given: H, shape: tuple[int, ...]) -> H:
-    """Whether one of many truth values holds."""
-    flag, count = ArrayType(BOOL), prod(shape)
-    if WINDOW < count <= 8 * WINDOW and count % WINDOW == 0:  # as one step
-        flat = hlo.reshape(given, ArrayType(BOOL, (count,)))
-        given = None
-        for first in range(0, count, WINDOW):
-            found = hlo.slice(flat, (first,), (first + WINDOW,))
-            given = found if given is None else hlo.binary("or", given, found)
-        shape = (WINDOW,)
-    return combined(hlo, "any", given, tuple(range(len(shape))), flag.with_shape(shape), flag)

@@ -88,12 +88,11 @@ class Fft(Primitive, name="fft"):
         (x,), (given,), (output,) = operands, inputs, outputs
         lengths = hlo.shape(output.shape if self.kind == "irfft" else given.shape)
         lengths = lengths[len(lengths) - self.axes :]
-        if self.kind == "irfft" and self.axes > 1 and hlo.portable:
-            # Devices differ on numbers that are no transform of real ones, along several axes; the
-            # CPU does what NumPy does.
+        if self.kind == "irfft" and self.axes > 1:
+            # Devices differ on numbers that are no transform of real ones, along several axes.
             x = _inverse_before_last(hlo, x, given, lengths[:-1])
             lengths = lengths[-1:]
-        return (_transform(hlo, self.kind, x, output, lengths),)
+        return (transform(hlo, self.kind, x, output, lengths),)
 
     def jvp(
         self,
@@ -152,7 +151,8 @@ def _doubled(z: Value, length: Size, ends: bool) -> Value:
     return Select()(at_end, twice, z) if ends else Select()(at_end, z, twice)
 
 
-def _transform(hlo: Hlo, kind: str, x: H, output: ArrayType, lengths: Sequence[int]) -> H:
+def transform(hlo: Hlo, kind: str, x: H, output: ArrayType, lengths: Sequence[int]) -> H:
+    """A transform along the last axes, of these lengths."""
     attributes = {
         "fft_type": hlo.parse_attribute(f"#stablehlo<fft_type {kind.upper()}>"),
         "fft_length": hlo.i64_array(lengths),
@@ -167,5 +167,5 @@ def _inverse_before_last(hlo: Hlo, x: H, given: ArrayType, lengths: Sequence[int
     to_back = (*range(kept), *range(kept + 1, given.rank), kept)
     moved = given.with_shape(tuple([given.shape[axis] for axis in to_front]))
     (x,) = hlo.op("transpose", (x,), (moved,), {"permutation": hlo.i64_array(to_front)})
-    x = _transform(hlo, "ifft", x, moved, lengths)
+    x = transform(hlo, "ifft", x, moved, lengths)
     return hlo.op("transpose", (x,), (given,), {"permutation": hlo.i64_array(to_back)})[0]

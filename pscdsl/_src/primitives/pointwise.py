@@ -5,9 +5,9 @@ Operands have one shape; those of rank 0 apply everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -168,6 +168,9 @@ class Elementwise(Pointwise):
                 return builder.elementwise(self, operands)
         raise TypeError(f"{self.name}: no operand belongs to a program")
 
+    def substitute(self, env: Mapping[str, Size]) -> Self:
+        return self
+
     def weak_kind(self, kind: Kind) -> Kind:
         """The kind in which weak operands of a kind are computed."""
         if self.accepts in ("inexact", "floating"):
@@ -194,13 +197,7 @@ class Elementwise(Pointwise):
             return (np.asarray(self.meaning(*operands)),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        (output,) = outputs
-        if output.shape:
-            operands = [
-                x if t.shape else hlo.broadcast(x, t.with_shape(output.shape), ())
-                for x, t in zip(operands, inputs, strict=True)
-            ]
-        return (self.emit(hlo, operands, inputs, outputs),)
+        return (self.emit(hlo, everywhere(hlo, operands, inputs, outputs[0]), inputs, outputs),)
 
     def jvp(
         self,
@@ -241,5 +238,24 @@ class Elementwise(Pointwise):
         return size_of(outputs[0].shape) * self.flops
 
 
+def everywhere(hlo: Hlo, operands: Sequence[H], inputs: Types, output: ArrayType) -> Sequence[H]:
+    """Operands in the shape of the result: those of rank 0 are repeated."""
+    if not output.shape:
+        return operands
+    return [
+        x if t.shape else hlo.broadcast(x, t.with_shape(output.shape), ())
+        for x, t in zip(operands, inputs, strict=True)
+    ]
+
+
 TABLE: dict[str, Elementwise] = {}
 """Every elementwise primitive by name."""
+
+Key: TypeAlias = type[Primitive] | Elementwise
+"""How tables name a primitive: its class, or the function that is computed of each element."""
+
+
+def key_of(primitive: Primitive) -> Key:
+    """How tables name this primitive."""
+    kind = primitive.__class__
+    return primitive if kind is Elementwise else kind  # type: ignore[return-value]

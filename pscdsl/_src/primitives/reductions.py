@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from pscdsl._src.ir.forms import form
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.creation import Iota
@@ -38,8 +37,6 @@ from pscdsl._src.primitives.shaping import (
     inverted,
     without,
 )
-from pscdsl._src.targets.cpu.rows.by_slices import counted, folded
-from pscdsl._src.targets.cpu.rows.prefixes import PREFIX_LOOP, Prefixes, fits, wide_total
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -160,13 +157,10 @@ class Reduce(Primitive, name="reduce"):
         wide = hlo.convert(x, given.with_dtype(dtype))
         partial = output.with_dtype(dtype)
         given = given.with_dtype(dtype)
-        axes = self.axes
-        if self.kind == "sum":
-            wide, axes, given = counted(hlo, wide, axes, given)
         if dtype.is_float and (self.kind == "maximum" or self.kind == "minimum"):
-            result = _extreme(hlo, self.kind, wide, axes, given, partial)
+            result = extreme(hlo, self.kind, wide, self.axes, given, partial)
         else:
-            result = combined(hlo, self.kind, wide, axes, given, partial)
+            result = combined(hlo, self.kind, wide, self.axes, given, partial)
         return (hlo.convert(result, output),)
 
     def jvp(
@@ -243,83 +237,48 @@ def product_of_others(x: Value, axes: tuple[int, ...]) -> Value:
     return Transpose(inverted(order))(found)
 
 
-EXTREME_BESIDE_SUM = form(
-    "extreme_beside_sum",
-    "Extremes of large arrays without regard to NaN, and sums, which are NaN where an element is; "
-    "only then once more, with regard to it: 0.2 to 0.8 of the time for a million elements.",
-)
 NAN_IS_KEPT = 1024
 """XLA's CPU backend hands large extrema to a library that drops NaN, from 4096 elements on."""
 SHORT_ROW = 64
-"""See `_kept_extreme`."""
-MANY_IN_ROWS = 1 << 18
-"""So many elements are summed up beside, in long rows, ..."""
-MANY_ROWS = 1 << 16
-"""... and so many where rows are combined elementwise."""
-FEWER = 32
-"""How many times as many elements as results there are then."""
+"""See `kept_extreme`."""
 
 
-def _extreme(
+def extreme(
     hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
     """The extremum of floats along axes, NaN if any is."""
-    x, axes, given = _fewer(hlo, kind, x, axes, given)
-    shape = hlo.shape(given.shape)
-    count, first = prod(shape), len(shape) - len(axes)
-    if count <= NAN_IS_KEPT:
+    if prod(hlo.shape(given.shape)) <= NAN_IS_KEPT:
         return combined(hlo, kind, x, axes, given, output)
+    x, axes, given = with_one_last_axis(hlo, x, axes, given)
+    return kept_extreme(hlo, kind, x, axes, given, output)
+
+
+def with_one_last_axis(
+    hlo: Hlo, x: H, axes: tuple[int, ...], given: ArrayType
+) -> tuple[H, tuple[int, ...], ArrayType]:
+    """An array whose last axes are one, if they are those along which elements are combined."""
+    shape, first = hlo.shape(given.shape), given.rank - len(axes)
     if len(axes) > 1 and axes == tuple(range(first, len(shape))):
         given = given.with_shape((*shape[:first], prod(shape[first:])))
-        x, axes, shape = hlo.reshape(x, given), (first,), hlo.shape(given.shape)
-    row = shape[-1] if len(shape) - 1 in axes else 0
-    if (
-        hlo.nested
-        or not hlo.uses(EXTREME_BESIDE_SUM)
-        or given.dtype.bits == 16
-        or not hlo.is_stored(x)
-        or 0 < row <= SHORT_ROW
-        or count < (MANY_IN_ROWS if row else MANY_ROWS)
-        or count < FEWER * prod(hlo.shape(output.shape))
-    ):
-        return _kept_extreme(hlo, kind, x, axes, row, given, output)
-    best = combined(hlo, kind, x, axes, given, output)
-    total = combined(hlo, "sum", x, axes, given, output)
-    # A sum is NaN also of infinities, and of numbers that sum up to them: that is rare.
-    unsure = hlo.compare("NE", total, total)
-    if output.rank:
-        flags, flag = output.with_dtype(BOOL), ArrayType(BOOL)
-        unsure = combined(hlo, "any", unsure, tuple(range(output.rank)), flags, flag)
+        x, axes = hlo.reshape(x, given), (first,)
+    return x, axes, given
 
-    def again() -> Sequence[H]:
-        return (_kept_extreme(hlo, kind, x, axes, row, given, output),)
 
-    return hlo.case(unsure, (lambda: (best,), again), (output,))[0]
+def row_length(hlo: Hlo, axes: tuple[int, ...], given: ArrayType) -> int:
+    """How many neighbours are combined; 0 if no neighbours are."""
+    return hlo.size(given.shape[-1]) if given.rank - 1 in axes else 0
 
 
 def combined(
     hlo: Hlo, kind: Reduction, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
     """All elements along axes combined; of large arrays of floats an extreme may lose NaN."""
-    x, axes, given = _fewer(hlo, kind, x, axes, given)
     init = hlo.full(identity(kind, given.dtype), ArrayType(given.dtype))
     return hlo.reduce((x,), (init,), axes, (output,), combiner(hlo, kind))[0]
 
 
-def _fewer(
-    hlo: Hlo, kind: Reduction, x: H, axes: tuple[int, ...], given: ArrayType
-) -> tuple[H, tuple[int, ...], ArrayType]:
-    return folded(hlo, OPERATIONS[kind], identity(kind, given.dtype), x, axes, given)
-
-
-def _kept_extreme(
-    hlo: Hlo,
-    kind: Extreme,
-    x: H,
-    axes: tuple[int, ...],
-    row: int,
-    given: ArrayType,
-    output: ArrayType,
+def kept_extreme(
+    hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
     """The extremum in a form that XLA leaves as it is; of rows, if they have elements.
 
@@ -327,11 +286,12 @@ def _kept_extreme(
     there is a NaN, when long rows of elements that lie next to each other are combined; or that of
     integers in the same order, among which NaN is the most extreme.
     """
-    if row <= SHORT_ROW or given.dtype is BF16:
+    if row_length(hlo, axes, given) <= SHORT_ROW or given.dtype is BF16:
         signed = SIGNED[given.dtype.bits]
         number = ordered(hlo, x, given, signed.range[1 if kind == "maximum" else 0])
         whole, found = given.with_dtype(signed), output.with_dtype(signed)
-        return from_ordered(hlo, combined(hlo, kind, number, axes, whole, found), output)
+        (best,) = hlo.lower(Reduce(kind, axes), (number,), (whole,), (found,))
+        return from_ordered(hlo, best, output)
     plain = combiner(hlo, kind)
 
     def both(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
@@ -385,16 +345,6 @@ class Cumulative(Primitive, name="cumulative"):
             return (x,)
         dtype = accumulator(self.kind, given.dtype)
         combine = combiner(hlo, self.kind)
-        if hlo.uses(PREFIX_LOOP) and fits(hlo, hlo.shape(given.shape), self.axis):
-            loop = Prefixes(
-                hlo,
-                lambda x, y: combine((x,), (y,))[0],
-                identity(self.kind, dtype),
-                dtype,
-                wide_total(dtype) if self.kind == "sum" else dtype,
-                self.reverse,
-            )
-            return (loop.along(x, given, self.axis),)
         wide = given.with_dtype(dtype)
         # A window over all that comes before; XLA makes a tree of it, so its work is linear.
         window = [1] * given.rank

@@ -15,7 +15,6 @@ import numpy as np
 
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives.linear import Linear
-from pscdsl._src.targets.cpu.rows.repeating import computed_once, sliced_once
 from pscdsl.typing.arrays import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size, maximum
@@ -124,8 +123,7 @@ class Broadcast(Shaping, name="broadcast"):
         return (np.broadcast_to(x.reshape((*aligned, *words)), (*shape, *words)),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        x = computed_once(hlo, operands[0], inputs[0], outputs[0], self.dims)
-        return (hlo.broadcast(x, outputs[0], self.dims),)
+        return (hlo.broadcast(operands[0], outputs[0], self.dims),)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -413,8 +411,7 @@ class Slice(Shaping, name="slice"):
             "limit_indices": hlo.i64_array((*hlo.shape(self.limit), *words)),
             "strides": hlo.i64_array((*self.stride, *(1 for _ in words))),
         }
-        x = sliced_once(hlo, operands[0], inputs[0], outputs[0])
-        return hlo.op("slice", (x,), outputs, attributes)
+        return hlo.op("slice", operands, outputs, attributes)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]

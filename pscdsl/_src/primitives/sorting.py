@@ -11,20 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isqrt, prod
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pscdsl._src.ir.forms import form
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.float_order import SIGNED, from_ordered, ordered
-from pscdsl._src.primitives.reductions import combiner, identity
 from pscdsl._src.primitives.shaping import at_most, each_batched, same_sizes
 from pscdsl._src.primitives.taking import take_along
-from pscdsl._src.targets.cpu.rows.sorting_loops import sorted_words
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -32,19 +29,6 @@ from pscdsl.typing.dtypes import BOOL, I32, I64, KEY, U8, U16, U32, U64, DType
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
-
-TOP_OF_BLOCKS = form(
-    "top_of_blocks",
-    "The largest few of many elements are looked for in the blocks with the largest elements, "
-    "instead of sorting all: 0.1 of the time for ten of each of 1024 rows, 0.002 for ten of a "
-    "million.",
-)
-LEAST_BLOCKED = 1 << 9
-"""So many elements of a row are taken in blocks."""
-FEW = 32
-"""No more than one of so many is wanted then."""
-LANES = 32
-"""See `_largest_of_rows`."""
 
 UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
 
@@ -106,9 +90,9 @@ class Sort(Primitive, name="sort"):
         for key, given in zip(operands[: self.keys], inputs, strict=False):
             words.extend(_words(hlo, key, given, self.descending))
         places = _argsort(hlo, words, shape, self.axis)
-        at = _linear(hlo, places, shape, self.axis)
+        at = linear(hlo, places, shape, self.axis)
         return [
-            _take(hlo, x, each.dtype, at, shape) for x, each in zip(operands, inputs, strict=True)
+            take(hlo, x, each.dtype, at, shape) for x, each in zip(operands, inputs, strict=True)
         ]
 
     def differentiate(
@@ -166,9 +150,15 @@ class TopK(Primitive, name="top_k"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (x,), (given,) = operands, inputs
-        if hlo.uses(TOP_OF_BLOCKS) and (block := self._block(hlo, given)):
-            return self._of_blocks(hlo, x, given, block)
-        return self._by_sorting(hlo, x, given, outputs)
+        shape, (values, indices) = hlo.shape(given.shape), outputs
+        if 0 in hlo.shape(values.shape):
+            return hlo.full(0, values), hlo.full(0, indices)
+        words = _words(hlo, x, given, True, total=True)
+        places = _argsort(hlo, words, shape, len(shape) - 1)
+        wanted = hlo.shape(values.shape)
+        places = hlo.slice(places, [0] * len(shape), wanted)
+        at = linear(hlo, places, shape, len(shape) - 1)
+        return take(hlo, x, given.dtype, at, wanted), places
 
     def jvp(
         self,
@@ -185,80 +175,36 @@ class TopK(Primitive, name="top_k"):
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return self.bind(*operands), (True, True)
 
-    def _block(self, hlo: Hlo, given: ArrayType) -> int | None:
-        """How many elements a block should have; None if there are too few for blocks."""
-        length, count = hlo.size(given.shape[-1]), hlo.size(self.k)
-        if length < LEAST_BLOCKED or given.dtype is BOOL or not 0 < count <= length // FEW:
-            return None
-        return 1 << (isqrt(length // count).bit_length() - 1)
-
-    def _of_blocks(self, hlo: Hlo, x: H, given: ArrayType, block: int) -> Sequence[H]:
-        """The largest of the blocks that have the largest elements."""
-        (*rows, length), count = hlo.shape(given.shape), hlo.size(self.k)
-        blocks = -(-length // block)
-        chosen = ArrayType(I32, (*rows, count, block))
-        flat, few = (*rows, count * block), ArrayType(I32, (*rows, count))
-        best = _largest_of_rows(hlo, x, given.with_shape((*rows, length)), block)
-        among = given.with_shape((*rows, blocks))
-        _, number = self._lowered(hlo, best, among, count)
-        number = sorted_words(hlo, number, few, len(rows))  # of equal elements the first wins
-        first = hlo.binary("multiply", number, hlo.full(block, few))
-        (offset,) = hlo.op("iota", (), (chosen,), {"iota_dimension": len(rows) + 1})
-        spread = hlo.broadcast(first, chosen, tuple(range(len(rows) + 1)))
-        places = hlo.reshape(hlo.binary("add", spread, offset), ArrayType(I32, flat))
-        last = hlo.full(length - 1, ArrayType(I32, flat))
-        at = _linear(hlo, hlo.binary("minimum", places, last), (*rows, length), len(rows))
-        found = _take(hlo, x, given.dtype, at, flat)
-        inside = hlo.compare("LE", places, last)
-        part = given.with_shape(flat)
-        found = hlo.select(inside, found, hlo.full(identity("maximum", given.dtype), part))
-        values, at = self._lowered(hlo, found, part, count)
-        at = _linear(hlo, at, flat, len(rows))
-        return values, _take(hlo, places, I32, at, (*rows, count))
-
-    def _lowered(self, hlo: Hlo, x: H, given: ArrayType, count: int) -> Sequence[H]:
-        """The largest of fewer."""
-        shape = (*given.shape[:-1], count)
-        outputs = given.with_shape(shape), ArrayType(I32, shape)
-        return TopK(count).lower(hlo, (x,), (given,), outputs)
-
-    def _by_sorting(self, hlo: Hlo, x: H, given: ArrayType, outputs: Types) -> Sequence[H]:
-        shape, (values, indices) = hlo.shape(given.shape), outputs
-        if 0 in hlo.shape(values.shape):
-            return hlo.full(0, values), hlo.full(0, indices)
-        words = _words(hlo, x, given, True, total=True)
-        places = _argsort(hlo, words, shape, len(shape) - 1)
-        wanted = hlo.shape(values.shape)
-        places = hlo.slice(places, [0] * len(shape), wanted)
-        at = _linear(hlo, places, shape, len(shape) - 1)
-        return _take(hlo, x, given.dtype, at, wanted), places
-
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """Nothing: comparisons are no arithmetic."""
         return 0
 
 
-def _largest_of_rows(hlo: Hlo, x: H, given: ArrayType, block: int) -> H:
-    """The largest of each of the blocks of the last axis, NaN first of all and 0 before -0."""
-    (*rows, length), dtype = hlo.shape(given.shape), given.dtype
-    blocks = -(-length // block)
-    number, whole = x, given
-    if dtype.is_float:
-        whole = given.with_dtype(SIGNED[dtype.bits])
-        most = whole.dtype.range[1]
-        number = ordered(hlo, x, given, most)
-    init = hlo.full(whole.dtype.range[0], ArrayType(whole.dtype))
-    if missing := blocks * block - length:
-        none = [0] * len(rows)
-        number = hlo.pad(number, init, (*none, 0), (*none, missing))
-    lanes = min(LANES, block)  # which XLA combines side by side, where it is slow with neighbours
-    number = hlo.reshape(number, whole.with_shape((*rows, blocks, block // lanes, lanes)))
-    best, larger = whole.with_shape((*rows, blocks)), combiner(hlo, "maximum")
-    for left in (whole.with_shape((*rows, blocks, lanes)), best):
-        (number,) = hlo.reduce((number,), (init,), (len(rows) + 1,), (left,), larger)
-    if not dtype.is_float:
-        return number
-    return from_ordered(hlo, number, best.with_dtype(dtype))
+@dataclass(frozen=True)
+class SortWords(Primitive):
+    """Integers in order along an axis; how `Sort` and `TopK` are emitted, in no program.
+
+    The lowest bits, up to `low`, may be known to be in order already, in unsigned ones: those of
+    equal numbers that differ in no other bit.
+    """
+
+    axis: int
+    descending: bool = False
+    low: int = 0
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not 0 <= self.axis < x.rank or not (x.dtype.is_integer or x.dtype is BOOL):
+            self.ill_typed(f"words {x} along axis {self.axis}")
+        return operands
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        found = np.sort(operands[0], self.axis)
+        return (np.flip(found, self.axis) if self.descending else found,)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        direction = "GT" if self.descending else "LT"
+        return hlo.sort(operands, self.axis, False, lambda pair: hlo.compare(direction, *pair))
 
 
 # Note [Words]
@@ -278,10 +224,10 @@ class Word:
 
 def _sort_alone(hlo: Hlo, x: H, given: ArrayType, axis: int, descending: bool) -> H:
     if not given.dtype.is_float:
-        return sorted_words(hlo, x, given, axis, descending=descending)
+        return hlo.lower(SortWords(axis, descending), (x,), (given,), (given,))[0]
     whole = given.with_dtype(SIGNED[given.dtype.bits])
     number = ordered(hlo, x, given, whole.dtype.range[0 if descending else 1])
-    number = sorted_words(hlo, number, whole, axis, descending=descending)
+    (number,) = hlo.lower(SortWords(axis, descending), (number,), (whole,), (whole,))
     return from_ordered(hlo, number, given)
 
 
@@ -349,18 +295,18 @@ def _argsort(hlo: Hlo, words: Sequence[Word], shape: tuple[int, ...], axis: int)
     for each in reversed(_packed(hlo, words, word)):
         value = each.value
         if found is not None:
-            value = _take(hlo, value, U32, _linear(hlo, found, shape, axis), shape)
+            value = take(hlo, value, U32, linear(hlo, found, shape, axis), shape)
         value = hlo.binary("shift_left", hlo.convert(value, wide), hlo.full(32, wide))
         value = hlo.binary("or", value, position)
-        value = sorted_words(hlo, value, wide, axis, low=32)
+        (value,) = hlo.lower(SortWords(axis, low=32), (value,), (wide,), (wide,))
         at = hlo.convert(hlo.convert(value, word), places)
         if found is not None:
-            at = _take(hlo, found, I32, _linear(hlo, at, shape, axis), shape)
+            at = take(hlo, found, I32, linear(hlo, at, shape, axis), shape)
         found = at
     return found
 
 
-def _linear(hlo: Hlo, places: H, shape: tuple[int, ...], axis: int) -> H:
+def linear(hlo: Hlo, places: H, shape: tuple[int, ...], axis: int) -> H:
     """Places along an axis as places in the array laid out flat, in rows of one."""
     wanted = tuple(hlo.type_of(places).shape)
     given = ArrayType(I32 if prod(shape) <= I32.range[1] else I64, wanted)
@@ -377,7 +323,7 @@ def _linear(hlo: Hlo, places: H, shape: tuple[int, ...], axis: int) -> H:
     return hlo.reshape(total, given.with_shape((prod(wanted), 1)))
 
 
-def _take(hlo: Hlo, x: H, dtype: DType, at: H, wanted: tuple[int, ...]) -> H:
+def take(hlo: Hlo, x: H, dtype: DType, at: H, wanted: tuple[int, ...]) -> H:
     """The elements at places from `_linear`, in the shape wanted."""
     flat = hlo.reshape(x, ArrayType(dtype, (prod(hlo.type_of(x).shape),)))
     numbers = hlo.parse_attribute(

@@ -12,15 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from pscdsl._src.ir.primitive import H, Hlo, Types
-from pscdsl._src.primitives.formulas import (
-    circular,
-    hyperbolic,
-    logarithms,
-    powers,
-    powers_of_two,
-    single_logarithm,
-)
-from pscdsl._src.primitives.formulas.doubles import pays
+from pscdsl._src.primitives.formulas import hyperbolic, logarithms
+from pscdsl._src.primitives.pointwise import TABLE
 from pscdsl._src.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BF16, BOOL, F32, F64
@@ -57,19 +50,6 @@ def emit_power(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
 
 
 def _inexact_power(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
-    if common.dtype.is_float:
-        exponent = hlo.everywhere(y) if hlo.uses(powers.POWERS) else None
-        if exponent is not None:
-            found = powers.by_products(hlo, x, float(exponent), common)
-            if found is not None:
-                return found
-        if powers_of_two.fits(hlo, common) and (base := hlo.everywhere(x)):
-            times = powers_of_two.factor(base)
-            if times is not None:
-                return powers_of_two.power_of_two(hlo, y, times, common)
-        single = common.dtype.bits <= 32
-        if single and hlo.uses(powers.POWERS) and pays(hlo, common):
-            return powers.power(hlo, x, y, common)
     found = hlo.binary("power", x, y)
     if not common.dtype.is_complex:
         return found
@@ -232,11 +212,11 @@ def emit_log1p(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     if given.dtype is F64:
         return logarithms.log1p.emit(hlo, operands, inputs, outputs)
     if given.dtype.is_complex:
-        real, imag = parts(hlo, single_logarithm.emit(hlo, operands, inputs, outputs), given)
+        real, imag = parts(hlo, hlo.unary("log_plus_one", operands[0]), given)
         near, size = _size_beyond(hlo, operands[0], 1.0, given)
         real = hlo.select(near, hlo.unary("log", size), real)
         return join(hlo, _infinite_beside(hlo, real, operands[0], given), imag, given)
-    return single_logarithm.emit(hlo, operands, inputs, outputs)
+    return hlo.unary("log_plus_one", operands[0])
 
 
 def emit_atanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -310,11 +290,16 @@ def emit_cosh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
     return hyperbolic.cosh.emit(hlo, operands, inputs, outputs)
 
 
+def emit_tangent(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the tangent."""
+    return hlo.unary("tan", operands[0])
+
+
 def emit_sine(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
     """Emit the sine: of a complex number it is `-i * sinh(i * x)`."""
     (given,) = inputs
     if not given.dtype.is_complex:
-        return circular.emit_sine(hlo, operands, inputs, outputs)
+        return hlo.unary("sine", operands[0])
     real, imag = parts(hlo, operands[0], given)
     imag_result, real_result = _sinh_parts(hlo, imag, real, given)
     return join(hlo, real_result, imag_result, given)
@@ -324,7 +309,7 @@ def emit_cosine(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) 
     """Emit the cosine: of a complex number it is `cosh(i * x)`."""
     (given,) = inputs
     if not given.dtype.is_complex:
-        return circular.emit_cosine(hlo, operands, inputs, outputs)
+        return hlo.unary("cosine", operands[0])
     real, imag = parts(hlo, operands[0], given)
     real_result, imag_result = _cosh_parts(hlo, hlo.unary("negate", imag), real, given)
     return join(hlo, real_result, imag_result, given)
@@ -355,8 +340,8 @@ def _waves(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H, H, H]:
     return (
         hyperbolic.sinh.emit(hlo, (real,), part, part),
         hyperbolic.cosh.emit(hlo, (real,), part, part),
-        circular.emit_sine(hlo, (imag,), part, part),
-        circular.emit_cosine(hlo, (imag,), part, part),
+        *hlo.lower(TABLE["sin"], (imag,), part, part),
+        *hlo.lower(TABLE["cos"], (imag,), part, part),
     )
 
 
@@ -390,7 +375,7 @@ def emit_erf(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> 
     """Emit the error function."""
     (x,), (given,) = operands, inputs
     found = hlo.unary("chlo.erf", x)
-    if not hlo.portable or given.dtype not in (F32, BF16):
+    if given.dtype not in (F32, BF16):
         return found
     # Of a tiny number, the quotient of polynomials that this becomes gives zero.
     tiny = hlo.compare("LT", absolute_of(hlo, x, given), hlo.full(1e-20, given))

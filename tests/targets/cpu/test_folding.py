@@ -13,7 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, Num, f64
-from pscdsl._src.ir.forms import VARIABLE
+from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.xla.runtime.arrays import to_numpy
 
 

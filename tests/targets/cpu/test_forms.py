@@ -13,7 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl._src.ir.forms import DECLARED_IN, VARIABLE, forms
+from pscdsl._src.targets.forms import VARIABLE, forms
 
 
 @psc.kernel
@@ -42,13 +42,13 @@ def test_names_of_forms_that_do_not_exist_are_refused(monkeypatch: pytest.Monkey
 def test_forms_say_what_they_are() -> None:
     for name, each in forms().items():
         assert each.name == name
-        assert each.summary.endswith(".")
+        assert each.claim.endswith(".")
 
 
 def test_every_form_is_known_before_anything_is_imported() -> None:
     names = declared_in_sources()
     assert {"plain_loops", "narrow_vectors", "turned_factors"} <= names == forms().keys()
-    asked = "from pscdsl._src.ir.forms import switched_off; print(*sorted(switched_off()))"
+    asked = "from pscdsl._src.targets.forms import switched_off; print(*sorted(switched_off()))"
     done = subprocess.run(
         [sys.executable, "-c", asked],
         env={**os.environ, VARIABLE: ",".join(names)},
@@ -60,17 +60,16 @@ def test_every_form_is_known_before_anything_is_imported() -> None:
 
 
 def declared_in_sources() -> set[str]:
-    """The first argument of each call of `form`."""
-    folder = Path(psc.__file__).parent
+    """The first argument of each call of `Form`: the tables must have them all."""
+    targets = Path(psc.__file__).parent / "_src" / "targets"
     calls = (
         node
-        for package in DECLARED_IN
-        for path in (folder.parent / package.replace(".", "/")).rglob("*.py")
+        for path in targets.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
     )
     return {
         ast.literal_eval(call.args[0])
         for call in calls
-        if isinstance(call.func, ast.Name) and call.func.id == "form"
+        if isinstance(call.func, ast.Name) and call.func.id == "Form"
     }

@@ -10,8 +10,9 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.ir.forms import VARIABLE
-from pscdsl._src.primitives.reductions import MANY_IN_ROWS, MANY_ROWS, Extreme, Reduce
+from pscdsl._src.primitives.reductions import Extreme, Reduce
+from pscdsl._src.targets.cpu.rows.extremes import MANY_IN_ROWS, MANY_ROWS
+from pscdsl._src.targets.forms import VARIABLE
 from tests.support.numpy_harness import run_compiled
 
 SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (

@@ -15,10 +15,11 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Complex, Float
-from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.targets.cpu.options import module_options, narrow, wide
+from pscdsl._src.targets.forms import VARIABLE
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.executable_store import emitted, module_key
+from pscdsl._src.xla.compilation.executable_store import module_key
 from pscdsl._src.xla.specialisation import Specialisation
 from tests.targets.cpu.test_wide_vectors import operations
 
@@ -119,7 +120,7 @@ def test_loops_have_the_same_results(
 def module_of(kernel: Any, **sizes: Any) -> Any:
     lowered = kernel.lower(**sizes)
     request = Specialisation(lowered.program, lowered.sizes)
-    return emitted(request), request
+    return lower_module(lowered.program, lowered.sizes), request
 
 
 def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,14 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import bf16, f32, f64, i32
-from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.primitives.elementwise import TABLE
 from pscdsl._src.primitives.special import SPECIAL
 from pscdsl._src.targets.cpu.options import module_options, plain_loops
+from pscdsl._src.targets.forms import VARIABLE
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.executable_store import emitted, module_key
+from pscdsl._src.xla.compilation.executable_store import module_key
 from pscdsl._src.xla.runtime.executable import knows
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.stdlib import activations
@@ -81,7 +82,7 @@ def stepped(x: f32["n"]) -> f32["n"]:
 def module_of(kernel: Any, n: int) -> Any:
     lowered = kernel.lower(n=n)
     request = Specialisation(lowered.program, lowered.sizes)
-    return emitted(request), request
+    return lower_module(lowered.program, lowered.sizes), request
 
 
 def test_what_is_compiled_by_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl._src.ir.forms import VARIABLE
-from pscdsl._src.primitives.formulas.doubles import FEWEST
-from pscdsl._src.primitives.formulas.powers_of_two import factor
+from pscdsl._src.targets.cpu.functions.doubles import FEWEST
+from pscdsl._src.targets.cpu.functions.powers_of_two import factor
+from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.xla.runtime.arrays import to_numpy
 from tests.support.numpy_differential import INF, NAN
 

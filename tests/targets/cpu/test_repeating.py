@@ -11,9 +11,9 @@ import pytest
 import pscdsl as psc
 import pscdsl.numpy as np
 from pscdsl import Float, f32, f64
-from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.targets.cpu.rows import repeating
 from pscdsl._src.targets.cpu.rows.repeating import COMPUTED_ONCE
+from pscdsl._src.targets.forms import VARIABLE
 
 N, M = 40, 500
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,15 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, i32
-from pscdsl._src.ir.forms import VARIABLE
-from pscdsl._src.ir.primitive import Hlo
 from pscdsl._src.ir.program import Block
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.targets.cpu.blocks import groups
-from pscdsl._src.xla.emit.emit import lower_module, module_text
+from pscdsl._src.targets.cpu.table import CPU
+from pscdsl._src.targets.forms import VARIABLE, Context
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.targets.portable import PORTABLE
+from pscdsl._src.targets.target import Target
+from pscdsl._src.xla.emit.emit import module_text
 from tests.support.random_programs import compiled
 
 
@@ -181,7 +185,7 @@ def test_what_takes_long_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_portable_modules_have_no_groups() -> None:
     lowered = adam.lower_for(*steps(10, 16)).specialisation
-    module = lower_module(lowered.program, lowered.sizes, portable=True)
+    module = lower_module(lowered.program, lowered.sizes, target=PORTABLE)
     assert "inlineable" not in module_text(module)
 
 
@@ -193,18 +197,20 @@ def test_results_take_donated_memory() -> None:
 
 
 @pytest.fixture
-def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> Target:
     """Whatever can be parted is, two by two."""
 
-    def always(hlo: Hlo, block: Block) -> Block:
-        return groups.grouped(block, groups.Parts(block))
+    @groups.SMALL_GROUPS.block_pass
+    def always(block: Block, here: Context) -> Block:
+        return block if here.nested else groups.grouped(block, groups.Parts(block))
 
-    monkeypatch.setattr(groups, "with_groups", always)
     monkeypatch.setattr(groups, "MOST", 2)
+    return replace(CPU, passes=(always,))
 
 
-@pytest.mark.usefixtures("everywhere")
 @pytest.mark.parametrize("start", range(0, 60, 20))
-def test_random_programs_keep_their_meaning(start: int) -> None:
-    calls = sum([compiled(seed, 40).count("inlineable") for seed in range(start, start + 20)])
+def test_random_programs_keep_their_meaning(start: int, everywhere: Target) -> None:
+    calls = sum(
+        [compiled(seed, 40, everywhere).count("inlineable") for seed in range(start, start + 20)]
+    )
     assert calls > 40

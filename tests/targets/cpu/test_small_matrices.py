@@ -16,8 +16,8 @@ from pscdsl._src.ir.program import Function
 from pscdsl._src.primitives.linalg import Cholesky, Lu, LuSolve, TriangularSolve
 from pscdsl._src.primitives.linalg.lu import factored
 from pscdsl._src.primitives.linalg.triangular import substituted
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 

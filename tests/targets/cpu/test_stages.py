@@ -9,12 +9,14 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32, f64, i32
-from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.targets.cpu.blocks import stages
 from pscdsl._src.targets.cpu.options import loop_bodies as loops
+from pscdsl._src.targets.forms import VARIABLE
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.targets.portable import PORTABLE
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.emit.emit import lower_module, module_text
+from pscdsl._src.xla.emit.emit import module_text
 from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from tests.support.random_programs import compiled
 
@@ -124,7 +126,7 @@ def test_small_arrays_and_little_work_are_left_in_one_loop(monkeypatch: pytest.M
 
 def test_portable_modules_have_no_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     program = repeated.ir()
-    assert "inlineable" not in module_text(lower_module(program, {"n": MANY}, portable=True))
+    assert "inlineable" not in module_text(lower_module(program, {"n": MANY}, target=PORTABLE))
     monkeypatch.setenv(VARIABLE, "stages")
     assert staged(repeated, n=MANY) == 0
 

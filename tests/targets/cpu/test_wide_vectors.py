@@ -10,16 +10,16 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import c64, f32
-from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.primitives import special as special  # fills the table
 from pscdsl._src.primitives.choosing import Clamp
 from pscdsl._src.primitives.conversion import Convert
 from pscdsl._src.primitives.elementwise import TABLE
 from pscdsl._src.targets.cpu.options import module_options, wide
+from pscdsl._src.targets.forms import VARIABLE
+from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.executable_store import emitted, module_key
+from pscdsl._src.xla.compilation.executable_store import module_key
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.emit import lower_module
 from pscdsl._src.xla.runtime.executable import Executable
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.stdlib import activations
@@ -147,7 +147,7 @@ def turned(x: c64["n"]) -> c64["n"]:
 
 def chosen(kernel: Any, n: int) -> Any:
     lowered = kernel.lower(n=n)
-    return wide.options(emitted(Specialisation(lowered.program, lowered.sizes)))
+    return wide.options(lower_module(lowered.program, lowered.sizes))
 
 
 def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not chosen(kernel, wide.FEWEST)
     lowered = gelu.lower(n=wide.FEWEST)
     request = Specialisation(lowered.program, lowered.sizes)
-    module = emitted(request)
+    module = lower_module(lowered.program, lowered.sizes)
     with_them = module_key(module, request, module_options)
     monkeypatch.setattr(wide, "has_wide_vectors", lambda: False)
     assert module_key(module, request, module_options) != with_them

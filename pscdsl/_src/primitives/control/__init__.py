@@ -14,8 +14,6 @@ from pscdsl._src.primitives.control.remat import Checkpoint
 from pscdsl._src.primitives.control.scan import Scan
 from pscdsl._src.primitives.control.switch import Switch
 from pscdsl._src.primitives.control.while_loop import While
-from pscdsl._src.targets.cpu.blocks.groups import SMALL_GROUPS as SMALL_GROUPS  # a form
-from pscdsl._src.targets.cpu.blocks.stages import STAGES as STAGES  # likewise
 
 __all__ = [
     "AssociativeScan",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives.control.base import Nesting
 from pscdsl._src.primitives.control.blockwise import (
     block_length,
     goes_apart,
@@ -69,15 +70,21 @@ class AssociativeScan(Expanded, name="associative_scan"):
                 result[step] = each
         return tuple(results)
 
+    def expansion(self, inputs: Types) -> Block | None:
+        if self.block_length(Assumptions()) is None:  # one row after the other
+            return None
+        return self.program(Assumptions(), inputs)
+
+    @property
+    def emitted(self) -> Mapping[str, Nesting]:
+        return {"combine": Nesting.LOOP}
+
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         captured, arrays = self.roles(operands)
         length = hlo.size(self.length)
         if length < 2:
             return arrays
-        concrete, types = self.at_numbers(hlo.sizes, inputs)
-        if concrete.block_length(Assumptions()) is not None:
-            return hlo.block(concrete.program(Assumptions(), types), operands)
-        # One row after the other; the first prefix is the first row, the others are written over.
+        # The first prefix is the first row, the others are written over.
         counter = counter_type(length)
         limit = hlo.full(length, counter)
         zero = hlo.full(0, counter)

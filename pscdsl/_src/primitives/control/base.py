@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Self, cast
+from enum import Enum, auto
+from typing import Final, Self, cast
 
 from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
@@ -37,9 +38,13 @@ def block_cost(block: Block) -> Size:
 def substitute_block(block: Block, env: Mapping[str, Size]) -> Block:
     """The same block with sizes in place of names."""
     known: dict[Atom, Var] = {}
+    types: dict[ArrayType, ArrayType] = {}
 
     def define(var: Var) -> Var:
-        known[var] = new = Var(var.type.substitute(env), var.hint)
+        type_ = types.get(var.type)
+        if type_ is None:
+            type_ = types[var.type] = var.type.substitute(env)
+        known[var] = new = Var(type_, var.hint)
         return new
 
     def use(atom: Atom) -> Atom:
@@ -60,9 +65,26 @@ def substitute_block(block: Block, env: Mapping[str, Size]) -> Block:
     return Block(params, equations, tuple([use(atom) for atom in block.results]))
 
 
+class Nesting(Enum):
+    """How a block is run by the equation that holds it."""
+
+    ONCE = auto()
+    BRANCH = auto()
+    """Or not, as an operand says."""
+    LOOP = auto()
+
+
+NOWHERE: Final[Mapping[str, Nesting]] = {}
+
+
 @dataclass(frozen=True)
 class Control(Primitive):
     """Base of the primitives that hold blocks; they are its fields of type `Block`."""
+
+    @property
+    def emitted(self) -> Mapping[str, Nesting]:
+        """The fields whose blocks are a part of what is emitted, and how they are run."""
+        return NOWHERE
 
     def blocks(self) -> tuple[Block, ...]:
         found: list[Block] = []

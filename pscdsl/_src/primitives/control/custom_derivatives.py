@@ -12,7 +12,7 @@ from pscdsl._src.interpreters.replay import replay, zeros
 from pscdsl._src.interpreters.transpose import transpose
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.base import Control, substitute_block
+from pscdsl._src.primitives.control.base import Control, Nesting, substitute_block
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control_rules import CapturedByRule, NoForwardMode
@@ -106,6 +106,10 @@ class Ruled(Control):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         given = (*operands[: self.captured[0]], *operands[sum(self.captured) :])
         return here.block(self.body, given)
+
+    @property
+    def emitted(self) -> Mapping[str, Nesting]:
+        return {"body": Nesting.ONCE}
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return hlo.block(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from pscdsl._src.interpreters.cut import Cut, cut_through, split_block
 from pscdsl._src.interpreters.replay import replay
@@ -27,10 +27,6 @@ class Expanded(Control):
     def program(self, facts: Assumptions, operands: Types) -> Block:
         """A program that computes the same of operands of these types."""
         raise NotImplementedError
-
-    def at_numbers(self, sizes: Mapping[str, int], operands: Types) -> tuple[Self, Types]:
-        """The primitive, and the types of its operands, with numbers in place of names."""
-        return self.substitute(sizes), tuple([each.substitute(sizes) for each in operands])
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
         if all(map(cut.is_late, operands)):

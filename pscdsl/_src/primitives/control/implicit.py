@@ -7,7 +7,7 @@ theorem a solution x of f(x, p) = 0 moves by the solution dx of df/dx dx = -df/d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,7 +17,7 @@ from pscdsl._src.interpreters.replay import replay, zeros
 from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.base import Control, block_cost
+from pscdsl._src.primitives.control.base import Control, Nesting, block_cost
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NoRule
@@ -68,6 +68,10 @@ class Implicit(Control):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return here.block(self.solver, self.run(operands))
+
+    @property
+    def emitted(self) -> Mapping[str, Nesting]:
+        return {"solver": Nesting.ONCE}
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return hlo.block(self.solver, self.run(operands))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl._src.ir.primitive import Evaluation, NDArray, Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.blockwise import goes_apart, many_at_once
 from pscdsl._src.primitives.control.expanded import Expanded
@@ -79,9 +79,8 @@ class MapReduce(Expanded, name="map_reduce"):
             state = list(found)
         return tuple(state)
 
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        concrete, types = self.at_numbers(hlo.sizes, inputs)
-        return hlo.block(concrete.program(Assumptions(), types), operands)
+    def expansion(self, inputs: Types) -> Block:
+        return self.program(Assumptions(), inputs)
 
     def runs(self) -> tuple[tuple[Block, Size], ...]:
         return (self.body, self.length), (self.combine, self.length)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -15,7 +15,7 @@ from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Atom, Block
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control.base import Control
+from pscdsl._src.primitives.control.base import Control, Nesting
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -43,6 +43,10 @@ class Checkpoint(Control, name="checkpoint"):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return here.block(self.body, operands)
+
+    @property
+    def emitted(self) -> Mapping[str, Nesting]:
+        return {"body": Nesting.ONCE}
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if self.again and operands:

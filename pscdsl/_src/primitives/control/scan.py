@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,7 @@ from pscdsl._src.interpreters.cut import Cut
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.base import Control
-from pscdsl._src.targets.cpu.loops.loop_factors import with_ready_factors
-from pscdsl._src.targets.cpu.loops.scan_sums import afterwards
+from pscdsl._src.primitives.control.base import Control, Nesting
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
@@ -83,15 +81,13 @@ class Scan(Control, name="scan"):
                 stack[step] = result
         return (*carry, *stacks)
 
+    @property
+    def emitted(self) -> Mapping[str, Nesting]:
+        return {"body": Nesting.LOOP}
+
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        if self.unordered_sums and not self.counted:  # not all rows of a counted loop are there
-            without = afterwards(self, hlo)
-            if without is not None:
-                return without.lower(hlo, operands, self)
         captured, carry, arrays = self.roles(operands)
         length = hlo.size(self.length)
-        steps = None if self.counted else length
-        block, captured = with_ready_factors(hlo, self.body, captured, steps)
         stacks = [hlo.full(0, each) for each in outputs[self.carried :]]
         if length == 0:
             return (*carry, *stacks)
@@ -112,7 +108,7 @@ class Scan(Control, name="scan"):
             slices = [
                 pick(hlo, x, index, zero, each) for x, each in zip(arrays, taken, strict=True)
             ]
-            results = hlo.block(block, [*captured, *state[: self.carried], *slices])
+            results = hlo.block(self.body, [*captured, *state[: self.carried], *slices])
             stacked = [
                 put(hlo, stack, result, index, zero, each)
                 for stack, result, each in zip(

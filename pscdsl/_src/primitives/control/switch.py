@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from pscdsl._src.interpreters.replay import closed, replay, zeros
 from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.base import Control, block_cost
+from pscdsl._src.primitives.control.base import Control, Nesting, block_cost
 from pscdsl._src.primitives.elementwise import Clamp, equal
 from pscdsl._src.primitives.lanes import Lanes
 from pscdsl.typing.arrays import ArrayType
@@ -49,6 +49,10 @@ class Switch(Control, name="switch"):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         index = min(max(int(operands[0]), 0), len(self.branches) - 1)
         return here.block(self.branches[index], operands[1:])
+
+    @property
+    def emitted(self) -> Mapping[str, Nesting]:
+        return {"branches": Nesting.BRANCH if len(self.branches) > 1 else Nesting.ONCE}
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         index, *rest = operands

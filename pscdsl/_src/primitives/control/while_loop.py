@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.interpreters.cut import Cut
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.base import Control
-from pscdsl._src.targets.cpu.loops.loop_factors import with_ready_factors
+from pscdsl._src.primitives.control.base import Control, Nesting
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control_derivatives import UnboundedReverse
@@ -57,13 +56,16 @@ class While(Control, name="while"):
             carry = list(here.block(self.body, [*by_body, *carry]))
         return tuple(carry)
 
+    @property
+    def emitted(self) -> Mapping[str, Nesting]:
+        return {"cond": Nesting.LOOP, "body": Nesting.LOOP}
+
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         by_cond, by_body, carry = self.roles(operands)
-        body, held = with_ready_factors(hlo, self.body, by_body)
         return hlo.while_loop(
             carry,
             lambda now: hlo.block(self.cond, [*by_cond, *now])[0],
-            lambda now: hlo.block(body, [*held, *now]),
+            lambda now: hlo.block(self.body, [*by_body, *now]),
         )
 
     def runs(self) -> tuple[tuple[Block, Size], ...]:

@@ -70,9 +70,8 @@ class Composite(OfMatrices):
         types = tuple([ArrayType(from_numpy(x.dtype), x.shape) for x in operands])
         return here.block(_definition(self, types), operands)
 
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        types = tuple([each.with_shape(hlo.shape(each.shape)) for each in inputs])
-        return hlo.block(_definition(self, types), operands)
+    def expansion(self, inputs: Types) -> Block:
+        return _definition(self, inputs)
 
 
 @lru_cache(maxsize=1024)

@@ -18,17 +18,13 @@ from pscdsl._src.primitives.linalg.base import (
     nan_like,
     one_by_one,
     square_type,
-    succeeded,
     where_ok,
 )
 from pscdsl._src.primitives.linalg.triangular import TriangularSolve
-from pscdsl._src.primitives.rewritten import emit_as
-from pscdsl._src.targets.cpu.linalg import many
-from pscdsl._src.targets.cpu.linalg.small import cholesky, is_small
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, I32
+from pscdsl.typing.dtypes import BOOL
 
 
 @dataclass(frozen=True)
@@ -53,16 +49,18 @@ class Cholesky(OfMatrices, name="cholesky"):
         (a,), (output,) = operands, outputs
         if 0 in hlo.shape(output.shape):
             return operands
-        if many.fits(hlo, output):
-            return emit_as(hlo, many.cholesky, self, operands, inputs)
-        if is_small(hlo, output):
-            return emit_as(hlo, cholesky, self, operands, inputs)
-        if hlo.portable:
-            return (_portable(hlo, a, output),)
-        batch = ArrayType(I32, output.shape[:-2])
-        factor, info = hlo.lapack("potrf", (a,), (output, batch), uplo="L")
-        factor = where_ok(hlo, succeeded(hlo, info, batch), factor, output)
-        return (emit_triangle(hlo, factor, output, "GE"),)
+        (factor,) = hlo.op("cholesky", (a,), (output,), {"lower": True})
+        triangle = emit_triangle(hlo, factor, output, "GE")
+        batch, rank = output.with_shape(output.shape[:-2]), output.rank
+        known = hlo.compare("EQ", triangle, triangle)
+        (ok,) = hlo.reduce(
+            (known,),
+            (hlo.full(True, ArrayType(BOOL)),),
+            (rank - 2, rank - 1),
+            (batch.with_dtype(BOOL),),
+            lambda left, right: (hlo.binary("and", left[0], right[0]),),
+        )
+        return (emit_triangle(hlo, where_ok(hlo, ok, triangle, output), output, "GE"),)
 
     def jvp(
         self,
@@ -84,19 +82,3 @@ class Cholesky(OfMatrices, name="cholesky"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         size = inputs[0].shape[-1]
         return size_of(inputs[0].shape) * size // 3
-
-
-def _portable(hlo: Hlo, a: H, type: ArrayType) -> H:  # noqa: A002
-    """The factor by StableHLO's own operation, which each device does in its way."""
-    (factor,) = hlo.op("cholesky", (a,), (type,), {"lower": True})
-    triangle = emit_triangle(hlo, factor, type, "GE")
-    batch, rank = type.with_shape(type.shape[:-2]), type.rank
-    known = hlo.compare("EQ", triangle, triangle)
-    (ok,) = hlo.reduce(
-        (known,),
-        (hlo.full(True, ArrayType(BOOL)),),
-        (rank - 2, rank - 1),
-        (batch.with_dtype(BOOL),),
-        lambda left, right: (hlo.binary("and", left[0], right[0]),),
-    )
-    return emit_triangle(hlo, where_ok(hlo, ok, triangle, type), type, "GE")

@@ -25,11 +25,8 @@ from pscdsl._src.primitives.linalg.base import (
 )
 from pscdsl._src.primitives.linalg.triangular import TriangularSolve, many_columns
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl._src.primitives.rewritten import emit_as
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, at_most
 from pscdsl._src.primitives.sorting import Sort
-from pscdsl._src.targets.cpu.linalg import many, small
-from pscdsl._src.targets.cpu.linalg.small import is_small
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -63,10 +60,6 @@ class Lu(OfMatrices, name="lu"):
         shape = hlo.shape(rows.shape)
         if 0 in shape:
             return operands[0], hlo.full(0, rows), hlo.full(0, rows)
-        if many.fits(hlo, lu, pivots=True):
-            return emit_as(hlo, many.lu, self, operands, inputs)
-        if is_small(hlo, lu, pivots=True):
-            return emit_as(hlo, small.lu, self, operands, inputs)
         batch = rows.with_shape(rows.shape[:-1])
         found, pivots, _ = hlo.lapack("getrf", operands, (lu, rows, batch))
         pivots = hlo.binary("subtract", pivots, hlo.full(1, rows))
@@ -115,14 +108,6 @@ class LuSolve(Composite, name="lu_solve"):
             a = a.swapaxes(-1, -2)
         failed = nan_like(b.shape, b.dtype)
         return one_by_one(lambda given: (np.linalg.solve(*given),), (failed,), a, b)
-
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        a, *_, b = inputs
-        columns = hlo.size(b.shape[-1])
-        written_out = hlo.in_loop and is_small(hlo, a, columns)  # the substitutions are
-        if many.fits(hlo, a, columns, pivots=True) and not written_out:
-            return emit_as(hlo, many.lu_solve, self, operands, inputs)
-        return super().lower(hlo, operands, inputs, outputs)
 
     def define(self, *operands: Value) -> Sequence[Value]:
         _, lu, permutation, b = operands

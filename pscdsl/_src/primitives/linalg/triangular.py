@@ -12,10 +12,7 @@ from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl._src.primitives.linalg.base import OfMatrices
-from pscdsl._src.primitives.rewritten import emit_as
 from pscdsl._src.primitives.shaping import Reshape, Transpose
-from pscdsl._src.targets.cpu.linalg import many
-from pscdsl._src.targets.cpu.linalg.small import is_small, substitution
 from pscdsl.typing.arrays import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -49,29 +46,14 @@ class TriangularSolve(OfMatrices, name="triangular_solve"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if 0 in hlo.shape(outputs[0].shape):
             return operands[1:]
-        columns = hlo.size(inputs[1].shape[-1])
-        if is_small(hlo, inputs[0], columns):
-            return emit_as(hlo, substitution, self, operands, inputs)
-        if many.fits(hlo, inputs[0], columns):
-            return emit_as(hlo, many.substitution, self, operands, inputs)
-        if hlo.portable:
-            turn = "TRANSPOSE" if self.transposed else "NO_TRANSPOSE"
-            attributes = {
-                "left_side": True,
-                "lower": self.lower_triangle,
-                "unit_diagonal": self.unit_diagonal,
-                "transpose_a": hlo.parse_attribute(f"#stablehlo<transpose {turn}>"),
-            }
-            return hlo.op("triangular_solve", operands, outputs, attributes)
-        return hlo.lapack(
-            "trsm",
-            operands,
-            outputs,
-            side="L",
-            uplo="L" if self.lower_triangle else "U",
-            trans_x="T" if self.transposed else "N",
-            diag="U" if self.unit_diagonal else "N",
-        )
+        turn = "TRANSPOSE" if self.transposed else "NO_TRANSPOSE"
+        attributes = {
+            "left_side": True,
+            "lower": self.lower_triangle,
+            "unit_diagonal": self.unit_diagonal,
+            "transpose_a": hlo.parse_attribute(f"#stablehlo<transpose {turn}>"),
+        }
+        return hlo.op("triangular_solve", operands, outputs, attributes)
 
     def jvp(
         self,

@@ -14,16 +14,16 @@ from typing import Any, Final
 
 from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
 from pscdsl._src.caching.store import Store
-from pscdsl._src.ir.forms import switched_off
 from pscdsl._src.xla.compilation import keys
 from pscdsl._src.xla.compilation.compile import signature
 from pscdsl._src.xla.compilation.disk import load, save
 from pscdsl._src.xla.compilation.keys import digest
 from pscdsl._src.xla.compilation.portable import foreign, targets
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.emit import lower_module, module_bytecode
+from pscdsl._src.xla.emit.emit import module_bytecode
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.executable import Executable, Refused, Source, aval_of, compile_options
+from pscdsl._src.xla.runtime.settings import without
 from pscdsl._src.xla.specialisation import Compiler, Specialisation
 
 # Under which names executables are kept on disk.
@@ -70,7 +70,7 @@ def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str 
     # Of our own options some are in a map without an order.
     defaults = compile_options(None, {}, device).SerializeAsString()
     options = repr((wanted.loop_bytes, sorted(chosen.items())))
-    forms = ",".join(sorted(switched_off()))
+    forms = ",".join(sorted(without()))
     donated = repr(sorted(wanted.donate))
     return (*keys.backend(device), defaults, options, donated, f"without {forms}")
 
@@ -90,12 +90,12 @@ def obtain(
     wanted: Specialisation,
     store: Store | None,
     compiler: Compiler,
-    emit: Callable[[Specialisation], Any] | None = None,
+    emit: Callable[[Specialisation], Any],
 ) -> Executable:
     """The executable, from disk if it is there; else compiled, and kept if it can be.
 
     It says where it comes from, how long that took, and why it is not on disk if it is not.
-    `emit` makes the module in place of `emitted`.
+    `emit` makes the module where it is needed.
     """
     started = time.perf_counter()
 
@@ -106,7 +106,6 @@ def obtain(
         executable.seconds = time.perf_counter() - started
         return executable
 
-    emit = emit or emitted
     if store is None:
         made = _compiled(emit(wanted), wanted, compiler)
         return obtained(made, "compiled", "there is no cache")
@@ -148,11 +147,6 @@ def is_ahead(wanted: Specialisation, store: Store) -> bool:
 
 def _ahead(key: str) -> str:
     return digest("ahead", key)
-
-
-def emitted(wanted: Specialisation) -> Any:
-    """The module of a specialisation."""
-    return lower_module(wanted.program, wanted.sizes, donate=wanted.donate)
 
 
 def _compiled(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:

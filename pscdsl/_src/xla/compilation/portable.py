@@ -7,11 +7,9 @@ on disk need no MLIR, which is loaded in functions for that.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from pscdsl._src.ir.forms import VARIABLE
 from pscdsl._src.xla import lapack
 from pscdsl._src.xla.compilation import keys
 from pscdsl._src.xla.compilation.disk import load, opened, save
@@ -20,7 +18,7 @@ from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.executable import Executable, Refused, compile_options
-from pscdsl._src.xla.runtime.settings import LOOP_BYTES
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES, without
 
 if TYPE_CHECKING:
     from pscdsl._src.artefacts.contents import Module
@@ -97,7 +95,7 @@ def text(code: bytes) -> str:
 
 def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device) -> str:
     options = compile_options(LOOP_BYTES, {}, device).SerializeAsString()
-    settings = f"without {os.environ.get(VARIABLE, '')}"
+    settings = f"without {','.join(sorted(without()))}"
     here = (*keys.backend(device), keys.choosing())
     said = f"{inputs} -> {outputs}, {module.calls}, {sorted(module.donate)}"
     return digest("portable 3", *here, options, settings, module.code, said)

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from functools import cached_property
-from typing import Any, TypeAlias
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
-from pscdsl._src.ir.forms import Form, switched_off
-from pscdsl._src.ir.hlo import Effort
-from pscdsl._src.ir.program import Block, Equation, Function
+from pscdsl._src.ir.primitive import Primitive, Types
+from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.primitives.pointwise import Key as PrimitiveKey
+from pscdsl._src.primitives.pointwise import key_of
 from pscdsl._src.xla import exponentials, signed_zeros
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts.apart import APART, Made, content
 from pscdsl._src.xla.emit.facts.bounds import ANY, Bounds
-from pscdsl._src.xla.emit.facts.equation_effort import effort_of
 from pscdsl._src.xla.emit.operations import Operations
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate
@@ -32,24 +31,48 @@ Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]
 Callee: TypeAlias = tuple[Any, list[Any]]
 
 
-def lower_module(
-    function: Function,
-    sizes: Mapping[str, int],
-    *,
-    donate: Sequence[int] = (),
-    portable: bool = False,
+class Translation(Protocol):
+    """How a primitive is emitted on a target."""
+
+    @property
+    def rule(self) -> Callable[[Any, Any, Sequence[H], Types, Types], Sequence[H] | None]:
+        """Of the primitive, the emitter, operands and types, the results; None if not so here."""
+        ...
+
+
+class Lowering(Protocol):
+    """What a target makes of programs before and while they are emitted."""
+
+    @property
+    def translations(self) -> Mapping[PrimitiveKey, Sequence[Translation]]:
+        """What comes before the primitives' own rules."""
+        ...
+
+    def prepared(
+        self, function: Function, sizes: Mapping[str, int], *, in_loop: bool, nested: bool
+    ) -> Block:
+        """The body of a function that is called there, with numbers for its sizes."""
+        ...
+
+
+def emit_module(
+    function: Function, sizes: Mapping[str, int], lowering: Lowering, donate: Sequence[int] = ()
 ) -> Any:
     """A module whose public `main` is the function at these sizes.
 
-    The memory of the parameters in `donate` may be reused for results.  One that is `portable` has
-    the forms of CPUs only where there is nothing else.
+    The memory of the parameters in `donate` may be reused for results.
     """
-    module = ModuleEmitter(portable).lower(function, dict(sizes), donate)
+    module = ModuleEmitter(lowering).lower(function, dict(sizes), donate)
     if function.fast_math:
         c.set_fast(module)
     else:
         signed_zeros.keep(module)
     return module
+
+
+def alone(block: Block, bounds: Sequence[Bounds], module: ModuleEmitter) -> Made:
+    """A block as a function of its own in a module, of numbers within bounds."""
+    return Emitter(module, {}, in_loop=False, nested=False).function(block, "alone", bounds)
 
 
 def module_text(module: Any, *, places: bool = False) -> str:
@@ -67,10 +90,10 @@ def module_bytecode(module: Any) -> bytes:
 class ModuleEmitter:
     """A module while it is being filled: the functions made, and those whose body is due."""
 
-    def __init__(self, portable: bool = False) -> None:
+    def __init__(self, lowering: Lowering) -> None:
         c.context()
-        self.portable = portable
-        self.without = switched_off()
+        self.lowering = lowering
+        self.translations = lowering.translations
         self.module = c.mlir.Module.create(c.unknown())
         self.holds_nan = False
         """Whether some constant does; see `exponentials`."""
@@ -80,17 +103,15 @@ class ModuleEmitter:
         self._apart: dict[Hashable, tuple[Any, Made]] = {}
         self._due: list[tuple[Function, Emitter, Any]] = []
 
-    @cached_property
-    def aside(self) -> ModuleEmitter:
-        """Another module, for what is emitted only to be looked at."""
-        return ModuleEmitter(self.portable)
-
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
         """The whole module."""
         self._declare(function, sizes, "main", "public", donate)
         while self._due:
             callee, emitter, entry = self._due.pop()
-            emitter.fill(callee.body, entry, self.place(callee.span))
+            body = self.lowering.prepared(
+                callee, emitter.sizes, in_loop=emitter.in_loop, nested=emitter.nested
+            )
+            emitter.fill(body, entry, self.place(callee.span))
         exponentials.guard(self.module, self.holds_nan, not function.fast_math)
         return self.module
 
@@ -168,16 +189,9 @@ class Emitter(Operations):
     """What the translation rules of primitives get: one function being emitted at given sizes."""
 
     def __init__(
-        self,
-        module: ModuleEmitter,
-        sizes: dict[str, int],
-        in_loop: bool,
-        nested: bool,
-        whole: bool = False,
+        self, module: ModuleEmitter, sizes: dict[str, int], in_loop: bool, nested: bool
     ) -> None:
         super().__init__(in_loop, nested)
-        self._whole = whole
-        """Whether nothing is to be divided into stages."""
         self._module = module
         self._sizes = sizes
         self._types: dict[int, tuple[ArrayType, Any]] = {}
@@ -186,17 +200,6 @@ class Emitter(Operations):
     def sizes(self) -> Mapping[str, int]:
         """The numbers that names of sizes stand for."""
         return self._sizes
-
-    @property
-    def portable(self) -> bool:
-        """Whether the module is to run on any device."""
-        return self._module.portable
-
-    def uses(self, form: Form) -> bool:
-        """Whether a form may be used here."""
-        if self._module.portable and not form.portable:
-            return False
-        return form.name not in self._module.without
 
     def note_nan(self) -> None:
         """Told of each constant in which there is a NaN."""
@@ -219,8 +222,8 @@ class Emitter(Operations):
         return found[1]
 
     def inner(self) -> Emitter:
-        """For a function that is called here and not divided into stages."""
-        return Emitter(self._module, self._sizes, self.in_loop, self.nested, whole=True)
+        """For a function that is called here."""
+        return Emitter(self._module, self._sizes, self.in_loop, self.nested)
 
     def function(self, block: Block, name: str, bounds: Sequence[Bounds]) -> Made:
         """Emit a block as a function of its own, of numbers within bounds."""
@@ -245,15 +248,6 @@ class Emitter(Operations):
 
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
         """The results of a block, emitted here with the operands as its parameters."""
-        # What only loads executables needs nothing of this.
-        if not self._whole:
-            from pscdsl._src.targets.cpu.blocks.stages import with_stages
-
-            block = with_stages(self, block)
-            if not self.nested:
-                from pscdsl._src.targets.cpu.blocks.groups import with_groups
-
-                block = with_groups(self, block)
         values: dict[Any, H] = dict(zip(block.params, operands, strict=True))
         outer, place = self._place, self._module.place
         for equation in block.equations:
@@ -261,15 +255,24 @@ class Emitter(Operations):
             inputs = equation.inputs
             given = [values[a] if a in values else self._literal(a) for a in inputs]
             outputs = equation.outputs
-            results = equation.primitive.lower(
-                self, given, tuple([a.type for a in inputs]), tuple([v.type for v in outputs])
-            )
+            types = tuple([a.type for a in inputs])
+            results = self.lower(equation.primitive, given, types, tuple([v.type for v in outputs]))
             if len(outputs) == 1:
                 (values[outputs[0]],) = results
             else:
                 values.update(zip(outputs, results, strict=True))
         self._place = outer
         return tuple([values[a] if a in values else self._literal(a) for a in block.results])
+
+    def lower(
+        self, primitive: Primitive, operands: Sequence[H], inputs: Types, outputs: Types
+    ) -> Sequence[H]:
+        """The results of a primitive as the target has it, else by its own rule."""
+        for each in self._module.translations.get(key_of(primitive), ()):
+            results = each.rule(primitive, self, operands, inputs, outputs)
+            if results is not None:
+                return results
+        return primitive.lower(self, operands, inputs, outputs)
 
     def _literal(self, atom: Any) -> H:
         return self.full(atom.value, atom.type)  # AttributeError: a Var from outside the block
@@ -290,14 +293,3 @@ class Emitter(Operations):
         for x, (low, high) in zip(results, made.bounds, strict=True):
             self.tell_bounds(x, low, high)
         return results
-
-    def effort_of(self, equation: Equation, sizes: Sequence[float]) -> Effort | None:
-        """What an equation computes for each element, of operands of at most these sizes.
-
-        None of an equation that is not computed element by element.
-        """
-        return effort_of(equation, sizes, self._module.without, self._alone)
-
-    def _alone(self, block: Block, bounds: Sequence[Bounds]) -> Made:
-        inner = Emitter(self._module.aside, {}, False, False, whole=True)
-        return inner.function(block, "alone", bounds)

@@ -17,6 +17,16 @@ this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k flo
 """
 
 
+WITHOUT: Final = "PSCDSL_WITHOUT"
+"""The environment variable that names the speed forms that are not to be used."""
+
+
+def without() -> frozenset[str]:
+    """The names in `PSCDSL_WITHOUT`, whether or not there are such forms."""
+    names = os.environ.get(WITHOUT, "").split(",")
+    return frozenset(name for part in names if (name := part.strip()))
+
+
 def word(variable: str, words: Sequence[str]) -> str:
     """One of these words, the first if nothing is said; a ValueError if it is none of them."""
     given = os.environ.get(variable, "").strip() or words[0]

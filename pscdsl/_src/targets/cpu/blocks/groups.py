@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Final
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import Hlo, Primitive
+from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Var
 from pscdsl._src.primitives.control.base import Control, block_cost
 from pscdsl._src.primitives.control.call import Call
@@ -26,11 +25,13 @@ from pscdsl._src.primitives.control.remat import Checkpoint
 from pscdsl._src.primitives.creation import Constant, Iota
 from pscdsl._src.primitives.pointwise import Pointwise
 from pscdsl._src.primitives.shaping import Broadcast, Shaping
-from pscdsl._src.targets.cpu.blocks.apart import Apart
 from pscdsl._src.targets.cpu.blocks.runs import taken
+from pscdsl._src.targets.forms import Context, Form
+from pscdsl._src.targets.primitives import Apart
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import evaluate, numbers
 
-SMALL_GROUPS = form(
+SMALL_GROUPS = Form(
     "small_groups",
     "Programs that give more than 8 small arrays, by parts that depend on one another by scalars "
     "at most, are calls of functions with 8 parts each: 0.25 to 0.7 of the time.",
@@ -47,9 +48,10 @@ CALLS: Final = (Call, Checkpoint, CustomJvp, CustomVjp)
 """Of what holds blocks, what computes them once."""
 
 
-def with_groups(hlo: Hlo, block: Block) -> Block:
+@SMALL_GROUPS.block_pass
+def with_groups(block: Block, here: Context) -> Block:
     """The block with each group of parts as one equation; itself if there are none."""
-    if len(block.results) <= MOST or not hlo.uses(SMALL_GROUPS) or not _is_small(hlo, block):
+    if here.nested or len(block.results) <= MOST or not _is_small(block):
         return block
     parts = Parts(block)
     return grouped(block, parts) if parts.gain else block
@@ -64,15 +66,15 @@ def grouped(block: Block, parts: Parts) -> Block:
     return Block(block.params, tuple(equations), block.results)
 
 
-def _is_small(hlo: Hlo, block: Block) -> bool:
+def _is_small(block: Block) -> bool:
     """Whether threads cost more than they gain, and XLA would use them."""
-    if sum([prod(hlo.shape(atom.type.shape)) for atom in block.results]) > ELEMENTS:
+    if sum([prod(numbers(atom.type.shape)) for atom in block.results]) > ELEMENTS:
         return False
     atoms = [*block.params, *(output for each in block.equations for output in each.outputs)]
-    if all([_bytes(hlo, atom) <= SMALL for atom in atoms]):
+    if all([_bytes(atom) <= SMALL for atom in atoms]):
         return False
     try:
-        return not _has_loops(block) and hlo.size(block_cost(block)) <= OPERATIONS
+        return not _has_loops(block) and evaluate(block_cost(block), {}) <= OPERATIONS
     except Failure:  # a user's primitive does not say what it costs
         return False
 
@@ -90,8 +92,8 @@ def _is_loop(primitive: Primitive) -> bool:
     return not isinstance(primitive, CALLS) or any(map(_has_loops, primitive.blocks()))
 
 
-def _bytes(hlo: Hlo, atom: Atom) -> int:
-    return prod(hlo.shape(atom.type.shape)) * max(1, atom.type.dtype.bits // 8)
+def _bytes(atom: Atom) -> int:
+    return prod(numbers(atom.type.shape)) * max(1, atom.type.dtype.bits // 8)
 
 
 class _Part:

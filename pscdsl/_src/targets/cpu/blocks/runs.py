@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import inf, prod
 from typing import Final, TypeAlias
 
-from pscdsl._src.ir.primitive import Hlo
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.pointwise import Pointwise
 from pscdsl._src.primitives.shaping import Broadcast
-from pscdsl.typing.arrays import Shape
+from pscdsl._src.targets.forms import Context
+from pscdsl.typing.dims import numbers
 
 _OUTSIDE: Final = 1 << 30
 
@@ -40,16 +40,14 @@ Run: TypeAlias = list[Step]
 class Runs:
     """Finds those of a block, for arrays of at least so many elements."""
 
-    def __init__(self, hlo: Hlo, block: Block, fewest: int) -> None:
+    def __init__(self, here: Context, block: Block, fewest: int) -> None:
         self.found: list[Run] = []
         self.free: dict[Atom, Equation] = {}
         """By what large arrays are made that need not be in memory."""
-        self._hlo = hlo
+        self._here = here
         self._fewest = fewest
         self._steps: dict[Atom, tuple[Step, Run]] = {}
         self._growing: dict[tuple[int, ...], Run] = {}
-        self._shapes: dict[Shape, tuple[int, ...]] = {}
-        """What shapes are in numbers."""
         self._sizes: dict[Atom, float] = {}
         """How large elements are at most, where that is seen."""
         for equation in block.equations:
@@ -63,16 +61,9 @@ class Runs:
 
     def bytes(self, atom: Atom) -> int:
         """What an element takes, of an array that is read or written; none of small arrays."""
-        if atom in self.free or prod(self._shape(atom)) < self._fewest:
+        if atom in self.free or prod(numbers(atom.type.shape)) < self._fewest:
             return 0
         return max(1, atom.type.dtype.bits // 8)
-
-    def _shape(self, atom: Atom) -> tuple[int, ...]:
-        shape = atom.type.shape
-        found = self._shapes.get(shape)
-        if found is None:
-            found = self._shapes[shape] = self._hlo.shape(shape)
-        return found
 
     def _size(self, atom: Atom) -> float:
         """How large elements are at most, where that is seen; of NaN nothing is."""
@@ -84,11 +75,11 @@ class Runs:
         """Add an equation to the run that it belongs to, if there is one."""
         if not isinstance(equation.primitive, Pointwise) or len(equation.outputs) != 1:
             return False
-        shape = self._shape(equation.outputs[0])
+        shape = numbers(equation.outputs[0].type.shape)
         if prod(shape) < self._fewest:
             return False
         sizes = [self._size(each) for each in equation.inputs]
-        known = self._hlo.effort_of(equation, sizes)
+        known = self._here.effort_of(equation, sizes)
         if known is None:
             return False
         self._sizes[equation.outputs[0]] = known.size
@@ -114,7 +105,7 @@ class Runs:
         if value in self._steps:
             used, home = self._steps[value]
             used.end = _OUTSIDE
-            shape = self._shape(value)
+            shape = numbers(value.type.shape)
             if self._growing.get(shape) is home:
                 del self._growing[shape]
 

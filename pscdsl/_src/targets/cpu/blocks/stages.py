@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import Hlo, Primitive
+from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation
-from pscdsl._src.targets.cpu.blocks.apart import Apart
 from pscdsl._src.targets.cpu.blocks.runs import Run, Runs, taken
+from pscdsl._src.targets.forms import Context, Form
+from pscdsl._src.targets.primitives import Apart
+from pscdsl.typing.dims import numbers
 
-STAGES = form(
+STAGES = Form(
     "stages",
     "Long chains of elementwise operations of 32 bits, of which each needs the one before, in "
     "stages of 40 to 80 instead of in one loop: 0.4 to 0.65 of the time.",
@@ -44,14 +45,15 @@ WIDTH: Final = 4
 """Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
 
 
-def with_stages(hlo: Hlo, block: Block) -> Block:
+@STAGES.block_pass
+def with_stages(block: Block, here: Context) -> Block:
     """The block with each stage as one equation; itself if there is none."""
-    if len(block.equations) < 2 or not hlo.uses(STAGES):
+    if len(block.equations) < 2:
         return block
-    runs = Runs(hlo, block, FEWEST_IN_LOOPS if hlo.in_loop else FEWEST)
+    runs = Runs(here, block, FEWEST_IN_LOOPS if here.in_loop else FEWEST)
     instead: dict[Equation, Equation | None] = {}
     for run in runs.found:
-        for stage in _stages(hlo, runs, run):
+        for stage in _stages(runs, run):
             last = stage[-1]
             steps = [step.equation for step in stage]
             inputs, own = taken(steps, runs.free)
@@ -66,10 +68,10 @@ def with_stages(hlo: Hlo, block: Block) -> Block:
     return Block(block.params, tuple([x for x in equations if x is not None]), block.results)
 
 
-def _stages(hlo: Hlo, runs: Runs, run: Run) -> Iterator[Run]:
+def _stages(runs: Runs, run: Run) -> Iterator[Run]:
     """The steps of each stage; the last one is fused into what uses it, unless it is as another."""
     left = sum([step.effort for step in run])
-    if left < LEAST or left * prod(hlo.shape(run[0].result.type.shape)) < WORK:
+    if left < LEAST or left * prod(numbers(run[0].result.type.shape)) < WORK:
         return
     if max([step.depth for step in run]) < WAITING * left:
         return

@@ -10,15 +10,25 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from pscdsl._src.ir.builder import Value, broadcast_to
-from pscdsl._src.ir.hlo import Hlo
+from pscdsl._src.ir.primitive import Types
+from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.elementwise import Bitcast, Select
 from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Concatenate, Reshape, Slice, Transpose
 from pscdsl._src.targets.cpu.linalg.lanes import changed, in_lanes, part, places, repeated
-from pscdsl._src.targets.cpu.linalg.small import FEW_COLUMNS, LARGEST_IN_LOOPS, MANY, SMALL_MATRICES
+from pscdsl._src.targets.cpu.linalg.small import (
+    FEW_COLUMNS,
+    LARGEST_IN_LOOPS,
+    MANY,
+    SMALL_MATRICES,
+    is_small,
+)
+from pscdsl._src.targets.forms import Context
+from pscdsl._src.targets.rewriting import defined
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import BOOL, F32, F64, I32, I64
 
 if TYPE_CHECKING:
@@ -36,22 +46,58 @@ MOST_COLUMNS = 8
 """With more right-hand sides than these LAPACK does well."""
 
 
-def fits(hlo: Hlo, a: ArrayType, columns: int = 1, *, pivots: bool = False) -> bool:
+def fits(here: Context, a: ArrayType, columns: int = 1, *, pivots: bool = False) -> bool:
     """Whether matrices are better taken side by side; `columns` are the right-hand sides.
 
     In loops that includes a single one: a loop that calls LAPACK is no native function.
     """
-    if not hlo.uses(SMALL_MATRICES) or hlo.portable or a.dtype.is_complex:
-        return False
-    *batch, size, _ = hlo.shape(a.shape)
+    *batch, size, _ = numbers(a.shape)
     count = prod(batch)
-    if count < (1 if hlo.in_loop else MANY) or not 0 < columns <= MOST_COLUMNS:
+    if a.dtype.is_complex or count < (1 if here.in_loop else MANY):
+        return False
+    if not 0 < columns <= MOST_COLUMNS:
         return False
     if pivots:
-        least = LEAST if hlo.in_loop else LEAST_WITH_PIVOTS
+        least = LEAST if here.in_loop else LEAST_WITH_PIVOTS
     else:
         least = LEAST if count > 1 or columns > FEW_COLUMNS else LARGEST_IN_LOOPS + 1
     return least <= size <= LARGEST
+
+
+@SMALL_MATRICES.rewrite
+def cholesky_in_lanes(
+    primitive: Cholesky, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """The factors of many matrices side by side."""
+    return defined(cholesky, primitive, inputs) if fits(here, outputs[0]) else None
+
+
+@SMALL_MATRICES.rewrite
+def solve_in_lanes(
+    primitive: TriangularSolve, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """Systems with many triangular matrices side by side."""
+    *_, columns = numbers(inputs[1].shape)
+    return defined(substitution, primitive, inputs) if fits(here, inputs[0], columns) else None
+
+
+@SMALL_MATRICES.rewrite
+def lu_in_lanes(primitive: Lu, inputs: Types, outputs: Types, here: Context) -> Block | None:
+    """The factorisations of many matrices side by side."""
+    return defined(lu, primitive, inputs) if fits(here, outputs[0], pivots=True) else None
+
+
+@SMALL_MATRICES.rewrite
+def lu_solve_in_lanes(
+    primitive: LuSolve, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """Systems with many matrices side by side, unless both substitutions are written out."""
+    a, *_, b = inputs
+    *_, columns = numbers(b.shape)
+    written_out = here.in_loop and is_small(here, a, columns)
+    if written_out or not fits(here, a, columns, pivots=True):
+        return None
+    return defined(lu_solve, primitive, inputs)
 
 
 def cholesky(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:

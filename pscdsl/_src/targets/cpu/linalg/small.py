@@ -11,14 +11,17 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.hlo import Hlo
+from pscdsl._src.ir.primitive import Types
+from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Select
 from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Slice
+from pscdsl._src.targets.forms import Context, Form
+from pscdsl._src.targets.rewriting import defined
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import I32
 
 if TYPE_CHECKING:
@@ -26,11 +29,10 @@ if TYPE_CHECKING:
     from pscdsl._src.primitives.linalg.lu import Lu
     from pscdsl._src.primitives.linalg.triangular import TriangularSolve
 
-SMALL_MATRICES = form(
+SMALL_MATRICES = Form(
     "small_matrices",
     "Small matrices are factored, and systems with them solved, without LAPACK: 2000 of 4x4 in "
     "0.15 to 0.3 of the time, of 8x8 in 0.4; one of 4x4 in a loop in 0.1, of 8x8 in 0.2.",
-    portable=True,
 )
 LARGEST = 4
 """The largest matrices that are written out; there are operations for each element, ..."""
@@ -44,18 +46,69 @@ FEW_COLUMNS = 4
 """With more right-hand sides than these LAPACK does well."""
 
 
-def is_small(hlo: Hlo, a: ArrayType, columns: int = 1, *, pivots: bool = False) -> bool:
-    """Whether matrices are better written out; `columns` is how many right-hand sides there are."""
-    if not hlo.uses(SMALL_MATRICES) or a.dtype.is_complex:
-        return False
-    *batch, size, _ = hlo.shape(a.shape)
+def is_small(
+    here: Context,
+    a: ArrayType,
+    columns: int = 1,
+    *,
+    pivots: bool = False,
+    largest: int = LARGEST_OF_ONE_COLUMN,
+) -> bool:
+    """Whether matrices are better written out; `columns` is how many right-hand sides there are.
+
+    With one of these in a loop a matrix may be as large as the `largest`.
+    """
+    *batch, size, _ = numbers(a.shape)
     count = prod(batch)
-    if not (hlo.in_loop or count >= MANY) or not 0 < columns <= FEW_COLUMNS:
+    if a.dtype.is_complex or count == 0 or not 0 < columns <= FEW_COLUMNS:
         return False
-    if not hlo.in_loop or count > 1 or pivots:
+    if not here.in_loop and count < MANY:
+        return False
+    if not here.in_loop or count > 1 or pivots:
         return 0 < size <= LARGEST
-    alone = columns == 1 and not hlo.portable
-    return 0 < size <= (LARGEST_OF_ONE_COLUMN if alone else LARGEST_IN_LOOPS)
+    return 0 < size <= (largest if columns == 1 else LARGEST_IN_LOOPS)
+
+
+@SMALL_MATRICES.rewrite
+def written_out_cholesky(
+    primitive: Cholesky, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """The factor of small matrices, element by element."""
+    return defined(cholesky, primitive, inputs) if is_small(here, outputs[0]) else None
+
+
+@SMALL_MATRICES.rewrite
+def portable_cholesky(
+    primitive: Cholesky, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """The same where devices differ in what larger ones take."""
+    fits = is_small(here, outputs[0], largest=LARGEST_IN_LOOPS)
+    return defined(cholesky, primitive, inputs) if fits else None
+
+
+@SMALL_MATRICES.rewrite
+def written_out_solve(
+    primitive: TriangularSolve, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """Systems with small triangular matrices, row by row."""
+    *_, columns = numbers(inputs[1].shape)
+    return defined(substitution, primitive, inputs) if is_small(here, inputs[0], columns) else None
+
+
+@SMALL_MATRICES.rewrite
+def portable_solve(
+    primitive: TriangularSolve, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """The same where devices differ in what larger ones take."""
+    *_, columns = numbers(inputs[1].shape)
+    fits = is_small(here, inputs[0], columns, largest=LARGEST_IN_LOOPS)
+    return defined(substitution, primitive, inputs) if fits else None
+
+
+@SMALL_MATRICES.rewrite
+def written_out_lu(primitive: Lu, inputs: Types, outputs: Types, here: Context) -> Block | None:
+    """The factorisation of small matrices, element by element."""
+    return defined(lu, primitive, inputs) if is_small(here, outputs[0], pivots=True) else None
 
 
 def cholesky(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:

@@ -11,22 +11,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from pscdsl._src.interpreters.saving import needed
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import H, Hlo
+from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
 from pscdsl._src.primitives.contractions import Axes, DotGeneral
+from pscdsl._src.primitives.control.scan import Scan
 from pscdsl._src.primitives.elementwise import Convert, add, multiply, negative
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Transpose, without
 from pscdsl._src.targets.cpu.loops.inlining import inlined
+from pscdsl._src.targets.forms import Context, Form
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import numbers
 
-if TYPE_CHECKING:
-    from pscdsl._src.primitives.control.scan import Scan
-
-SUMS_AFTERWARDS = form(
+SUMS_AFTERWARDS = Form(
     "sums_afterwards",
     "A loop that runs backwards stacks the factors of the products that its steps add up, and one "
     "product is made after it: 0.6 to 0.8 of the time of a recurrent network's gradient.",
@@ -69,11 +67,12 @@ class Afterwards:
     extra: int
     """How many stacks it has beside those of the old loop; they are the last."""
 
-    def lower(self, hlo: Hlo, operands: Sequence[H], old: Scan) -> list[H]:
-        """The results of the old loop."""
-        scan = self.scan
-        captured, carry, arrays = old.roles(operands)
-        given = [
+    def program(self, old: Scan, inputs: Types) -> Block:
+        """What computes the results of the old loop."""
+        scan, made = self.scan, _Equations()
+        params = [Var(each) for each in inputs]
+        captured, carry, arrays = old.roles(params)
+        operands = [
             *captured,
             *[x for x, keeps in zip(carry, self.carries, strict=True) if keeps],
             *[x for x, keeps in zip(arrays, self.arrays, strict=True) if keeps],
@@ -81,26 +80,51 @@ class Afterwards:
         types = list(scan.body.out_types)
         for place in range(scan.carried, len(types)):
             types[place] = _stacked(types[place], scan)
-        found = list(scan.lower(hlo, given, (), tuple(types)))
+        found = made.add(scan, operands, types)
         last, stacks = iter(found[: scan.carried]), found[scan.carried :]
-        final = [next(last) if keeps else x for x, keeps in zip(carry, self.carries, strict=True)]
+        final: list[Atom] = [
+            next(last) if keeps else x for x, keeps in zip(carry, self.carries, strict=True)
+        ]
         for place, terms in self.sums.items():
             for term in terms:
                 factors = [
                     stacks[self.stacks[x]] if x in self.stacks else arrays[self.slices[x]]
                     for x in term.factors
                 ]
-                total = _moved(hlo, term, _contracted(hlo, term, factors, scan))
-                final[place] = hlo.binary("add", final[place], total)
-        return [*final, *stacks[: len(stacks) - self.extra]]
+                total = _moved(made, term, _contracted(made, term, factors, scan))
+                (final[place],) = made.add(add, [final[place], total], [final[place].type])
+        results = (*final, *stacks[: len(stacks) - self.extra])
+        return Block(tuple(params), tuple(made.equations), results)
 
 
-def afterwards(scan: Scan, hlo: Hlo) -> Afterwards | None:
-    """The sums of a loop that are better made after it; None if there are none."""
-    if not hlo.uses(SUMS_AFTERWARDS):
+class _Equations:
+    """Equations in a row."""
+
+    def __init__(self) -> None:
+        self.equations: list[Equation] = []
+
+    def add(
+        self, primitive: Primitive, inputs: Sequence[Atom], types: Sequence[ArrayType]
+    ) -> tuple[Var, ...]:
+        """Append one; its outputs."""
+        outputs = tuple([Var(each) for each in types])
+        self.equations.append(Equation(primitive, tuple(inputs), outputs))
+        return outputs
+
+
+@SUMS_AFTERWARDS.rewrite
+def sums_afterwards(primitive: Scan, inputs: Types, outputs: Types, here: Context) -> Block | None:
+    """A loop and the sums after it; not of a counted one, of which not all rows are there."""
+    if not primitive.unordered_sums or primitive.counted:
         return None
+    found = afterwards(primitive)
+    return None if found is None else found.program(primitive, inputs)
+
+
+def afterwards(scan: Scan) -> Afterwards | None:
+    """The sums of a loop that are better made after it; None if there are none."""
     scan = replace(scan, body=inlined(scan.body))
-    finder = _Finder(scan, hlo)
+    finder = _Finder(scan)
     body, count = scan.body, scan.carried
     captured, held, passed = scan.roles(body.params)
     sums: dict[int, list[Term]] = {}
@@ -144,10 +168,10 @@ def afterwards(scan: Scan, hlo: Hlo) -> Afterwards | None:
 class _Finder:
     """Finds the terms of a loop's sums that are worth it, and what has to be stacked for them."""
 
-    def __init__(self, scan: Scan, hlo: Hlo) -> None:
+    def __init__(self, scan: Scan) -> None:
         body = scan.body
-        self.scan, self.hlo = scan, hlo
-        self.steps = hlo.size(scan.length)
+        self.scan = scan
+        (self.steps,) = numbers((scan.length,))
         self.made: dict[Atom, Equation] = {v: each for each in body.equations for v in each.outputs}
         self.uses = Counter(x for each in body.equations for x in each.inputs)
         self.uses.update(body.results)
@@ -215,7 +239,7 @@ class _Finder:
         left, _ = each.inputs
         if any(x in self.fixed or isinstance(x, Literal) for x in each.inputs):
             return None
-        summed = prod(self.hlo.shape(tuple([left.type.shape[axis] for axis in dot.contract[0]])))
+        summed = prod(numbers(tuple([left.type.shape[axis] for axis in dot.contract[0]])))
         products = self._count(each.outputs[0]) * summed
         if products < LEAST_STEP or products * self.steps < LEAST_ALL:
             return None
@@ -241,7 +265,7 @@ class _Finder:
         return Term(dot, (factors[0], factors[1]), each.outputs[0], moves)
 
     def _count(self, atom: Atom) -> int:
-        return prod(self.hlo.shape(atom.type.shape))
+        return prod(numbers(atom.type.shape))
 
     def _bytes(self, atom: Atom) -> int:
         """What a stack of it takes."""
@@ -265,10 +289,9 @@ def _stacked(row: ArrayType, scan: Scan) -> ArrayType:
     return row.with_shape((scan.length, *row.shape))
 
 
-def _contracted(hlo: Hlo, term: Term, factors: Sequence[H], scan: Scan) -> H:
+def _contracted(made: _Equations, term: Term, factors: Sequence[Atom], scan: Scan) -> Atom:
     """The sum of the products of all rows."""
     dot = term.dot
-    types = [_stacked(x.type, scan) for x in term.factors]
     shared, summed = [
         [tuple([axis + 1 for axis in each]) for each in axes]
         for axes in (dot.batched, dot.contract)
@@ -276,21 +299,20 @@ def _contracted(hlo: Hlo, term: Term, factors: Sequence[H], scan: Scan) -> H:
     contract = ((0, *summed[0]), (0, *summed[1]))
     if not shared[0]:
         count = len(contract[0])
-        for place, each in enumerate(types):
-            numbers = hlo.shape(each.shape)
-            types[place] = each.with_shape((prod(numbers[:count]), *numbers[count:]))
-        factors = [hlo.reshape(x, each) for x, each in zip(factors, types, strict=True)]
+        flat: list[Atom] = []
+        for x in factors:
+            sizes = numbers(x.type.shape)
+            shape = (prod(sizes[:count]), *sizes[count:])
+            flat += made.add(Reshape(shape), [x], [x.type.with_shape(shape)])
+        factors = flat
         contract = ((0,), (0,))
     whole = DotGeneral(contract, (shared[0], shared[1]), dot.result)
-    return whole.lower(hlo, factors, tuple(types), (term.output.type,))[0]
+    return made.add(whole, factors, [term.output.type])[0]
 
 
-def _moved(hlo: Hlo, term: Term, total: H) -> H:
+def _moved(made: _Equations, term: Term, total: Atom) -> Atom:
     """What the sum of products is in the carry."""
     for each in term.moves:
-        given = [
-            hlo.full(x.value, x.type) if isinstance(x, Literal) else total for x in each.inputs
-        ]
-        types = tuple([x.type for x in each.inputs])
-        (total,) = each.primitive.lower(hlo, given, types, (each.outputs[0].type,))
+        inputs = [x if isinstance(x, Literal) else total for x in each.inputs]
+        (total,) = made.add(each.primitive, inputs, [each.outputs[0].type])
     return total

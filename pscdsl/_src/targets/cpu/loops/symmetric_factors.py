@@ -6,20 +6,23 @@ derivative of `x @ A @ x`: `(A + A.T) @ v` is one product in place of two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import H, Hlo
+from pscdsl._src.ir.primitive import Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control.capturing import capturing
+from pscdsl._src.primitives.control.scan import Scan
+from pscdsl._src.primitives.control.while_loop import While
 from pscdsl._src.primitives.elementwise import add, multiply
 from pscdsl._src.primitives.shaping import Transpose
+from pscdsl._src.targets.cpu.loops.capturing import Prepared, prepared
+from pscdsl._src.targets.forms import Context, Form
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import numbers
 
-SYMMETRIC_FACTORS = form(
+SYMMETRIC_FACTORS = Form(
     "symmetric_factors",
     "In a loop the sum of the products of a vector with a matrix and with its transpose is one "
     "product, with the sum of the two made before it: 0.5 to 0.6 of the time.",
@@ -47,43 +50,61 @@ class _Product:
         )
 
 
-def with_symmetric_factors(hlo: Hlo, block: Block, captured: Sequence[H]) -> tuple[Block, list[H]]:
-    """A loop's body whose first parameters it captures, given these: the same, with more of them.
+@SYMMETRIC_FACTORS.rewrite
+def symmetric_in_scan(
+    primitive: Scan, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """A scan whose body multiplies with sums of matrices and their transposes."""
+    found = with_symmetric_factors(primitive.body, primitive.captured)
+    if found is None:
+        return None
+    captured = primitive.captured + len(found.added)
+    return found.around(replace(primitive, body=found.body, captured=captured), inputs, outputs, 0)
 
-    Those that were there keep their places.
-    """
-    if not hlo.uses(SYMMETRIC_FACTORS):
-        return block, list(captured)
-    values = dict(zip(block.params, captured, strict=False))
-    made = {output: each for each in block.equations for output in each.outputs}
-    sums: dict[Var, tuple[Var, H]] = {}
+
+@SYMMETRIC_FACTORS.rewrite
+def symmetric_in_while(
+    primitive: While, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """A loop with a condition whose body multiplies with such sums."""
+    found = with_symmetric_factors(primitive.body, primitive.body_captured)
+    if found is None:
+        return None
+    captured = primitive.body_captured + len(found.added)
+    loop = replace(primitive, body=found.body, body_captured=captured)
+    return found.around(loop, inputs, outputs, primitive.cond_captured)
+
+
+def with_symmetric_factors(body: Block, captured: int) -> Prepared | None:
+    """A loop's body whose first parameters it captures, and the sums to be made before."""
+    held = set(body.params[:captured])
+    made = {output: each for each in body.equations for output in each.outputs}
+    sums: dict[Var, list[Equation]] = {}
     equations: list[Equation] = []
-    for each in block.equations:
-        found = _sum(hlo, each, made, values)
+    for each in body.equations:
+        found = _sum(each, made, held)
         if found is None:
             equations.append(each)
             continue
         if found.matrix not in sums:
-            sums[found.matrix] = Var(found.matrix.type), _with_transpose(hlo, found, values)
-        equations += _replaced(each, found, sums[found.matrix][0])
-    return capturing(block, captured, equations, sums.values())
+            sums[found.matrix] = _with_transpose(found.matrix)
+        equations += _replaced(each, found, sums[found.matrix][-1].outputs[0])
+    return prepared(body, captured, equations, sums.values())
 
 
-def _sum(
-    hlo: Hlo, each: Equation, made: Mapping[Var, Equation], values: Mapping[Var, H]
-) -> _Product | None:
+def _sum(each: Equation, made: Mapping[Var, Equation], held: Container[Atom]) -> _Product | None:
     """One of the two products that an equation adds up, if they complete each other."""
     if each.primitive is not add or len(each.inputs) != 2:
         return None
-    first, second = (_product(atom, made, values) for atom in each.inputs)
+    first, second = (_product(atom, made, held) for atom in each.inputs)
     if first is None or second is None or not first.completes(second):
         return None
     type = first.matrix.type  # noqa: A001
-    n, m = hlo.shape(type.shape)
+    n, m = numbers(type.shape)
     return first if n == m > 1 and n * m * type.dtype.bits // 8 <= MOST_BYTES else None
 
 
-def _product(atom: Atom, made: Mapping[Var, Equation], values: Mapping[Var, H]) -> _Product | None:
+def _product(atom: Atom, made: Mapping[Var, Equation], held: Container[Atom]) -> _Product | None:
     found, scale = _unscaled(atom, made)
     each = made.get(found) if isinstance(found, Var) else None
     if each is None or not isinstance(dot := each.primitive, DotGeneral):
@@ -95,7 +116,7 @@ def _product(atom: Atom, made: Mapping[Var, Equation], values: Mapping[Var, H]) 
         return None
     (place,) = places
     matrix = each.inputs[place]
-    if matrix not in values or not isinstance(matrix, Var) or not matrix.type.dtype.is_float:
+    if matrix not in held or not isinstance(matrix, Var) or not matrix.type.dtype.is_float:
         return None
     vector, inner = _unscaled(each.inputs[1 - place], made)
     if not isinstance(vector, Var) or (scale is not None and inner is not None):
@@ -120,10 +141,13 @@ def _same(x: Atom | None, y: Atom | None) -> bool:
     return x is y
 
 
-def _with_transpose(hlo: Hlo, found: _Product, values: Mapping[Var, H]) -> H:
-    type, matrix = found.matrix.type, values[found.matrix]  # noqa: A001
-    (turned,) = Transpose((1, 0)).lower(hlo, [matrix], (type,), (type,))
-    return add.lower(hlo, [matrix, turned], (type, type), (type,))[0]
+def _with_transpose(matrix: Var) -> list[Equation]:
+    """The sum of a matrix and its transpose."""
+    turned, both = Var(matrix.type), Var(matrix.type)
+    return [
+        Equation(Transpose((1, 0)), (matrix,), (turned,)),
+        Equation(add, (matrix, turned), (both,)),
+    ]
 
 
 def _replaced(each: Equation, found: _Product, both: Var) -> list[Equation]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pscdsl._src.targets.cpu.options import narrow, plain_loops, wide
 from pscdsl._src.xla import exactness
 from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl._src.xla.runtime.executable import Executable, known
 from pscdsl._src.xla.runtime.settings import LOOP_BYTES
+
+FORMS: Final = (narrow.NARROW_VECTORS, wide.WIDE_VECTORS, plain_loops.PLAIN_LOOPS)
+"""The forms that are options."""
 
 
 def options(module: Any) -> Mapping[str, Any]:

@@ -11,12 +11,12 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pscdsl._src.ir.forms import form, switched_off
 from pscdsl._src.targets.cpu.options.wide import OPTION as OPTION
 from pscdsl._src.targets.cpu.options.wide import VALIDATED as ELEMENTWISE
+from pscdsl._src.targets.forms import Form, switched_off
 from pscdsl._src.xla.emit import context as c
 
-NARROW_VECTORS = form(
+NARROW_VECTORS = Form(
     "narrow_vectors",
     "Vectors of 128 bits instead of 256 for programs in whose loops all arrays are 3, 5 or 7 such "
     "vectors long (6, 10 or 14 of f64, 12, 20 or 28 of f32): 0.5 to 0.85 of the time for hidden "

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pscdsl._src.ir.forms import form, switched_off
 from pscdsl._src.targets.cpu.options import wide
+from pscdsl._src.targets.forms import Form, switched_off
 from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts.apart import is_apart
 from pscdsl.typing.dtypes import F64
 
-PLAIN_LOOPS = form(
+PLAIN_LOOPS = Form(
     "plain_loops",
     "Programs of elementwise operations with one result are compiled by XLA's older emitter of "
     "loops: 0.4 to 0.85 of the time to compile, and the same results in the same time.",

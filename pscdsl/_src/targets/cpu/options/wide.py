@@ -14,11 +14,11 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
-from pscdsl._src.ir.forms import form, switched_off
+from pscdsl._src.targets.forms import Form, switched_off
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime import boot
 
-WIDE_VECTORS = form(
+WIDE_VECTORS = Form(
     "wide_vectors",
     "Vectors of 512 bits instead of 256 for programs of elementwise operations, some of them "
     "expensive, on processors with AVX-512: 0.4 to 0.95 of the time for a million elements.",

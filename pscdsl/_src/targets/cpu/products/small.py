@@ -8,28 +8,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import H, Hlo, Types
+from pscdsl._src.ir.primitive import Types
+from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives.contractions import DotGeneral, accumulator
 from pscdsl._src.primitives.elementwise import Convert, add, multiply
-from pscdsl._src.primitives.rewritten import emit_as
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, Slice, Transpose, without
+from pscdsl._src.targets.cpu.rows.by_slices import FOLDED_REDUCTIONS, is_folded
+from pscdsl._src.targets.forms import Context, Form
+from pscdsl._src.targets.primitives import Barrier
+from pscdsl._src.targets.rewriting import defined
 from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import F32, F64, I32, I64, DType
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
-    from pscdsl._src.primitives.contractions import DotGeneral
 
-Numbers: TypeAlias = tuple[int, ...]
-
-SMALL_PRODUCTS = form(
+SMALL_PRODUCTS = Form(
     "small_products",
     "Products of small matrices are sums of outer products: many of 4x4 in 0.03 of the time; in "
     "a loop one of 8x8 in 0.1, of 16x16 in 0.4.",
 )
-FLOAT_PRODUCTS = form(
+FLOAT_PRODUCTS = Form(
     "float_products",
     "Matrices of 8-bit and 16-bit integers are multiplied as floats that are wide enough for all "
     "sums to be exact: 512x512 of i8 in 0.1 of the time, of i16 in 0.3.",
@@ -60,9 +63,9 @@ class Extents:
     """Whether a column's terms are neighbours in memory, not a row's."""
 
 
-def extents(hlo: Hlo, dot: DotGeneral, inputs: Types) -> Extents:
-    """The extents of a contraction at these sizes."""
-    x, y = (hlo.shape(each.shape) for each in inputs)
+def extents(dot: DotGeneral, inputs: Types) -> Extents:
+    """The extents of a contraction."""
+    x, y = (numbers(each.shape) for each in inputs)
     shared, summed = dot.batched, dot.contract
     rows = without(range(len(x)), (*shared[0], *summed[0]))
     columns = without(range(len(y)), (*shared[1], *summed[1]))
@@ -101,23 +104,40 @@ def is_small(here: Extents, in_loop: bool, dtype: DType) -> bool:
     return few and work >= LEAST_WORK and even
 
 
-def emit_small(
-    hlo: Hlo, dot: DotGeneral, operands: Sequence[H], inputs: Types, outputs: Types
-) -> Sequence[H]:
-    """The contraction as a sum of outer products.
+@SMALL_PRODUCTS.rewrite
+def outer_products(
+    primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """Products of small matrices as sums of outer products."""
+    small = is_small(extents(primitive, inputs), here.in_loop, inputs[0].dtype)
+    return defined(sum_of_products, primitive, inputs) if small else None
 
-    The barriers keep operands from being computed once for each product that they are in.
-    """
-    operands = [hlo.op("optimization_barrier", (x,), (hlo.type_of(x),))[0] for x in operands]
-    (found,) = emit_as(hlo, sum_of_products, dot, operands, inputs)
-    return hlo.op("optimization_barrier", (found,), outputs)
+
+@FOLDED_REDUCTIONS.rewrite
+def product_of_vectors(
+    primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """One sum of products as a reduction, which is folded."""
+    extent = extents(primitive, inputs)
+    if extent.count * extent.rows * extent.columns != 1:
+        return None
+    folds = is_folded(here, extent.terms, accumulator(outputs[0].dtype))
+    return defined(inner_product, primitive, inputs) if folds else None
+
+
+@FLOAT_PRODUCTS.rewrite
+def integers_by_floats(
+    primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """Products of integers as those of floats in which they are exact."""
+    wide = exact_float(extents(primitive, inputs), inputs[0].dtype, outputs[0].dtype)
+    if wide is None:
+        return None
+    return defined(through_f32 if wide is F32 else through_f64, primitive, inputs)
 
 
 def inner_product(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
     """The contraction of vectors as a sum of products; 16-bit floats are added up in f32."""
-    from pscdsl._src.primitives.contractions import accumulator
-    from pscdsl._src.primitives.reductions import Reduce
-
     x, y = operands
     (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
     wide, flat = accumulator(output.dtype), (_size(x.type, 0, x.ndim),)
@@ -131,10 +151,11 @@ def inner_product(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]
 
 
 def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction with its sum written out; 16-bit floats are added up in f32."""
-    from pscdsl._src.primitives.contractions import accumulator
+    """The contraction as a sum of outer products; 16-bit floats are added up in f32.
 
-    x, y = operands
+    The barriers keep operands from being computed once for each product that they are in.
+    """
+    x, y = [Barrier()(operand) for operand in operands]
     (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
     wide = accumulator(output.dtype)
     (shared, their), (summed, other) = dot.batched, dot.contract
@@ -157,7 +178,7 @@ def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Valu
         (product,) = multiply.bind(left, right)
         total = product if total is None else add.bind(total, product)[0]
     assert total is not None
-    return (_in(output.dtype, Reshape(output.shape)(total)),)
+    return (Barrier()(_in(output.dtype, Reshape(output.shape)(total))),)
 
 
 def exact_float(here: Extents, operands: DType, result: DType) -> DType | None:

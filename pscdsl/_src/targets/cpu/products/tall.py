@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import H, Hlo, Types
-from pscdsl.typing.arrays import ArrayType
+from pscdsl._src.ir.primitive import Types
+from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives.contractions import DotGeneral
+from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.shaping import Reshape
+from pscdsl._src.targets.forms import Context, Form
+from pscdsl._src.targets.rewriting import defined
+from pscdsl.typing.dims import numbers
 
 if TYPE_CHECKING:
-    from pscdsl._src.primitives.contractions import DotGeneral
+    from pscdsl._src.ir.builder import Value
 
-ROWS_IN_PARTS = form(
+ROWS_IN_PARTS = Form(
     "rows_in_parts",
     "A vector times a large matrix is a product for each of some parts of the rows, and the sum of "
     "these, instead of one product, which has no threads: 0.5 to 0.9 of the time from 3 MB on.",
@@ -30,16 +35,16 @@ WIDE = 4
 FEWEST_COLUMNS = 16
 
 
-def parts(hlo: Hlo, dot: DotGeneral, inputs: Types) -> int | None:
+def parts(dot: DotGeneral, inputs: Types) -> int | None:
     """In how many parts the rows of a contraction are taken; None if it is not of that kind."""
     ranks = [each.rank for each in inputs]
-    if dot.batched[0] or sorted(ranks) != [1, 2] or not hlo.uses(ROWS_IN_PARTS):
+    if dot.batched[0] or sorted(ranks) != [1, 2]:
         return None
     place = ranks.index(2)
     matrix = inputs[place]
     if dot.contract[place] != (0,) or not matrix.dtype.is_float or matrix.dtype.bits < 32:
         return None
-    rows, columns = hlo.shape(matrix.shape)
+    rows, columns = numbers(matrix.shape)
     if rows * columns * matrix.dtype.bits // 8 < LEAST_BYTES or columns < FEWEST_COLUMNS:
         return None
     if rows * WIDE <= columns:
@@ -49,21 +54,23 @@ def parts(hlo: Hlo, dot: DotGeneral, inputs: Types) -> int | None:
     return next((n for n in range(most, FEWEST_PARTS - 1, -1) if rows % n == 0), None)
 
 
-def emit_parts(
-    hlo: Hlo, dot: DotGeneral, count: int, operands: Sequence[H], inputs: Types, output: ArrayType
-) -> Sequence[H]:
-    """The contraction as a batch of contractions, the vector first, and their sum."""
-    from pscdsl._src.primitives.contractions import DotGeneral
-    from pscdsl._src.primitives.reductions import Reduce
+@ROWS_IN_PARTS.rewrite
+def rows_in_parts(
+    primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """A vector times a large matrix, by parts of the rows."""
+    if parts(primitive, inputs) is None:
+        return None
+    return defined(by_parts, primitive, inputs)
 
-    given: list[H] = []
-    types: list[ArrayType] = []
-    for x, each in sorted(zip(operands, inputs, strict=True), key=lambda pair: pair[1].rank):
-        rows, *columns = hlo.shape(each.shape)
-        types.append(each.with_shape((count, rows // count, *columns)))
-        given.append(hlo.reshape(x, types[-1]))
-    partial = output.with_shape((count, *output.shape))
-    found = DotGeneral(((1,), (1,)), ((0,), (0,)), dot.result).lower(
-        hlo, given, tuple(types), (partial,)
-    )
-    return Reduce("sum", (0,)).lower(hlo, found, (partial,), (output,))
+
+def by_parts(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
+    """The contraction as a batch of contractions, the vector first, and their sum."""
+    count = parts(dot, tuple([x.type for x in operands]))
+    assert count is not None
+    factors: list[Value] = []
+    for x in sorted(operands, key=lambda x: x.ndim):
+        rows, *columns = numbers(x.shape)
+        factors.append(Reshape((count, rows // count, *columns))(x))
+    partial = DotGeneral(((1,), (1,)), ((0,), (0,)), dot.result)(*factors)
+    return (Reduce("sum", (0,))(partial),)

@@ -7,14 +7,25 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import H, Hlo
+from pscdsl._src.ir.hlo import TargetHlo
+from pscdsl._src.ir.primitive import H, Types
+from pscdsl._src.primitives.exponential_sums import Largest
+from pscdsl._src.primitives.reductions import (
+    OPERATIONS,
+    Reduce,
+    Reduction,
+    accumulator,
+    combined,
+    extreme,
+    identity,
+)
+from pscdsl._src.targets.forms import Context, Form
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BOOL, U8, DType
 
 Axes: TypeAlias = tuple[int, ...]
 
-FOLDED_REDUCTIONS = form(
+FOLDED_REDUCTIONS = Form(
     "folded_reductions",
     "In loops, sums, products and extremes of neighbours are taken of slices first, elementwise, "
     "until few elements are left, which XLA combines one after another: sums of 64 numbers take "
@@ -44,24 +55,54 @@ _IDEMPOTENT: Final = frozenset(("and", "or", "maximum", "minimum"))
 """Operations by which an element may be combined twice."""
 
 
-def is_folded(hlo: Hlo, count: int, dtype: DType) -> bool:
+def is_folded(here: Context | TargetHlo, count: int, dtype: DType) -> bool:
     """Whether so many neighbours are combined by slices, in a loop."""
     return (
-        hlo.in_loop
-        and hlo.uses(FOLDED_REDUCTIONS)
+        here.in_loop
         and (dtype.is_float or dtype.is_integer)
         and 2 * (WIDTH // dtype.bits) <= count <= MOST_ELEMENTS
     )
 
 
+@FOLDED_REDUCTIONS.translation
+def fewer(
+    primitive: Reduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """A reduction of fewer elements, those that are left of slices."""
+    (x,), (given,), (output,) = operands, inputs, outputs
+    kind, axes = primitive.kind, primitive.axes
+    wide = given.with_dtype(accumulator(kind, given.dtype))
+    partial = output.with_dtype(wide.dtype)
+    if kind == "sum":
+        found, axes, wide = counted(hlo, hlo.convert(x, wide), axes, wide)
+    else:
+        found = hlo.convert(x, wide)
+    found, axes, wide = folded(hlo, kind, found, axes, wide)
+    if wide.dtype.is_float and (kind == "maximum" or kind == "minimum"):
+        result = extreme(hlo, kind, found, axes, wide, partial)
+    else:
+        result = combined(hlo, kind, found, axes, wide, partial)
+    return (hlo.convert(result, output),)
+
+
+@FOLDED_REDUCTIONS.translation
+def fewer_for_largest(
+    primitive: Largest, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """The largest of fewer numbers."""
+    x, axes, given = folded(hlo, "maximum", operands[0], primitive.axes, inputs[0])
+    return (combined(hlo, "maximum", x, axes, given, outputs[0]),)
+
+
 def folded(
-    hlo: Hlo, operation: str, neutral: object, x: H, axes: Sequence[int], given: ArrayType
+    hlo: TargetHlo, kind: Reduction, x: H, axes: Axes, given: ArrayType
 ) -> tuple[H, Axes, ArrayType]:
     """Fewer elements, the axes along which to combine them, and their type.
 
     Without the axes the type is what it was without those given.  It is the array itself where
-    that is as fast.  What is `neutral` changes nothing that it is combined with.
+    that is as fast.
     """
+    operation, neutral = OPERATIONS[kind], identity(kind, given.dtype)
     rows, count = _rows(hlo, axes, given)
     dtype = given.dtype
     if is_folded(hlo, count, dtype) and 0 < rows <= MOST_ROWS and rows * count <= MOST_ELEMENTS:
@@ -69,11 +110,13 @@ def folded(
     elif is_long(hlo, rows, count) and operation in _IDEMPOTENT and _is_exact(dtype):
         folds = _Folds(hlo, operation, neutral, rows, LEFT, FEWER_SLICES)
     else:
-        return x, tuple(axes), given
+        return x, axes, given
     return folds.of(x, given, len(axes), count)
 
 
-def counted(hlo: Hlo, x: H, axes: Sequence[int], given: ArrayType) -> tuple[H, Axes, ArrayType]:
+def counted(
+    hlo: TargetHlo, x: H, axes: Sequence[int], given: ArrayType
+) -> tuple[H, Axes, ArrayType]:
     """The same for a sum of small numbers that are not negative, as truths are."""
     rows, count = _rows(hlo, axes, given)
     if given.dtype.bits < 32 or not given.dtype.is_integer or not is_long(hlo, rows, count):
@@ -88,7 +131,7 @@ def counted(hlo: Hlo, x: H, axes: Sequence[int], given: ArrayType) -> tuple[H, A
     return hlo.convert(found, given), axes, given
 
 
-def _rows(hlo: Hlo, axes: Sequence[int], given: ArrayType) -> tuple[int, int]:
+def _rows(hlo: TargetHlo, axes: Sequence[int], given: ArrayType) -> tuple[int, int]:
     """How many rows of neighbours are combined, and of how many; of none, if they are not that."""
     shape, first = hlo.shape(given.shape), given.rank - len(axes)
     if tuple(sorted(axes)) != tuple(range(first, given.rank)):
@@ -96,15 +139,9 @@ def _rows(hlo: Hlo, axes: Sequence[int], given: ArrayType) -> tuple[int, int]:
     return prod(shape[:first]), prod(shape[first:])
 
 
-def is_long(hlo: Hlo, rows: int, count: int) -> bool:
+def is_long(here: Context | TargetHlo, rows: int, count: int) -> bool:
     """Whether rows of so many neighbours are combined by slices, outside of loops."""
-    return (
-        not hlo.in_loop
-        and not hlo.nested
-        and hlo.uses(FOLDED_REDUCTIONS)
-        and count >= LONG_ROW
-        and rows * count >= MANY
-    )
+    return not here.nested and count >= LONG_ROW and rows * count >= MANY
 
 
 def _is_exact(dtype: DType) -> bool:
@@ -116,7 +153,7 @@ def _is_exact(dtype: DType) -> bool:
 class _Folds:
     """So many slices of rows combined at once, until few elements are left; `most` are in each."""
 
-    hlo: Hlo
+    hlo: TargetHlo
     operation: str
     neutral: object
     rows: int

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.hlo import H, Hlo
+from pscdsl._src.ir.hlo import H, Hlo, TargetHlo
+from pscdsl._src.ir.primitive import Types
+from pscdsl._src.primitives.reductions import Cumulative, accumulator, combiner, identity
+from pscdsl._src.targets.forms import Form
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import C64, C128, F32, F64, I32, DType
 
-PREFIX_LOOP = form(
+PREFIX_LOOP = Form(
     "prefix_loop",
     "Prefix sums, products and extrema in a loop over chunks of a few, instead of a tree of "
     "windows: 0.1 to 0.3 of the time for a million elements, along any axis.",
@@ -34,7 +36,28 @@ SLOW_IN_LOOPS = range(512, 8192)
 Combine = Callable[[H, H], H]
 
 
-def fits(hlo: Hlo, shape: tuple[int, ...], axis: int) -> bool:
+@PREFIX_LOOP.translation
+def prefix_loop(
+    primitive: Cumulative, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """All prefixes along an axis, chunk by chunk."""
+    (x,), (given,) = operands, inputs
+    kind, axis, shape = primitive.kind, primitive.axis, hlo.shape(given.shape)
+    if shape[axis] <= 1 or 0 in shape or not fits(hlo, shape, axis):
+        return None
+    dtype, combine = accumulator(kind, given.dtype), combiner(hlo, kind)
+    loop = Prefixes(
+        hlo,
+        lambda x, y: combine((x,), (y,))[0],
+        identity(kind, dtype),
+        dtype,
+        wide_total(dtype) if kind == "sum" else dtype,
+        primitive.reverse,
+    )
+    return (loop.along(x, given, axis),)
+
+
+def fits(hlo: TargetHlo, shape: tuple[int, ...], axis: int) -> bool:
     """Whether the loop is the faster way."""
     elements = prod(shape)
     if prod(shape[axis + 1 :]) == 1 and (

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.hlo import H, Hlo
+from pscdsl._src.ir.hlo import H, TargetHlo
+from pscdsl._src.ir.primitive import Types
+from pscdsl._src.primitives.shaping import Broadcast, Slice
+from pscdsl._src.targets.forms import Form
+from pscdsl._src.targets.primitives import ReadOften
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import F32, F64
 
-COMPUTED_ONCE = form(
+COMPUTED_ONCE = Form(
     "computed_once",
     "Elements that take many operations are written to memory before they are read more than once; "
     "XLA computes them again each time.  Repeated along axes before the last one, 1000 times 1000 "
@@ -30,34 +33,53 @@ FEWEST: Final = 1 << 14
 """Elements of the result; a step of its own takes a microsecond."""
 
 
-def computed_once(hlo: Hlo, x: H, given: ArrayType, output: ArrayType, dims: Sequence[int]) -> H:
-    """The operand of a repetition, kept from being fused into what reads it where that pays."""
-    if not dims or dims[-1] != output.rank - 1 or hlo.nested or given.dtype not in (F32, F64):
-        return x
-    before, after = prod(hlo.shape(given.shape)), prod(hlo.shape(output.shape))
-    if after < max(FEWEST, TIMES * before) or not hlo.uses(COMPUTED_ONCE):
-        return x
-    return hlo.kept_apart(x) if hlo.effort(x, EFFORT) >= EFFORT else x
+@COMPUTED_ONCE.translation
+def repeated(
+    primitive: Broadcast, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """A repetition whose operand is not fused into what reads it, where that pays."""
+    (x,), (operand,), (output,) = operands, inputs, outputs
+    dims = primitive.dims
+    if not dims or dims[-1] != output.rank - 1 or not _fuses(hlo, operand):
+        return None
+    before, after = prod(hlo.shape(operand.shape)), prod(hlo.shape(output.shape))
+    if after < max(FEWEST, TIMES * before) or hlo.effort(x, EFFORT) < EFFORT:
+        return None
+    return primitive.lower(hlo, (hlo.kept_apart(x),), inputs, outputs)
 
 
-def sliced_once(hlo: Hlo, x: H, given: ArrayType, output: ArrayType) -> H:
-    """The operand of a slice, kept from being fused into several that read it where that pays.
+@COMPUTED_ONCE.translation
+def sliced(
+    primitive: Slice, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """A slice whose operand is not fused into several that read it, where that pays.
 
     If one alone reads it, it is fused all the same.  Of less than a half there may be slices that
     have no elements in common.
     """
-    if hlo.nested or given.dtype not in (F32, F64) or not hlo.uses(COMPUTED_ONCE):
-        return x
-    before, after = prod(hlo.shape(given.shape)), prod(hlo.shape(output.shape))
+    (x,), (operand,), (output,) = operands, inputs, outputs
+    if not _fuses(hlo, operand):
+        return None
+    before, after = prod(hlo.shape(operand.shape)), prod(hlo.shape(output.shape))
     if after < FEWEST or 2 * after <= before:
-        return x
+        return None
     enough = max(IN_SLICES, min(EFFORT, WORK // before))
-    return hlo.kept_apart(x) if hlo.effort(x, enough) >= enough else x
+    if hlo.effort(x, enough) < enough:
+        return None
+    return primitive.lower(hlo, (hlo.kept_apart(x),), inputs, outputs)
 
 
-def summed_once(hlo: Hlo, x: H, given: ArrayType) -> H:
-    """A sum of products, kept from being fused into several operations that read it."""
-    if hlo.nested or given.dtype not in (F32, F64) or not hlo.uses(COMPUTED_ONCE):
-        return x
-    large = prod(hlo.shape(given.shape)) >= FEWEST
-    return hlo.kept_apart(x) if large and hlo.effort(x, EFFORT) >= EFFORT else x
+@COMPUTED_ONCE.translation
+def read_often(
+    primitive: ReadOften, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """A sum of products that is not fused into several operations that read it."""
+    (x,), (operand,) = operands, inputs
+    if not _fuses(hlo, operand) or prod(hlo.shape(operand.shape)) < FEWEST:
+        return None
+    return (hlo.kept_apart(x),) if hlo.effort(x, EFFORT) >= EFFORT else None
+
+
+def _fuses(hlo: TargetHlo, operand: ArrayType) -> bool:
+    """Whether XLA fuses the operations here, of numbers that can be kept apart."""
+    return not hlo.nested and operand.dtype in (F32, F64)

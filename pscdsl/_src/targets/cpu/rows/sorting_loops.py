@@ -11,18 +11,20 @@ from math import prod
 
 import numpy as np
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.hlo import H, Hlo
+from pscdsl._src.ir.hlo import H, TargetHlo
+from pscdsl._src.ir.primitive import Types
+from pscdsl._src.primitives.sorting import SortWords
 from pscdsl._src.targets.cpu.rows.prefixes import Prefixes
+from pscdsl._src.targets.forms import Form
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import I32, DType
 
-SORTING_NETWORK = form(
+SORTING_NETWORK = Form(
     "sorting_network",
     "Many lines of up to 2048 numbers are sorted by a network, 64 lines side by side: 0.25 to 0.35 "
     "of the time of XLA's sort of integers.",
 )
-SORTING_BY_DIGITS = form(
+SORTING_BY_DIGITS = Form(
     "sorting_by_digits",
     "Long lines of 32-bit numbers are sorted by 11 bits at a time: 0.4 to 0.5 of the time of XLA's "
     "sort of integers.",
@@ -38,28 +40,34 @@ DIGIT = 11
 """The bits of a digit."""
 
 
-def sorted_words(
-    hlo: Hlo, x: H, given: ArrayType, axis: int, *, descending: bool = False, low: int = 0
-) -> H:
-    """Integers in order along an axis.
+@SORTING_NETWORK.translation
+def by_network(
+    primitive: SortWords, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """Many short lines, sorted side by side."""
+    (x,), (given,) = operands, inputs
+    shape, axis = hlo.shape(given.shape), primitive.axis
+    lines = prod(shape) // max(1, shape[axis])
+    if hlo.in_loop or not given.dtype.is_integer or prod(shape) < LEAST:
+        return None
+    if lines < LANES or shape[axis] > LONGEST:
+        return None
+    return (_Network(hlo, given.dtype, primitive.descending).along(x, shape, axis),)
 
-    Of unsigned ones the lowest bits, up to `low`, may be known to be in order already: those of
-    equal numbers that differ in no other bit.
-    """
-    shape = hlo.shape(given.shape)
-    count, lines = shape[axis], prod(shape) // max(1, shape[axis])
-    if given.dtype.is_integer and not hlo.in_loop and prod(shape) >= LEAST:
-        if lines >= LANES and count <= LONGEST and hlo.uses(SORTING_NETWORK):
-            return _Network(hlo, given.dtype, descending).along(x, shape, axis)
-        if (
-            count >= LEAST
-            and given.dtype.bits - low == 32
-            and axis == len(shape) - 1
-            and hlo.uses(SORTING_BY_DIGITS)
-        ):
-            return _by_digits(hlo, x, given, descending, low)
-    direction = "GT" if descending else "LT"
-    return hlo.sort((x,), axis, False, lambda pair: hlo.compare(direction, *pair))[0]
+
+@SORTING_BY_DIGITS.translation
+def by_digits(
+    primitive: SortWords, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """Long lines of 32 bits that count."""
+    (x,), (given,) = operands, inputs
+    shape, axis = hlo.shape(given.shape), primitive.axis
+    fits = given.dtype.is_integer and given.dtype.bits - primitive.low == 32
+    if hlo.in_loop or not fits or shape[axis] < LEAST or axis != len(shape) - 1:
+        return None
+    if prod(shape) < LEAST:
+        return None
+    return (_by_digits(hlo, x, given, primitive.descending, primitive.low),)
 
 
 # Note [Network]
@@ -73,7 +81,7 @@ def sorted_words(
 
 @dataclass(frozen=True, slots=True)
 class _Network:
-    hlo: Hlo
+    hlo: TargetHlo
     dtype: DType
     descending: bool
 
@@ -180,7 +188,7 @@ class _Network:
 # their order, digit by digit; how many there are of each is counted once for all digits.
 
 
-def _by_digits(hlo: Hlo, x: H, given: ArrayType, descending: bool, low: int) -> H:
+def _by_digits(hlo: TargetHlo, x: H, given: ArrayType, descending: bool, low: int) -> H:
     """Lines of 32 bits that count, in order, along the last axis."""
     shape = hlo.shape(given.shape)
     lines, count = prod(shape[:-1]), shape[-1]
@@ -208,7 +216,7 @@ def _by_digits(hlo: Hlo, x: H, given: ArrayType, descending: bool, low: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Digits:
-    hlo: Hlo
+    hlo: TargetHlo
     whole: ArrayType
     low: int
 
@@ -285,15 +293,15 @@ class _Digits:
         return hlo.op("dynamic_update_slice", (table, count, line, digit), (given,))[0]
 
 
-def _next(hlo: Hlo, number: H) -> H:
+def _next(hlo: TargetHlo, number: H) -> H:
     return hlo.binary("add", number, hlo.full(1, ArrayType(I32)))
 
 
-def _below(hlo: Hlo, count: int) -> Callable[[Sequence[H]], H]:
+def _below(hlo: TargetHlo, count: int) -> Callable[[Sequence[H]], H]:
     return lambda state: hlo.compare("LT", state[0], hlo.full(count, ArrayType(I32)))
 
 
-def _at(hlo: Hlo, numbers: H, place: H) -> H:
+def _at(hlo: TargetHlo, numbers: H, place: H) -> H:
     sizes = {"slice_sizes": hlo.i64_array((1,))}
     (found,) = hlo.op("dynamic_slice", (numbers, place), (ArrayType(I32, (1,)),), sizes)
     return hlo.reshape(found, ArrayType(I32))

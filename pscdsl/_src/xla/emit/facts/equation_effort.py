@@ -28,20 +28,20 @@ _known: dict[Hashable, Effort | None] = {}
 def effort_of(
     equation: Equation,
     sizes: Sequence[float],
-    without: frozenset[str],
+    target: Hashable,
     emit: Callable[[Block, Sequence[Bounds]], Made],
 ) -> Effort | None:
     """The effort of an equation whose operands have at most these sizes.
 
     None if it is not computed element by element.  It is emitted, unless one like it was before;
-    `without` are the forms that are switched off.
+    `target` stands for how that is done.
     """
     sizes = [_SIZES[bisect_left(_SIZES, x)] if x <= _SIZES[-1] else inf for x in sizes]
     kinds = [_kind(each) for each in (*equation.inputs, *equation.outputs)]
     constants: list[Hashable] = []
     if equation.primitive in _OF_CONSTANTS:
         constants = [repr(each.value) for each in equation.inputs if isinstance(each, Literal)]
-    key = equation.primitive, *kinds, *sizes, *constants, without
+    key = equation.primitive, *kinds, *sizes, *constants, target
     if key not in _known:
         block, places = _alone(equation, constant=bool(constants))
         _known[key] = _found(emit(block, [(-sizes[place], sizes[place]) for place in places]))

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import H, Hlo, Types
+from pscdsl._src.ir.hlo import TargetHlo
+from pscdsl._src.ir.primitive import H, Types
 from pscdsl._src.primitives.formulas.arithmetic import Emitted, Number
-from pscdsl._src.primitives.formulas.doubles import Doubles, pays, series
 from pscdsl._src.primitives.formulas.exponentials import LOG_2
+from pscdsl._src.primitives.pointwise import Elementwise
+from pscdsl._src.targets.cpu.functions.doubles import Doubles, pays, series
+from pscdsl._src.targets.forms import Form
 from pscdsl.typing.dtypes import F32
 
-LOG1P_BY_POLYNOMIAL = form(
+LOG1P_BY_POLYNOMIAL = Form(
     "log1p_by_polynomial",
     "log(1 + x) of large arrays of f32, bf16 and f16, and in loops, by an exponent and one "
     "polynomial instead of XLA's function: 0.55 of the time for a million elements, and an error "
@@ -45,17 +47,20 @@ _MOST: Final = 64
 """Beyond this power of two nothing is lost that would count."""
 
 
-def emit(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
-    """Emit log(1 + x)."""
+@LOG1P_BY_POLYNOMIAL.translation
+def log1p(
+    primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """log(1 + x) by an exponent and a polynomial."""
     (given,) = inputs
     dtype = given.dtype
     single = dtype.is_float and dtype.bits <= 32
     large = pays(hlo, given) and (hlo.in_loop or prod(hlo.shape(given.shape)) >= LEAST)
-    if not single or not large or not hlo.uses(LOG1P_BY_POLYNOMIAL):
-        return hlo.unary("log_plus_one", operands[0])
+    if not single or not large:
+        return None
     m = Doubles(hlo, given)
     x = Emitted(m.single, hlo.convert(operands[0], given.with_dtype(F32)))
-    return hlo.convert(_log1p(m, x).handle, outputs[0])
+    return (hlo.convert(_log1p(m, x).handle, outputs[0]),)
 
 
 def _log1p(m: Doubles, x: Number) -> Number:

@@ -6,17 +6,20 @@ errors of 2^-33 before it is rounded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, nan
 from typing import Final
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import H, Hlo
+from pscdsl._src.ir.hlo import TargetHlo
+from pscdsl._src.ir.primitive import H, Hlo, Types
 from pscdsl._src.primitives.formulas.arithmetic import Emitted, Number
-from pscdsl._src.primitives.formulas.doubles import Doubles, emitted, series
+from pscdsl._src.primitives.pointwise import Elementwise, everywhere
+from pscdsl._src.targets.cpu.functions.doubles import Doubles, emitted, pays, series
+from pscdsl._src.targets.forms import Form
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import F32
 
-POWERS = form(
+POWERS = Form(
     "powers",
     "Powers of f32, bf16 and f16 by logarithms and exponentials in f64 instead of the C library's "
     "function: 0.2 to 0.35 of the time for a million elements.  Constant exponents such as 1.5 and "
@@ -56,6 +59,31 @@ _NORMAL: Final = 0x00800000
 _INFINITE: Final = 0x7F800000
 _ROOT_HALF: Final = 0x3F3504F3
 """The bits of the smallest normal f32, of infinity, and of sqrt(1/2)."""
+
+
+@POWERS.translation
+def constant_powers(
+    primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """A constant power that is whole or has a half."""
+    (result,) = outputs
+    exponent = hlo.everywhere(operands[1]) if result.dtype.is_float else None
+    if exponent is None or not is_product(float(exponent)):
+        return None
+    x, _ = everywhere(hlo, operands, inputs, result)
+    return (by_products(hlo, x, float(exponent), result),)
+
+
+@POWERS.translation
+def powers(
+    primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
+) -> Sequence[H] | None:
+    """Any power of any number of up to 32 bits."""
+    (result,) = outputs
+    if not result.dtype.is_float or result.dtype.bits > 32 or not pays(hlo, result):
+        return None
+    x, y = everywhere(hlo, operands, inputs, result)
+    return (power(hlo, x, y, result),)
 
 
 def power(hlo: Hlo, x: H, y: H, given: ArrayType) -> H:
@@ -101,10 +129,13 @@ def _exponential(d: Doubles, x: Number) -> Emitted:
     return d.narrow(d.same_bits(scaled, m))
 
 
-def by_products(hlo: Hlo, x: H, exponent: float, given: ArrayType) -> H | None:
-    """X to a constant power that is whole or has a half, up to `MOST_FACTORS`; None of others."""
-    if not abs(exponent) < MOST_FACTORS + 1 or 2 * exponent != int(2 * exponent):
-        return None
+def is_product(exponent: float) -> bool:
+    """Whether it is whole or has a half, and is no larger than `MOST_FACTORS`."""
+    return abs(exponent) < MOST_FACTORS + 1 and 2 * exponent == int(2 * exponent)
+
+
+def by_products(hlo: Hlo, x: H, exponent: float, given: ArrayType) -> H:
+    """X to a constant power for which `is_product` holds."""
     wide = given.with_dtype(F32) if given.dtype.bits < 32 else given
     x = hlo.convert(x, wide)
     whole, half = int(abs(exponent)), exponent != int(exponent)

@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from math import pi
 from typing import Any, Final, TypeAlias
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import H, Hlo, Types
+from pscdsl._src.ir.hlo import TargetHlo
+from pscdsl._src.ir.primitive import H, Types
 from pscdsl._src.primitives.formulas.arithmetic import Emitted, Number, polynomial
-from pscdsl._src.primitives.formulas.doubles import Doubles, emitted, pays
+from pscdsl._src.primitives.pointwise import Elementwise
+from pscdsl._src.targets.cpu.functions.doubles import Doubles, emitted, pays
+from pscdsl._src.targets.forms import Form, Translation
 from pscdsl.typing.dtypes import F16, F32
 
-CIRCULAR_IN_F64 = form(
+CIRCULAR_IN_F64 = Form(
     "circular_in_f64",
     "Sine, cosine and tangent of f32, bf16 and f16 by a reduction and a polynomial in f64 instead "
     "of the C library's functions: 0.05 to 0.15 of the time for a million elements.",
@@ -55,7 +57,6 @@ _SIMPLE: Final = 2.0**23
 """Up to this two words do: what is left of the second is too small."""
 Reduced: TypeAlias = tuple[Emitted, Emitted | None]
 Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted | None], Number]
-Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
 # Note [Windows]
 # A number from 2^(23 + a) on is an integer times 2^a: a bit of 1/pi whose product with 2^a is a
@@ -109,12 +110,18 @@ def _reduced(d: Doubles, x: Emitted, most: float, ahead: float) -> Reduced:
     return (rest - more) + wide * words[2], turns + more
 
 
-def _emit(name: str, finish: Finish, ahead: float) -> Emit:
-    def emit(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+def _translation(finish: Finish, ahead: float) -> Translation:
+    def translate(
+        primitive: Elementwise,
+        hlo: TargetHlo,
+        operands: Sequence[H],
+        inputs: Types,
+        outputs: Types,
+    ) -> Sequence[H] | None:
         (given,) = inputs
         single = given.dtype.is_float and given.dtype.bits <= 32
-        if not single or not hlo.uses(CIRCULAR_IN_F64) or not pays(hlo, given):
-            return hlo.unary(name, operands[0])
+        if not single or not pays(hlo, given):
+            return None
         d = Doubles(hlo, given)
         x = emitted(hlo.convert(operands[0], given.with_dtype(F32)), d.single)
         most = max(map(abs, hlo.bounds(operands[0])))
@@ -129,9 +136,9 @@ def _emit(name: str, finish: Finish, ahead: float) -> Emit:
         found = hlo.convert(result.handle, given)
         if finish is _wave:
             hlo.tell_bounds(found, -1.0, 1.0)
-        return found
+        return (found,)
 
-    return emit
+    return CIRCULAR_IN_F64.translation(translate)
 
 
 def _series(angle: Emitted, coefficients: Sequence[float] = _SINE) -> Number:
@@ -155,6 +162,6 @@ def _slope(d: Doubles, angle: Emitted, count: Emitted | None) -> Number:
     return d.narrow(_series(angle)) / d.narrow(_series(across))
 
 
-emit_sine: Final = _emit("sine", _wave, 0.0)
-emit_cosine: Final = _emit("cosine", _wave, 0.5)
-emit_tangent: Final = _emit("tan", _slope, 0.0)
+sine: Final = _translation(_wave, 0.0)
+cosine: Final = _translation(_wave, 0.5)
+tangent: Final = _translation(_slope, 0.0)

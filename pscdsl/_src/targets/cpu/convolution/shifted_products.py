@@ -10,20 +10,23 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from pscdsl._src.ir.forms import form
-from pscdsl._src.ir.primitive import Hlo
+from pscdsl._src.ir.primitive import Types
+from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.contractions import accumulator
+from pscdsl._src.primitives.convolution import Convolution
 from pscdsl._src.primitives.elementwise import Convert, add, multiply
 from pscdsl._src.primitives.shaping import Broadcast, Pad, Reshape, Slice
+from pscdsl._src.targets.forms import Context, Form
+from pscdsl._src.targets.primitives import ReadOften
+from pscdsl._src.targets.rewriting import defined
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
-    from pscdsl._src.primitives.convolution import Convolution
 
-SHIFTED_PRODUCTS = form(
+SHIFTED_PRODUCTS = Form(
     "shifted_products",
     "A convolution of few channels, or of each channel for itself, is a sum of products with "
     "shifted images: 0.03 to 0.5 of the time; 3x3 on each of 64 channels 0.04.",
@@ -41,11 +44,18 @@ MANY_OUTPUTS = 16
 MANY_TERMS = 32
 
 
-def are_shifted_products(
-    hlo: Hlo, convolution: Convolution, kernel: ArrayType, output: ArrayType
-) -> bool:
+@SHIFTED_PRODUCTS.rewrite
+def few_channels(
+    primitive: Convolution, inputs: Types, outputs: Types, here: Context
+) -> Block | None:
+    """A convolution of few channels, or of each for itself."""
+    gains = are_shifted_products(primitive, inputs[1], outputs[0])
+    return defined(shifted_products, primitive, inputs) if gains else None
+
+
+def are_shifted_products(convolution: Convolution, kernel: ArrayType, output: ArrayType) -> bool:
     """Whether a convolution of these sizes is faster as such a sum."""
-    if convolution.batch_groups != 1 or not hlo.uses(SHIFTED_PRODUCTS):
+    if convolution.batch_groups != 1 or 0 in output.shape:
         return False
     outputs, taken, *window = numbers(kernel.shape)
     terms = taken * prod(window)
@@ -90,7 +100,7 @@ def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Seq
         (term,) = multiply.bind(met, weight)
         total = term if total is None else add.bind(total, term)[0]
     assert total is not None
-    return (_in(output.dtype, Reshape(output.shape)(total)),)
+    return (ReadOften()(_in(output.dtype, Reshape(output.shape)(total))),)
 
 
 def _spread(convolution: Convolution, x: Value) -> Value:

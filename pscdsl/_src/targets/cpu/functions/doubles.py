@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from pscdsl._src.ir.hlo import TargetHlo
 from pscdsl._src.ir.primitive import H, Hlo
 from pscdsl._src.primitives.formulas.arithmetic import Emitted, Number, OverOperations
 from pscdsl.typing.arrays import ArrayType
@@ -18,7 +19,7 @@ once, by the thread that calls it, and a function of the C library counts as non
 FEWEST_IN_LOOPS = 32
 
 
-def pays(hlo: Hlo, given: ArrayType) -> bool:
+def pays(hlo: TargetHlo, given: ArrayType) -> bool:
     """Whether an array is large enough for it."""
     return prod(hlo.shape(given.shape)) >= (FEWEST_IN_LOOPS if hlo.in_loop else FEWEST)
 

@@ -1,0 +1,1 @@
+"""Functions of elements that XLA leaves to the C library, by polynomials."""

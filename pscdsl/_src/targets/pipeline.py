@@ -1,0 +1,103 @@
+"""All that is done with a typed program on its way to StableHLO, in order.
+
+    specialise      sizes become numbers                              `specialise`
+    passes          blocks of a target in other blocks                `Target.passes`
+    rewrites        equations of a target in programs                 `Target.rewrites`
+    emit            one primitive, one translation                    `xla.emit`
+
+Before it, kernels simplify their programs for all sizes at once (`transforms.simplify`).  After it,
+options are chosen by what was emitted (`targets.cpu.options`), and XLA compiles.
+
+Each function of a module goes through this by itself, when the first call of it at certain sizes
+is emitted.  With `PSCDSL_VERIFY=1` in the environment the program is verified after every step.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, Final, TypeAlias
+
+from pscdsl._src.ir.hlo import Effort
+from pscdsl._src.ir.program import Block, Equation, Function
+from pscdsl._src.targets.cpu.table import CPU
+from pscdsl._src.targets.forms import Context, switched_off
+from pscdsl._src.targets.rewriting import rewritten
+from pscdsl._src.targets.specialise import specialise
+from pscdsl._src.targets.target import Target
+from pscdsl._src.xla.emit.emit import ModuleEmitter, alone, emit_module
+from pscdsl._src.xla.emit.facts.equation_effort import effort_of
+from pscdsl.typing.assumptions import Assumptions
+
+Check: TypeAlias = Callable[[str, Block], None]
+"""Gets the name of a step, and what it has made."""
+VERIFY: Final = "PSCDSL_VERIFY"
+"""The environment variable by which programs are verified after every step."""
+
+
+def lower_module(
+    function: Function,
+    sizes: Mapping[str, int],
+    *,
+    donate: Sequence[int] = (),
+    target: Target = CPU,
+) -> Any:
+    """The module of a function at these sizes, for a target.
+
+    The memory of the parameters in `donate` may be reused for results.
+    """
+    return emit_module(function, sizes, Pipeline(target), donate)
+
+
+class Pipeline:
+    """The steps before emission, for one module and one target."""
+
+    def __init__(self, target: Target) -> None:
+        self._without = switched_off()
+        self.target = _chosen(target, self._without)
+        self.translations = self.target.translations
+        self._verifies = os.environ.get(VERIFY, "") not in ("", "0")
+        self._aside: ModuleEmitter | None = None
+
+    def prepared(
+        self, function: Function, sizes: Mapping[str, int], *, in_loop: bool, nested: bool
+    ) -> Block:
+        """The body of a function after all steps, called where that is."""
+        program = specialise(function, sizes)
+        check: Check = partial(_verify, program) if self._verifies else _nothing
+        check("specialise", program.body)
+        here = Context(in_loop, nested, self._effort_of)
+        body = rewritten(self.target, program.body, here, check)
+        check("rewrites", body)
+        return body
+
+    def _effort_of(self, equation: Equation, sizes: Sequence[float]) -> Effort | None:
+        """See `Context`: found by what is emitted for the equation, in a module aside."""
+        aside = self._aside
+        if aside is None:
+            aside = self._aside = ModuleEmitter(self)
+        kind = self.target.name, self._without
+        return effort_of(equation, sizes, kind, lambda block, bounds: alone(block, bounds, aside))
+
+
+@lru_cache(maxsize=16)
+def _chosen(target: Target, without: frozenset[str]) -> Target:
+    return target.without(without)
+
+
+def _nothing(name: str, block: Block) -> None:
+    """Programs are not verified."""
+
+
+def _verify(function: Function, name: str, block: Block) -> None:
+    from pscdsl._src.analysis.verify import VerificationError, verify
+
+    whole = replace(
+        function, name=f"{function.name} after {name}", dims=(), facts=Assumptions(), body=block
+    )
+    try:
+        verify(replace(whole, parameters=(), result=None))
+    except VerificationError as error:
+        raise AssertionError(f"internal error after {name}: {error}") from error

@@ -1,0 +1,140 @@
+"""Typed programs rewritten by a target's tables, from the outside to the inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pscdsl._src.interpreters.replay import closed
+from pscdsl._src.ir.primitive import Primitive, Types
+from pscdsl._src.ir.program import Atom, Block, Equation, Var
+from pscdsl._src.primitives.control.base import Control, Nesting
+from pscdsl._src.primitives.pointwise import key_of
+from pscdsl._src.targets.forms import Context
+from pscdsl._src.targets.primitives import Apart
+from pscdsl._src.targets.target import Target
+from pscdsl.typing.assumptions import Assumptions
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Builder, Value
+
+P = TypeVar("P", bound=Primitive)
+Define = Callable[[P, "Sequence[Value]"], "Sequence[Value]"]
+
+
+def rewritten(
+    target: Target, block: Block, here: Context, check: Callable[[str, Block], None]
+) -> Block:
+    """A block after the target's passes, with its equations rewritten, and the blocks in them.
+
+    `check` gets the name of each pass and what it has made.
+    """
+    for each in target.passes:
+        changed = each.rule(block, here)
+        if changed is not block:
+            check(each.form.name, changed)
+            block = changed
+    return _with_rewritten_equations(target, block, here, check)
+
+
+def _with_rewritten_equations(
+    target: Target, block: Block, here: Context, check: Callable[[str, Block], None]
+) -> Block:
+    equations: list[Equation] = []
+    known: dict[Atom, Atom] = {}
+    changed = False
+    for equation in block.equations:
+        primitive, inputs = equation.primitive, equation.inputs
+        if known:
+            inputs = tuple([known.get(atom, atom) for atom in inputs])
+        program = _instead(target, primitive, inputs, equation.outputs, here)
+        if program is not None:
+            program = rewritten(target, program, here, check)
+            found = _inserted(equations, program, inputs, equation)
+            known.update(zip(equation.outputs, found, strict=True))
+            changed = True
+            continue
+        if isinstance(primitive, Control):
+            primitive = _inside(target, primitive, here, check)
+        if primitive is equation.primitive and inputs == equation.inputs:
+            equations.append(equation)
+        else:
+            equations.append(Equation(primitive, inputs, equation.outputs, equation.span))
+            changed = True
+    if not changed:
+        return block
+    results = tuple([known.get(atom, atom) for atom in block.results])
+    return Block(block.params, tuple(equations), results)
+
+
+def _instead(
+    target: Target,
+    primitive: Primitive,
+    inputs: Sequence[Atom],
+    outputs: Sequence[Var],
+    here: Context,
+) -> Block | None:
+    """The program that takes the place of an equation: by the first rewrite that applies."""
+    row = target.rewrites.get(key_of(primitive))
+    if not row and primitive.__class__.expansion is Primitive.expansion:
+        return None
+    types = tuple([atom.type for atom in inputs])
+    if row:
+        results = tuple([var.type for var in outputs])
+        for each in row:
+            program = each.rule(primitive, types, results, here)
+            if program is not None:
+                return program
+    return primitive.expansion(types)
+
+
+def _inserted(
+    equations: list[Equation], program: Block, inputs: Sequence[Atom], place: Equation
+) -> list[Atom]:
+    """Append the equations of a program of these operands, with names of their own; its results."""
+    names: dict[Atom, Atom] = dict(zip(program.params, inputs, strict=True))
+    for each in program.equations:
+        outputs = tuple([Var(var.type, var.hint) for var in each.outputs])
+        operands = tuple([names.get(atom, atom) for atom in each.inputs])
+        equations.append(Equation(each.primitive, operands, outputs, place.span))
+        names.update(zip(each.outputs, outputs, strict=True))
+    return [names.get(atom, atom) for atom in program.results]
+
+
+def _inside(
+    target: Target, primitive: Control, here: Context, check: Callable[[str, Block], None]
+) -> Primitive:
+    """A primitive with its blocks rewritten."""
+    changes: dict[str, Any] = {}
+    for name, nesting in primitive.emitted.items():
+        inner = here
+        if nesting is not Nesting.ONCE:
+            inner = replace(here, in_loop=here.in_loop or nesting is Nesting.LOOP, nested=True)
+        value = getattr(primitive, name)
+        mine = _without_passes(target) if isinstance(primitive, Apart) else target
+        blocks: tuple[Block, ...] = (value,) if isinstance(value, Block) else value
+        new = tuple([rewritten(mine, block, inner, check) for block in blocks])
+        if any(one is not other for one, other in zip(new, blocks, strict=True)):
+            changes[name] = new[0] if isinstance(value, Block) else new
+    return replace(primitive, **changes) if changes else primitive
+
+
+@lru_cache(maxsize=16)
+def _without_passes(target: Target) -> Target:
+    """The target without passes: what is in a function of its own is not divided again."""
+    return replace(target, passes=())
+
+
+def defined(define: Define[P], primitive: P, inputs: Types) -> Block:
+    """The program that `define` makes of a primitive's operands; sizes are numbers."""
+    return _defined(define, primitive, inputs)
+
+
+@lru_cache(maxsize=1024)
+def _defined(define: Define[Any], primitive: Primitive, inputs: Types) -> Block:
+    def build(here: Builder, params: list[Value]) -> Sequence[Value]:
+        return define(primitive, params)
+
+    return closed(Assumptions(), inputs, build)
