@@ -8,13 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
-from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
-from pscdsl._src.primitives.elementwise import Clamp, Convert, Elementwise, Select
-from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
 from pscdsl.typing.dtypes import KEY
 
-CHEAP_FLOPS = 2
-"""An elementwise function of at most so many operations is computed again."""
 LONGEST = 6
 """How many equations are repeated at most for one value."""
 
@@ -94,7 +89,7 @@ def _chain(
         if equation in chain:
             continue
         chain.append(equation)
-        if not isinstance(equation.primitive, Broadcast):
+        if equation.primitive.name != "broadcast":  # what it repeats takes less room
             due.extend(equation.inputs)
     return chain
 
@@ -102,20 +97,4 @@ def _chain(
 def _is_cheap(equation: Equation) -> bool:
     if len(equation.outputs) != 1 or equation.outputs[0].type.dtype is KEY:
         return False
-    primitive = equation.primitive
-    if isinstance(primitive, Elementwise):
-        return primitive.flops <= CHEAP_FLOPS
-    return isinstance(
-        primitive,
-        Constant
-        | Iota
-        | SizeValue
-        | Broadcast
-        | Reshape
-        | Reverse
-        | Slice
-        | Transpose
-        | Clamp
-        | Convert
-        | Select,
-    )
+    return equation.primitive.is_cheap

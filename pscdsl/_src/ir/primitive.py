@@ -56,11 +56,14 @@ class Primitive:
     """One operation of the typed program, with all its rules."""
 
     name: ClassVar[str] = ""
+    _cheap: ClassVar[bool] = False
 
-    def __init_subclass__(cls, name: str = "") -> None:
+    def __init_subclass__(cls, name: str = "", *, cheap: bool = False) -> None:
         super().__init_subclass__()
         if name:
             cls.name = name
+        if cheap:
+            cls._cheap = True
 
     def __call__(self, *operands: Value) -> Value:
         """Append one equation to the operands' program; for primitives with one result."""
@@ -152,6 +155,11 @@ class Primitive:
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """How many floating-point operations it takes."""
         raise Failure(NoRule(primitive=self.label, rule="a cost"))
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether it is better computed again on the way back than saved for it."""
+        return self._cheap
 
     # What it is made of.
 

@@ -25,7 +25,7 @@ def _zero(value: Value) -> Value:
 
 
 @dataclass(frozen=True)
-class Select(Pointwise, name="select"):
+class Select(Pointwise, name="select", cheap=True):
     """Where the predicate holds the first, elsewhere the second."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -72,7 +72,7 @@ class Select(Pointwise, name="select"):
 
 
 @dataclass(frozen=True)
-class Clamp(Pointwise, name="clamp"):
+class Clamp(Pointwise, name="clamp", cheap=True):
     """Bound from below and above: `minimum(maximum(x, low), high)`; operands low, x, high."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:

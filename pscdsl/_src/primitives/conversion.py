@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Convert(Pointwise, name="convert"):
+class Convert(Pointwise, name="convert", cheap=True):
     """Cast to another dtype: floats to integers by truncation, complex to real by its real part."""
 
     dtype: DType

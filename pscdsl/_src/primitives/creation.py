@@ -17,7 +17,7 @@ from pscdsl.typing.dtypes import DType
 
 
 @dataclass(frozen=True)
-class Constant(Primitive, name="constant"):
+class Constant(Primitive, name="constant", cheap=True):
     """An array known while building; held as bytes, so that equal constants are equal."""
 
     data: bytes
@@ -51,7 +51,7 @@ class Constant(Primitive, name="constant"):
 
 
 @dataclass(frozen=True)
-class SizeValue(Primitive, name="size"):
+class SizeValue(Primitive, name="size", cheap=True):
     """A size as a number."""
 
     size: Size
@@ -71,7 +71,7 @@ class SizeValue(Primitive, name="size"):
 
 
 @dataclass(frozen=True)
-class Iota(Primitive, name="iota"):
+class Iota(Primitive, name="iota", cheap=True):
     """Counts 0, 1, 2, … along one axis."""
 
     shape: Shape

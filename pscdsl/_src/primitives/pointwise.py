@@ -27,6 +27,8 @@ Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 Rule: TypeAlias = Callable[..., Any]
 """What a tangent of one operand adds to the result's: a function of the tangent, the result and
 the operands, linear in the tangent.  None stands for zero."""
+CHEAP_FLOPS = 2
+"""A function of at most so many operations is computed again on the way back."""
 UnaryRule: TypeAlias = "Callable[[Value, Value, Value], Any]"
 BinaryRule: TypeAlias = "Callable[[Value, Value, Value, Value], Any]"
 
@@ -170,6 +172,10 @@ class Elementwise(Pointwise):
 
     def substitute(self, env: Mapping[str, Size]) -> Self:
         return self
+
+    @property
+    def is_cheap(self) -> bool:
+        return self.flops <= CHEAP_FLOPS
 
     def weak_kind(self, kind: Kind) -> Kind:
         """The kind in which weak operands of a kind are computed."""

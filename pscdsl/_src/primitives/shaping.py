@@ -96,7 +96,7 @@ class Shaping(Linear):
 
 
 @dataclass(frozen=True)
-class Broadcast(Shaping, name="broadcast"):
+class Broadcast(Shaping, name="broadcast", cheap=True):
     """Repeat along new axes: axis i of the operand becomes axis `dims[i]`, sizes stay."""
 
     shape: Shape
@@ -141,7 +141,7 @@ class Broadcast(Shaping, name="broadcast"):
 
 
 @dataclass(frozen=True)
-class Reshape(Shaping, name="reshape"):
+class Reshape(Shaping, name="reshape", cheap=True):
     """The same elements, in the same order, counted by other axes."""
 
     shape: Shape
@@ -174,7 +174,7 @@ class Reshape(Shaping, name="reshape"):
 
 
 @dataclass(frozen=True)
-class Transpose(Shaping, name="transpose"):
+class Transpose(Shaping, name="transpose", cheap=True):
     """Reorder the axes: axis i of the result is axis `permutation[i]` of the operand."""
 
     permutation: tuple[int, ...]
@@ -373,7 +373,7 @@ class Pad(Shaping, name="pad"):
 
 
 @dataclass(frozen=True)
-class Slice(Shaping, name="slice"):
+class Slice(Shaping, name="slice", cheap=True):
     """Every `stride`-th element from `start` up to, not including, `limit`."""
 
     start: tuple[Size, ...]
@@ -436,7 +436,7 @@ class Slice(Shaping, name="slice"):
 
 
 @dataclass(frozen=True)
-class Reverse(Shaping, name="reverse"):
+class Reverse(Shaping, name="reverse", cheap=True):
     """Count some axes from their end."""
 
     axes: tuple[int, ...]
