@@ -13,7 +13,7 @@ from pscdsl import f16, f32, i32
 from pscdsl._src.targets.cpu.functions.doubles import FEWEST
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.facts.bounds import bounds
+from pscdsl._src.xla.emit.facts import bounds
 from tests.targets.cpu.test_pointwise_forms import ulps
 
 FLOATS: tuple[Callable[[Any], Any], ...] = (

@@ -15,7 +15,7 @@ from pscdsl import f32
 from pscdsl._src.targets.cpu.functions.doubles import FEWEST
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.facts.subnormal import flushed
+from pscdsl._src.xla.emit.facts import flushed
 from tests.targets.cpu.test_pointwise_forms import TINY, ulps
 
 NORMAL: tuple[Callable[[Any], Any], ...] = (

@@ -28,7 +28,7 @@ from pscdsl._src.targets.rewriting import rewritten
 from pscdsl._src.targets.specialise import specialise
 from pscdsl._src.targets.target import Target
 from pscdsl._src.xla.emit.emit import ModuleEmitter, alone, emit_module
-from pscdsl._src.xla.emit.facts.equation_effort import effort_of
+from pscdsl._src.xla.emit.facts import effort_of
 from pscdsl.typing.assumptions import Assumptions
 
 Check: TypeAlias = Callable[[str, Block], None]

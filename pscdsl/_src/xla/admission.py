@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from pscdsl._src.xla import lapack
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.facts.apart import APART
+from pscdsl._src.xla.emit.facts import APART
 
 MOST_OPERATIONS: Final = 1 << 18
 """With calls in the place of which their functions stand."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.facts.apart import is_apart
+from pscdsl._src.xla.emit.facts import is_apart
 
 DEEPEST: Final = 1500
 """So many operations in a row are left to the older emitter."""

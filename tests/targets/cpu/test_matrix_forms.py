@@ -16,7 +16,7 @@ from ml_dtypes import bfloat16
 
 import pscdsl as psc
 from pscdsl import Float, Num, f64
-from pscdsl._src.targets.cpu.products.small import Extents, is_small
+from pscdsl._src.targets.cpu.products import Extents, is_small
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl.typing.dtypes import F32
 from tests.support.used_forms import EPSILON, close, normal, used

@@ -21,22 +21,21 @@ from pscdsl._src.primitives.shaping import Broadcast, Slice
 from pscdsl._src.primitives.sorting import SortWords, TopK
 from pscdsl._src.targets.cpu.blocks.groups import with_groups
 from pscdsl._src.targets.cpu.blocks.stages import with_stages
-from pscdsl._src.targets.cpu.convolution.layouts import channels_last
-from pscdsl._src.targets.cpu.convolution.shifted_products import few_channels
+from pscdsl._src.targets.cpu.convolution import channels_last, few_channels
 from pscdsl._src.targets.cpu.functions import circular, exact
 from pscdsl._src.targets.cpu.functions.powers import constant_powers, powers
 from pscdsl._src.targets.cpu.functions.powers_of_two import powers_of_two
 from pscdsl._src.targets.cpu.functions.single_logarithm import log1p
 from pscdsl._src.targets.cpu.linalg import lapack, many, small
-from pscdsl._src.targets.cpu.loops import symmetric_factors, turned_factors
+from pscdsl._src.targets.cpu.loops import factors
 from pscdsl._src.targets.cpu.loops.scan_sums import sums_afterwards
 from pscdsl._src.targets.cpu.options import module_options
-from pscdsl._src.targets.cpu.products.small import (
+from pscdsl._src.targets.cpu.products import (
     integers_by_floats,
     outer_products,
     product_of_vectors,
+    rows_in_parts,
 )
-from pscdsl._src.targets.cpu.products.tall import rows_in_parts
 from pscdsl._src.targets.cpu.rows import by_slices, repeating
 from pscdsl._src.targets.cpu.rows.exponential_sums import plain_exponential_sum
 from pscdsl._src.targets.cpu.rows.extreme_places import extreme_then_place, place_by_blocks
@@ -57,16 +56,16 @@ CPU: Final = Target(
             product_of_vectors,
             rows_in_parts,
             integers_by_floats,
-            turned_factors.turned_in_loop,
+            factors.turned_in_loop,
         ),
         Convolution: (few_channels,),
         ArgReduce: (place_by_blocks,),
         Scan: (
             sums_afterwards,
-            symmetric_factors.symmetric_in_scan,
-            turned_factors.turned_before_scan,
+            factors.symmetric_in_scan,
+            factors.turned_before_scan,
         ),
-        While: (symmetric_factors.symmetric_in_while, turned_factors.turned_before_while),
+        While: (factors.symmetric_in_while, factors.turned_before_while),
         Cholesky: (many.cholesky_in_lanes, small.written_out_cholesky),
         TriangularSolve: (small.written_out_solve, many.solve_in_lanes),
         Lu: (many.lu_in_lanes, small.written_out_lu),

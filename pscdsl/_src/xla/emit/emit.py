@@ -19,8 +19,7 @@ from pscdsl._src.primitives.pointwise import Key as PrimitiveKey
 from pscdsl._src.primitives.pointwise import key_of
 from pscdsl._src.xla import exponentials, signed_zeros
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.facts.apart import APART, Made, content
-from pscdsl._src.xla.emit.facts.bounds import ANY, Bounds
+from pscdsl._src.xla.emit.facts import ANY, APART, Bounds, Made, content
 from pscdsl._src.xla.emit.operations import Operations
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dims import Size, evaluate

@@ -11,9 +11,7 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.xla import lapack
 from pscdsl._src.xla import lapack as lapack_calls
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.facts.bounds import bounds
-from pscdsl._src.xla.emit.facts.effort import effort, is_stored
-from pscdsl._src.xla.emit.facts.subnormal import flushed
+from pscdsl._src.xla.emit.facts import bounds, effort, flushed, is_stored
 from pscdsl._src.xla.runtime import boot
 from pscdsl.typing.arrays import ArrayType
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType

@@ -17,7 +17,7 @@ from pscdsl._src.targets.cpu.options import wide
 from pscdsl._src.targets.forms import Form, switched_off
 from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.facts.apart import is_apart
+from pscdsl._src.xla.emit.facts import is_apart
 from pscdsl.typing.dtypes import F64
 
 PLAIN_LOOPS = Form(

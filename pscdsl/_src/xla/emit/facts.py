@@ -1,0 +1,466 @@
+"""What is seen of values from the operations that compute them.
+
+bounds     between which numbers the elements lie
+flushed    whether there are no subnormal numbers
+effort     about how many operations an element takes
+apart      functions that XLA compiles by themselves: it leaves their calls as they are
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from math import inf
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.ir.hlo import Effort
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
+from pscdsl._src.xla.emit import context as c
+from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.dtypes import BF16, BOOL, F16, F64, KEY, DType
+
+Bounds: TypeAlias = tuple[float, float]
+
+MOST_OPERATIONS: Final = 48
+"""So many operations are looked at for one value."""
+MOST_ELEMENTS: Final = 1 << 12
+"""Of a constant that is looked at."""
+ANY: Final[Bounds] = (-math.inf, math.inf)
+_ROUNDED: Final = 2.0**-7
+"""What results are rounded by at most, as a part of them: more than half a unit of bf16."""
+
+
+def bounds(x: Any, told: Mapping[Any, Bounds]) -> Bounds:
+    """Bounds of the real elements of a value, infinite where none are seen.
+
+    `told` has those of values that nobody sees from their operations.
+    """
+    found: dict[Any, Bounds] = {}
+
+    def of(value: Any) -> Bounds:
+        known = found.get(value) or told.get(value)
+        if known is None:
+            dtype = c.facts(value.type).dtype
+            known = _limits(dtype)
+            found[value] = known  # if it is asked for again while its operands are
+            if len(found) <= MOST_OPERATIONS and dtype is not KEY and not dtype.is_complex:
+                found[value] = known = _fitting(_of_operation(value, of), dtype)
+        return known
+
+    return of(x)
+
+
+def _limits(dtype: DType) -> Bounds:
+    """Of all elements that a dtype has."""
+    if dtype is BOOL:
+        return (0, 1)
+    if not dtype.is_integer:
+        return ANY
+    info = np.iinfo(to_numpy(dtype))
+    return (int(info.min), int(info.max))
+
+
+def _fitting(given: Bounds, dtype: DType) -> Bounds:
+    """Bounds after rounding, where nothing is known of integers that may wrap around."""
+    low, high = given
+    limits = _limits(dtype)
+    if math.isnan(low) or math.isnan(high) or not limits[0] <= low <= high <= limits[1]:
+        return limits
+    return (-_outwards(-low, dtype), _outwards(high, dtype)) if dtype.is_float else given
+
+
+def _outwards(bound: float, dtype: DType) -> float:
+    """An upper bound of what is rounded to a dtype, flushed to zero, or infinite."""
+    tiny, most = {F16: (2.0**-14, 65000.0), F64: (2.0**-1022, 1e308)}.get(dtype, (2.0**-126, 3e38))
+    if abs(bound) < tiny:
+        return max(bound, 0.0) * 2
+    bound += abs(bound) * _ROUNDED
+    return bound if abs(bound) < most else math.copysign(math.inf, bound)
+
+
+def _of_operation(value: Any, of: Callable[[Any], Bounds]) -> Bounds:
+    made = value.owner
+    name = getattr(made, "name", "").removeprefix("stablehlo.")  # a parameter of a block has none
+    if name in FIXED:
+        return FIXED[name]
+    if name == "constant":
+        return _of_constant(made)
+    if name == "iota":
+        return 0, max(0, value.type.shape[int(made.attributes["iota_dimension"])] - 1)
+    if name in SAME:
+        return of(made.operands[0])
+    if name == "convert":
+        return _of_convert(value, made.operands[0], of)
+    if name == "select":
+        return _union([of(each) for each in list(made.operands)[1:]])
+    if name == "concatenate":
+        return _union([of(each) for each in made.operands])
+    if name == "clamp":
+        low, x, high = map(of, made.operands)
+        return BINARY["minimum"](BINARY["maximum"](x, low), high)
+    if (unary := UNARY.get(name)) is not None:
+        return unary(of(made.operands[0]))
+    binary = BINARY.get(name)
+    if binary is None or (binary is _quotients and c.facts(value.type).dtype.is_integer):
+        return ANY
+    return binary(*map(of, made.operands))
+
+
+def _of_constant(made: Any) -> Bounds:
+    elements = made.attributes["value"]
+    if elements.is_splat:
+        number = float(elements.get_splat_value().value)
+        return number, number
+    if len(elements) > MOST_ELEMENTS:
+        return ANY
+    try:
+        array = np.asarray(elements)
+    except (TypeError, ValueError):  # a dtype that NumPy does not have
+        return ANY
+    if array.dtype.kind not in "iuf" or not array.size:
+        return ANY
+    return float(np.nanmin(array)), float(np.nanmax(array))
+
+
+def _of_convert(value: Any, given: Any, of: Callable[[Any], Bounds]) -> Bounds:
+    to, source = (c.facts(each.type).dtype for each in (value, given))
+    if source.is_complex or (source.is_float and not to.is_float):  # NaN as an integer: any
+        return ANY
+    return of(given)
+
+
+def _union(given: Sequence[Bounds]) -> Bounds:
+    return min(low for low, _ in given), max(high for _, high in given)
+
+
+def _products(x: Bounds, y: Bounds) -> Bounds:
+    found = [a * b for a in x for b in y]
+    return ANY if any(map(math.isnan, found)) else (min(found), max(found))
+
+
+def _quotients(x: Bounds, y: Bounds) -> Bounds:
+    if y[0] <= 0 <= y[1] or math.isinf(y[0]) or math.isinf(y[1]):
+        return ANY
+    return _products(x, (1 / y[1], 1 / y[0]))
+
+
+def _absolute(x: Bounds) -> Bounds:
+    size = max(abs(x[0]), abs(x[1]))
+    return (0 if x[0] <= 0 <= x[1] else min(abs(x[0]), abs(x[1]))), size
+
+
+def _exponential(x: Bounds) -> Bounds:
+    low, high = (math.exp(min(each, 700.0)) for each in x)
+    return low, high if x[1] < 700 else math.inf
+
+
+def _root(x: Bounds) -> Bounds:
+    return math.sqrt(max(x[0], 0.0)), math.sqrt(max(x[1], 0.0))
+
+
+def _remainder(x: Bounds, y: Bounds) -> Bounds:
+    most = _absolute(x)[1]  # of an integer by zero it is that itself
+    if not y[0] <= 0 <= y[1]:
+        most = min(most, _absolute(y)[1])
+    return (0 if x[0] >= 0 else -most), (0 if x[1] <= 0 else most)
+
+
+FIXED: Final[Mapping[str, Bounds]] = {
+    **dict.fromkeys(("sine", "cosine", "tanh", "chlo.erf", "sign"), (-1.0, 1.0)),
+    "logistic": (0.0, 1.0),
+    "chlo.atan": (-1.6, 1.6),
+    "chlo.asin": (-1.6, 1.6),
+    "chlo.acos": (0.0, 3.2),
+    "atan2": (-3.2, 3.2),
+}
+"""Operations whose results are bounded whatever they are given."""
+SAME: Final = frozenset(
+    "broadcast_in_dim reshape transpose slice reverse dynamic_slice gather reduce_precision "
+    "optimization_barrier".split()
+)
+"""Operations whose elements are all elements of the first operand."""
+UNARY: Final[Mapping[str, Callable[[Bounds], Bounds]]] = {
+    "negate": lambda x: (-x[1], -x[0]),
+    "abs": _absolute,
+    "exponential": _exponential,
+    "sqrt": _root,
+    "floor": lambda x: (x[0] - 1, x[1]),
+    "ceil": lambda x: (x[0], x[1] + 1),
+    "round_nearest_even": lambda x: (x[0] - 1, x[1] + 1),
+}
+"""The bounds of results from those of operands."""
+BINARY: Final[Mapping[str, Callable[[Bounds, Bounds], Bounds]]] = {
+    "add": lambda x, y: (x[0] + y[0], x[1] + y[1]),
+    "subtract": lambda x, y: (x[0] - y[1], x[1] - y[0]),
+    "multiply": _products,
+    "divide": _quotients,
+    "minimum": lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
+    "maximum": lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),
+    "remainder": _remainder,
+}
+"""The same of two operands."""
+
+
+_MOST_FOR_SUBNORMAL: Final = 16
+"""So many operations are looked at for one value."""
+_ARITHMETIC: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in "add ceil cosine divide exponential floor iota logistic multiply power "
+    "round_nearest_even rsqrt sqrt subtract".split()
+)
+_ALL_OPERANDS: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in "abs clamp concatenate maximum minimum negate pad sine tan tanh".split()
+)
+"""Operations whose results are those of arithmetic, or elements of operands but for the sign."""
+_FIRST_OPERAND: Final = frozenset(f"stablehlo.{name}" for name in SAME)
+
+
+def flushed(x: Any) -> bool:
+    """Whether arithmetic has made all elements of a value; False also if it takes long to see."""
+    due, seen = [x], {x}
+    for _ in range(_MOST_FOR_SUBNORMAL):
+        if not due:
+            return True
+        made = due.pop().owner
+        name = getattr(made, "name", "")  # a parameter of a block has none
+        if name in _ARITHMETIC:
+            continue
+        if name == "stablehlo.convert":
+            given = made.operands[0]
+            if _has_the_same(c.facts(given.type).dtype, c.facts(made.result.type).dtype):
+                due.append(given)
+            continue
+        if name in _ALL_OPERANDS:
+            operands = list(made.operands)
+        elif name == "stablehlo.select":
+            operands = list(made.operands)[1:]
+        elif name in _FIRST_OPERAND:
+            operands = [made.operands[0]]
+        elif name == "stablehlo.constant" and _is_normal(made):
+            continue
+        else:
+            return False
+        due += [each for each in operands if each not in seen]
+        seen.update(operands)
+    return not due
+
+
+def _has_the_same(given: DType, to: DType) -> bool:
+    """Whether a conversion keeps subnormal numbers, instead of giving normal ones or zero."""
+    return given is to or BF16 in (given, to)
+
+
+def _is_normal(made: Any) -> bool:
+    """Whether a constant is one number, and that zero or normal in all dtypes."""
+    elements = made.attributes["value"]
+    if not elements.is_splat:
+        return False
+    size = abs(float(elements.get_splat_value().value))
+    return size == 0 or size >= 2.0**-14 or size != size
+
+
+_ATTRIBUTES: Final = "mhlo.frontend_attributes"
+APART: Final = {_ATTRIBUTES: {"inlineable": "false"}}
+"""XLA's word for calls of these."""
+
+
+class Made(NamedTuple):
+    """A function that was emitted."""
+
+    operations: Iterable[Any]
+    """The last one returns the results."""
+    results: Sequence[Any]
+    bounds: Sequence[Bounds]
+    """Of the results."""
+    module: Any
+    """It keeps the operations alive."""
+
+
+def is_apart(operation: Any) -> bool:
+    """Whether it is the call of such a function."""
+    is_call = getattr(operation, "name", "") == "func.call"  # the owner of a parameter has none
+    return is_call and _ATTRIBUTES in operation.attributes
+
+
+def content(block: Block, tensor: Callable[[Any], Hashable]) -> Hashable:
+    """The same for blocks that compute the same of arrays of the same types, given by `tensor`."""
+    numbers: dict[Any, int] = {}
+    parts: list[Hashable] = []
+
+    def number(atom: Any) -> Hashable:
+        if isinstance(atom, Literal):
+            return repr(atom.value), atom.type.dtype.name  # 0.0 equals -0.0
+        return numbers[atom]
+
+    for var in block.params:
+        numbers[var] = len(numbers)
+        parts.append(tensor(var.type))
+    for equation in block.equations:
+        parts += equation.primitive, *map(number, equation.inputs)
+        for var in equation.outputs:
+            numbers[var] = len(numbers)
+            parts.append(tensor(var.type))
+    return (*parts, *map(number, block.results))
+
+
+_WEIGHTS: Final = {
+    "stablehlo.add": 1,
+    "stablehlo.and": 1,
+    "stablehlo.compare": 1,
+    "stablehlo.maximum": 1,
+    "stablehlo.minimum": 1,
+    "stablehlo.multiply": 1,
+    "stablehlo.or": 1,
+    "stablehlo.select": 1,
+    "stablehlo.subtract": 1,
+    "stablehlo.xor": 1,
+    "stablehlo.abs": 1,
+    "stablehlo.bitcast_convert": 0,
+    "stablehlo.ceil": 1,
+    "stablehlo.clamp": 2,
+    "stablehlo.convert": 1,
+    "stablehlo.floor": 1,
+    "stablehlo.is_finite": 1,
+    "stablehlo.negate": 1,
+    "stablehlo.not": 1,
+    "stablehlo.reshape": 0,
+    "stablehlo.round_nearest_even": 1,
+    "stablehlo.shift_left": 1,
+    "stablehlo.shift_right_arithmetic": 1,
+    "stablehlo.shift_right_logical": 1,
+    "stablehlo.sign": 2,
+    "stablehlo.divide": 4,
+    "stablehlo.rsqrt": 4,
+    "stablehlo.sqrt": 4,
+    "stablehlo.atan2": 32,
+    "stablehlo.cbrt": 32,
+    "stablehlo.cosine": 32,
+    "stablehlo.exponential": 16,
+    "stablehlo.exponential_minus_one": 32,
+    "stablehlo.log": 16,
+    "stablehlo.log_plus_one": 32,
+    "stablehlo.logistic": 20,
+    "stablehlo.power": 32,
+    "stablehlo.remainder": 16,
+    "stablehlo.sine": 32,
+    "stablehlo.tan": 32,
+    "stablehlo.tanh": 20,
+}
+"""About how many of the processor's operations; of what is not here, elements are there already."""
+_OF_CHLO: Final = 32
+
+
+def weight(name: str) -> int | None:
+    """About how many an operation of a name is; None if it does not go element by element."""
+    if name.startswith("chlo."):
+        return _OF_CHLO
+    return _WEIGHTS.get(name)
+
+
+def effort(x: Any, enough: int) -> int:
+    """About how many operations an element takes; no more are looked for than `enough`."""
+    found, due, seen = 0, [x], {x}
+    while due and found < enough:
+        made = due.pop().owner
+        known = weight(getattr(made, "name", ""))  # a parameter of a block has none
+        if known is not None:
+            found += known
+            operands = [each for each in made.operands if each not in seen]
+            seen.update(operands)
+            due += operands
+    return found
+
+
+_STORED: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in "case convolution custom_call dot_general fft optimization_barrier reduce sort "
+    "triangular_solve while".split()
+)
+"""Operations whose results are in memory."""
+
+
+def is_stored(x: Any) -> bool:
+    """Whether elements are in memory, and not computed where they are read."""
+    made = x.owner
+    while getattr(made, "name", "") == "stablehlo.reshape":
+        x = made.operands[0]
+        made = x.owner
+    if hasattr(made, "arguments"):  # a block; calls of other functions are inlined
+        function = made.owner.attributes
+        return "sym_name" in function and str(function["sym_name"]) == '"main"'
+    return getattr(made, "name", "") in _STORED or is_apart(made)
+
+
+_ELEMENTS: Final = 1 << 20
+"""Of the arrays for which it is emitted: some functions are emitted otherwise for small ones."""
+_SIZES: Final = (1.02, 1.6, 64.0, 2.0**23)
+"""How large numbers are is rounded up to one of these, so that few equations differ."""
+_OF_CONSTANTS: Final = frozenset({"power"})
+"""Functions that are emitted otherwise for some constants."""
+_FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
+_efforts: dict[Hashable, Effort | None] = {}
+
+
+def effort_of(
+    equation: Equation,
+    sizes: Sequence[float],
+    target: Hashable,
+    emit: Callable[[Block, Sequence[Bounds]], Made],
+) -> Effort | None:
+    """The effort of an equation whose operands have at most these sizes.
+
+    None if it is not computed element by element.  It is emitted, unless one like it was before;
+    `target` stands for how that is done.
+    """
+    sizes = [_SIZES[bisect_left(_SIZES, x)] if x <= _SIZES[-1] else inf for x in sizes]
+    kinds = [_kind_of(each) for each in (*equation.inputs, *equation.outputs)]
+    constants: list[Hashable] = []
+    if equation.primitive.name in _OF_CONSTANTS:
+        constants = [repr(each.value) for each in equation.inputs if isinstance(each, Literal)]
+    key = equation.primitive, *kinds, *sizes, *constants, target
+    if key not in _efforts:
+        block, places = _equation_alone(equation, constant=bool(constants))
+        _efforts[key] = _effort_of_operations(
+            emit(block, [(-sizes[place], sizes[place]) for place in places])
+        )
+    return _efforts[key]
+
+
+def _kind_of(atom: Atom) -> Hashable:
+    return atom.type.dtype.name, bool(atom.type.shape)
+
+
+def _equation_alone(equation: Equation, *, constant: bool) -> tuple[Block, list[int]]:
+    """The equation, with arrays of one size, and which of its operands the parameters are.
+
+    Numbers stay as they are if they are to be `constant`.
+    """
+    names: dict[Atom, Atom] = {}
+    for atom in (*equation.inputs, *equation.outputs):
+        type_ = ArrayType(atom.type.dtype, (_ELEMENTS,) if atom.type.shape else ())
+        names[atom] = atom if constant and isinstance(atom, Literal) else Var(type_)
+    inputs = tuple([names[each] for each in equation.inputs])
+    (output,) = [x for each in equation.outputs if isinstance(x := names[each], Var)]
+    params = tuple(dict.fromkeys([each for each in inputs if isinstance(each, Var)]))
+    block = Block(params, (Equation(equation.primitive, inputs, (output,)),), (output,))
+    return block, [inputs.index(each) for each in params]
+
+
+def _effort_of_operations(made: Made) -> Effort | None:
+    total, longest = 0, 0
+    depths: dict[Any, int] = {}
+    *operations, _ = made.operations
+    for operation in operations:
+        own = 0 if operation.name in _FREE else weight(operation.name)
+        if own is None:
+            return None
+        total += own
+        depth = own + max([depths.get(each, 0) for each in operation.operands], default=0)
+        depths[operation.result] = depth
+        longest = max(longest, depth)
+    return Effort(total, longest, max(map(abs, made.bounds[0])))

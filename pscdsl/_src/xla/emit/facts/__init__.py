@@ -1,1 +1,0 @@
-"""What is known of values while a module is emitted."""
