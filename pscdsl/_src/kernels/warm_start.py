@@ -37,7 +37,7 @@ from pscdsl._src.language import records
 from pscdsl._src.xla.calls.dispatch import BoundExecutable
 from pscdsl._src.xla.calls.trees import register_class
 from pscdsl._src.xla.compilation import disk, keys
-from pscdsl._src.xla.device import CPU
+from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.settings import WITHOUT as VARIABLE
 from pscdsl.typing import dtypes
@@ -74,12 +74,11 @@ class StoredCall(NamedTuple):
     closed: bool
     """Whether the signature leaves nothing open but sizes."""
 
-    @property
-    def key(self) -> Key:
-        """The key of its specialisation; of one that leaves more open, something that is none."""
+    def key(self, device: Device) -> Key:
+        """The key of its specialisation; where the signature leaves more open, one of its own."""
         if self.closed:
-            return None, self.sizes, self.donate, self.constants, CPU
-        return self
+            return None, self.sizes, self.donate, self.constants, device
+        return self, device
 
 
 class Unknown(Exception):
@@ -89,9 +88,10 @@ class Unknown(Exception):
 class Start:
     """What is kept of one kernel, and what is to be."""
 
-    def __init__(self, store: Store, kernel: Any, here: tuple[str, ...]) -> None:
+    def __init__(self, store: Store, kernel: Any) -> None:
         self._store = store
-        self._here = here
+        self._device: Device = kernel.device
+        self._here = _conditions(self._device)
         self._loaded: dict[str, Executable] = {}
         self._keys: list[str] = []
         """Under which the kernel is kept as the look-ups find it that are known."""
@@ -143,7 +143,7 @@ class Start:
         store = disk.opened()
         if store is None or log.isEnabledFor(logging.INFO):
             return None
-        return cls(store, kernel, _conditions())
+        return cls(store, kernel)
 
     def _entry(self, start: bytes) -> str:
         return keys.digest("look-ups", *self._here, start)
@@ -174,7 +174,7 @@ class Start:
             for key in self._keys:
                 stored = _read(self._store, _call(key, walk, content), StoredCall)
                 if stored is not None:
-                    return self._bound(kernel, walk, stored, convention), stored.key
+                    return self._bound(kernel, walk, stored, convention), stored.key(self._device)
         except (Unknown, Opaque, LookupError, TypeError, ValueError):
             pass
         return None
@@ -198,7 +198,7 @@ class Start:
         donated = frozenset(stored.donate)
         executable = self._loaded.get(stored.executable)
         if executable is None:
-            executable = disk.load(self._store, stored.executable, inputs, outputs)
+            executable = disk.load(self._store, stored.executable, inputs, outputs, self._device)
             if executable is None:
                 raise Unknown
             self._loaded[stored.executable] = executable
@@ -234,7 +234,11 @@ class Start:
         try:
             read = recorded(kernel, trace_of)
             start, now = read.start, Trace(kernel)
-            if now.problem is not None or now.start != start or _conditions() != self._here:
+            if (
+                now.problem is not None
+                or now.start != start
+                or _conditions(self._device) != self._here
+            ):
                 return  # something was changed since it was read
             walk = self._walk(kernel, args, kwargs, convention)
             leaves = bound.flatten(args, kwargs)  # type: ignore[arg-type]
@@ -298,10 +302,10 @@ class Start:
         return walk
 
 
-def _conditions() -> tuple[str, ...]:
+def _conditions(device: Device) -> tuple[str, ...]:
     """What decides how a kernel is read, beside what it is read from."""
     without = os.environ.get(VARIABLE, "")
-    return (*keys.backend(), *keys.reading(), f"without {without}")
+    return (*keys.backend(device), *keys.reading(), f"without {without}")
 
 
 def _call(key: str, walk: Walk, content: bytes) -> str:

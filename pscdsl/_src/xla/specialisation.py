@@ -22,7 +22,7 @@ from pscdsl.typing.signatures import ArraySpec, Choice, OptionalSpec, Signature,
 from pscdsl.typing.trees import leaves, paths
 
 Key: TypeAlias = Hashable
-"""What tells one specialisation of a kernel from the others; see `key_of`."""
+"""What tells one specialisation of a kernel from the others."""
 
 
 class Compiler(Protocol):
@@ -57,10 +57,13 @@ class Specialisation:
 
     @cached_property
     def key(self) -> Key:
-        """What tells it from the other specialisations of its kernel."""
+        """What tells it from the other specialisations of its kernel.
+
+        `StoredCall.key` of `kernels.warm_start` makes the same, without the program.
+        """
         choice = None if self.choice == Choice() else self.choice
         sizes = tuple([(name, self.sizes[name]) for name in self.program.dims])
-        return key_of(choice, sizes, self.donate, self.constants, self.device)
+        return choice, sizes, self.donate, self.constants, self.device
 
     @cached_property
     def parts(self) -> dict[str, str]:
@@ -86,17 +89,6 @@ class Specialisation:
 
     def __str__(self) -> str:
         return self.choice.at(self.sizes)
-
-
-def key_of(
-    choice: Choice | None,
-    sizes: tuple[tuple[str, int], ...],
-    donate: tuple[int, ...],
-    constants: tuple[str, ...],
-    device: Device = CPU,
-) -> Key:
-    """The key of a specialisation with these parts; no choice is one that leaves nothing open."""
-    return choice, sizes, donate, constants, device
 
 
 # Numbers that a call leaves to their defaults: constants of the program that it runs.
