@@ -104,11 +104,11 @@ class Called(Generic[P, R]):
 
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter, as Python binds them."""
-        arguments = self._given(args, kwargs)
+        arguments = self._bind(args, kwargs)
         arguments.apply_defaults()
         return arguments.arguments
 
-    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         try:
             return self.python_signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -117,8 +117,8 @@ class Called(Generic[P, R]):
     def left_out(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
         """The parameters that a call leaves to a default which programs have as a constant."""
         constants = self._calling_convention().constants
-        given = self._given(args, kwargs).arguments if constants else {}
-        return tuple([name for name in constants if name not in given])
+        passed = self._bind(args, kwargs).arguments if constants else {}
+        return tuple([name for name in constants if name not in passed])
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.RecordClass | None:
         """What is known of the class of an argument, given where `spec` is declared."""
@@ -210,9 +210,9 @@ class Called(Generic[P, R]):
         """An ArgumentError if a call failed because an argument's memory was given away."""
         from pscdsl._src.xla.calls.dispatch import explanation
 
-        found = explanation(error, self.name, self.bound(args, kwargs), self._donated_names())
-        if found is not None:
-            raise ArgumentError(found) from None
+        problem = explanation(error, self.name, self.bound(args, kwargs), self._donated_names())
+        if problem is not None:
+            raise ArgumentError(problem) from None
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -270,20 +270,20 @@ class Called(Generic[P, R]):
                 Parameter(name, positional=place < convention.positional)
                 for place, name in enumerate(convention.parameters)
             ]
-        found: list[Parameter] = []
-        for each in self.python_signature.parameters.values():
-            default = ABSENT if each.default is each.empty else each.default
-            is_constant = each.name in constants
-            found.append(
+        parameters: list[Parameter] = []
+        for parameter in self.python_signature.parameters.values():
+            default = ABSENT if parameter.default is parameter.empty else parameter.default
+            is_constant = parameter.name in constants
+            parameters.append(
                 Parameter(
-                    each.name,
+                    parameter.name,
                     ABSENT if is_constant else default,
-                    positional=each.kind is not each.KEYWORD_ONLY,
-                    named=each.kind is not each.POSITIONAL_ONLY,
+                    positional=parameter.kind is not parameter.KEYWORD_ONLY,
+                    named=parameter.kind is not parameter.POSITIONAL_ONLY,
                     constant=default if is_constant else ABSENT,
                 )
             )
-        return found
+        return parameters
 
     def _calling_convention(self) -> CallingConvention:
         """How arguments are passed, as the signature says."""
@@ -300,8 +300,9 @@ class Called(Generic[P, R]):
             tuple(self._donated_names()),
             tuple(self._constants()),
             all(
-                each.default is each.empty and each.kind is not each.POSITIONAL_ONLY
-                for each in self.python_signature.parameters.values()
+                parameter.default is parameter.empty
+                and parameter.kind is not parameter.POSITIONAL_ONLY
+                for parameter in self.python_signature.parameters.values()
             ),
         )
 
@@ -332,8 +333,8 @@ def admit(name: str, dims: Sequence[str], facts: Assumptions, sizes: Mapping[str
     """Refuse sizes that break a precondition of the program called `name`."""
     for fact in facts.facts:
         if not fact.holds(sizes):
-            given = ", ".join(f"{size}={sizes[size]}" for size in sorted(fact.names()))
-            raise ArgumentError(f"{name} needs {fact}, which {given} does not meet")
+            values = ", ".join(f"{size}={sizes[size]}" for size in sorted(fact.names()))
+            raise ArgumentError(f"{name} needs {fact}, which {values} does not meet")
     for size in dims:
         least = facts.lower_bound(size)
         if sizes[size] < least:

@@ -195,9 +195,13 @@ def _rejected(program: Function, error: object) -> Exception:
     from pscdsl._src.extensions.custom import Custom
     from pscdsl._src.ir.program import walk
 
-    custom = [each.primitive for each in walk(program.body) if isinstance(each.primitive, Custom)]
+    custom = [
+        equation.primitive
+        for equation in walk(program.body)
+        if isinstance(equation.primitive, Custom)
+    ]
     if custom:
-        names = ", ".join(sorted({f"`{each.label}`" for each in custom}))
+        names = ", ".join(sorted({f"`{equation.label}`" for equation in custom}))
         return ValueError(f"XLA refuses the program; is the translation of {names} right? {error}")
     name = program.name
     return RuntimeError(f"internal error: XLA refuses the checked `{name}`; please report: {error}")
@@ -245,8 +249,8 @@ class Reasons:
         changes = _changes(before.parts, wanted.parts)
         moved = _changes(before.arguments, wanted.arguments)
         arguments = [f"`{path}` {change}" for path, change in moved.items()]
-        told = "; ".join(f"{part} {change}" for part, change in changes.items())
-        return told + (f" ({_listed(arguments, 'arguments')})" if arguments else "")
+        text = "; ".join(f"{part} {change}" for part, change in changes.items())
+        return text + (f" ({_listed(arguments, 'arguments')})" if arguments else "")
 
 
 def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
@@ -267,17 +271,17 @@ def _listed(items: list[str], what: str) -> str:
 def _advice(compiled: list[Specialisation]) -> str:
     """What takes most values, and what to do about it."""
     values: dict[str, dict[str, None]] = {}
-    for each in compiled:
-        for part, value in each.parts.items():
+    for wanted in compiled:
+        for part, value in wanted.parts.items():
             values.setdefault(part, {})[value] = None
-    part = max(values, key=lambda each: len(values[each]), default="")
+    part = max(values, key=lambda name: len(values[name]), default="")
     if not part or len(values[part]) == 1:
         return ""
     taken = list(values[part])
     few = ", ".join(taken[:_SHOWN]) + (", …" if len(taken) > _SHOWN else "")
-    told = f", for {len(taken)} values of {part} ({few}): "
+    text = f", for {len(taken)} values of {part} ({few}): "
     if part.startswith("size "):
-        return told + "pad to a few sizes, or compile ahead by `psc.compile_all`"
+        return text + "pad to a few sizes, or compile ahead by `psc.compile_all`"
     if part.startswith("static "):
-        return told + "if these are many, let it be an array"
-    return told + "each of them is another program"
+        return text + "if these are many, let it be an array"
+    return text + "each of them is another program"

@@ -117,10 +117,10 @@ class Compiled:
         """This program, if it is one for such arguments."""
         kernel, own = self.lowered.kernel, self.lowered.specialisation
         left_out = kernel.left_out(args, kwargs)
-        given = [name for name in own.constants if name not in left_out]
-        if given:
+        passed = [name for name in own.constants if name not in left_out]
+        if passed:
             raise ArgumentError(
-                f"{kernel.name} was compiled for calls that leave `{given[0]}` to its default; "
+                f"{kernel.name} was compiled for calls that leave `{passed[0]}` to its default; "
                 "to give it, compile for arguments that have it, or for sizes alone"
             )
         _, types = kernel.arguments(args, kwargs)
@@ -167,18 +167,18 @@ def compile_all(jobs: Iterable[Job], *, threads: int | None = None) -> list[Comp
 
     from pscdsl._src.checker.report.terminal import ProgressBar
 
-    lowered = [_lowered_job(each) for each in jobs]
+    lowered = [_lowered_job(task) for task in jobs]
     many = max(1, threads or os.cpu_count() or 1)
     with ProgressBar("compiling", "kernels") as bar, ThreadPoolExecutor(many) as pool:
-        made = [pool.submit(each.compile) for each in lowered]
+        made = [pool.submit(task.compile) for task in lowered]
         try:
-            for done, each in enumerate(as_completed(made), 1):
-                each.result()
+            for done, task in enumerate(as_completed(made), 1):
+                task.result()
                 bar.update(done, len(made))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [each.result() for each in made]
+    return [task.result() for task in made]
 
 
 def _lowered_job(job: Job) -> Lowered:
@@ -187,7 +187,7 @@ def _lowered_job(job: Job) -> Lowered:
     if not is_tuple(job) or not job or not isinstance(job[0], Kernel):
         raise TypeError(f"not a kernel with sizes or arguments: {job!r}")
     kernel = cast("Kernel[..., Any]", job[0])
-    given = job[1:]
-    if len(given) == 1 and isinstance(given[0], dict):  # which is no argument
-        return kernel.lower(**cast("dict[str, Any]", given[0]))
-    return kernel.lower_for(*map(stand_in, given))
+    arguments = job[1:]
+    if len(arguments) == 1 and isinstance(arguments[0], dict):  # which is no argument
+        return kernel.lower(**cast("dict[str, Any]", arguments[0]))
+    return kernel.lower_for(*map(stand_in, arguments))

@@ -59,13 +59,15 @@ def bind_arguments(
     late = list(args)
     ordered: Kwargs = {}
     gap = False
-    for each in parameters[len(args) :]:
-        found = rest.pop(each.name, each.default) if each.named else each.default
-        if each.positional and not gap and found is not ABSENT:
-            late.append(found)
-        elif found is not ABSENT:
-            ordered[each.name] = found
-        gap = gap or found is ABSENT
+    for parameter in parameters[len(args) :]:
+        value = (
+            rest.pop(parameter.name, parameter.default) if parameter.named else parameter.default
+        )
+        if parameter.positional and not gap and value is not ABSENT:
+            late.append(value)
+        elif value is not ABSENT:
+            ordered[parameter.name] = value
+        gap = gap or value is ABSENT
     return tuple(late), {**ordered, **rest}
 
 
@@ -105,20 +107,20 @@ def readable(
     """
     leaves, structure = trees.flatten((args, kwargs))
     known = dtypes()
-    others: list[Any] = []
+    replaced: list[Any] = []
     for leaf in leaves:
         kind = leaf.__class__
         if (kind is np.ndarray and leaf.dtype in known) or (
             kind is ArrayImpl and is_committed(leaf)
         ):
-            others.append(leaf)
+            replaced.append(leaf)
         elif is_masked(leaf):
             return None
         else:
-            others.append(_brought(leaf, known, here))
-    if all(map(is_, leaves, others)):
+            replaced.append(_brought(leaf, known, here))
+    if all(map(is_, leaves, replaced)):
         return args, kwargs
-    args, kwargs = structure.unflatten(others)
+    args, kwargs = structure.unflatten(replaced)
     return tuple(args), kwargs
 
 
@@ -176,7 +178,7 @@ def without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
     if not any(map(is_foreign, leaves)):
         return None
     try:
-        known = [host_view(each) if is_foreign(each) else each for each in leaves]
+        known = [host_view(leaf) if is_foreign(leaf) else leaf for leaf in leaves]
     except (BufferError, RuntimeError, TypeError):
         return None  # the boundary will say what is wrong
     args, kwargs = structure.unflatten(known)

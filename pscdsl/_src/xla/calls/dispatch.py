@@ -80,7 +80,7 @@ def forget_donated(arguments: Any) -> None:
 
 def _twice(leaf: Any, value: Any) -> bool:
     """Whether a tree holds an array more than once."""
-    return sum(each is leaf for each in trees.flatten(value)[0]) > 1
+    return sum(part is leaf for part in trees.flatten(value)[0]) > 1
 
 
 MissResult: TypeAlias = tuple[Any, FastPath | None, bool]
@@ -159,7 +159,7 @@ class Dispatcher:
         self._static_argnums = frozenset(static_argnums)
         self._static_argnames = frozenset(static_argnames)
         self._parameters = tuple(parameters)
-        self._has_constants = any(each.constant is not ABSENT for each in parameters)
+        self._has_constants = any(parameter.constant is not ABSENT for parameter in parameters)
         self._inner_statics = inner_statics
         self._tree_statics = tree_statics
         self._explain = explain
@@ -290,18 +290,18 @@ class Dispatcher:
         key = self._key(args, kwargs)
         if key is None:
             return self._specialise(args, kwargs)
-        found = self._programs.get(key)
-        if found is None:
+        program = self._programs.get(key)
+        if program is None:
             require_modules()
             watch()
             with self._locks.setdefault(key, RLock()):
-                found = self._programs.get(key)
-                if found is None:
-                    found = self._specialise(args, kwargs)
+                program = self._programs.get(key)
+                if program is None:
+                    program = self._specialise(args, kwargs)
                     # Classes may have been registered meanwhile, which changes the structure.
-                    self._programs[self._key(args, kwargs) or key] = found
+                    self._programs[self._key(args, kwargs) or key] = program
             self._locks.pop(key, None)
-        return found
+        return program
 
     def clear(self) -> None:
         """Forget all programs."""
@@ -313,7 +313,7 @@ class Dispatcher:
     @property
     def programs(self) -> tuple[BoundExecutable, ...]:
         """The programs made so far."""
-        return tuple({id(each): each for each in self._programs.values()}.values())
+        return tuple({id(program): program for program in self._programs.values()}.values())
 
     def _dynamic(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
         if self._static_argnums:
@@ -410,18 +410,18 @@ class Dispatcher:
         if places is not None and all(
             is_placed(x) and holds(x) for x in used if type(x) is ArrayImpl
         ):
-            kept = [False] * len(leaves)
+            is_used = [False] * len(leaves)
             for place in places:
-                kept[place] = True
+                is_used[place] = True
             fast = fast_path(
-                program.executable, used, kept, outputs, result, self._given_away(program)
+                program.executable, used, is_used, outputs, result, self._given_away(program)
             )
         return result, fast, False
 
     def _leaves(self, args: Args, kwargs: Kwargs) -> list[Any]:
         """What C++ sees of a call besides its structure and static arguments."""
-        given = (args, kwargs) if self._by_structure else self._dynamic(args, kwargs)
-        leaves: list[Any] = self._registry.flatten(given)[0]
+        arguments = (args, kwargs) if self._by_structure else self._dynamic(args, kwargs)
+        leaves: list[Any] = self._registry.flatten(arguments)[0]
         return leaves
 
     def _tells(
@@ -433,11 +433,11 @@ class Dispatcher:
         """
         if not self._by_structure:
             return all(equality_tells(value) for _, value in self._static(args, kwargs))
-        others = [x for x in leaves if type(x) not in ARRAYS and all(x is not y for y in used)]
+        values = [x for x in leaves if type(x) not in ARRAYS and all(x is not y for y in used)]
         if all(type(x) not in trees.VALUES for x in used):
-            if not others:
+            if not values:
                 return True
-            if all(map(trees.show, others)):
+            if all(map(trees.show, values)):
                 return False  # the next call will find it there
         self._structure_does = False
         self._ask(by_structure=False)

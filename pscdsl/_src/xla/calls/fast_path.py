@@ -72,7 +72,7 @@ class HostValue:
 def fast_path(
     executable: Executable,
     used: Sequence[Any],
-    kept: list[bool],
+    is_used: list[bool],
     outputs: list[Any],
     result: Any,
     donated: Collection[int] = (),
@@ -92,7 +92,7 @@ def fast_path(
         [here] * len(outputs),
         executable.outputs,
         [True] * len(outputs),
-        kept,
+        is_used,
         [
             None
             if type(leaf) is ArrayImpl or (place not in donated and _is_read(leaf, aval))
@@ -206,7 +206,7 @@ def trial(device: Device) -> bool:
 
     fast, _ = in_cpp("trial", miss)
     host = np.array([1, 2], np.float32)
-    given = device.placement.put(host)
-    results = [fast(value) for value in (given, given, host, host)]
+    array = device.placement.put(host)
+    results = [fast(value) for value in (array, array, host, host)]
     host[:] = 0
     return len(misses) == 2 and all(to_numpy(x).tolist() == [1, 2] for x in results)

@@ -45,8 +45,8 @@ def with_scratch(module: Any, outputs: Sequence[Aval]) -> Any:
             + [{"tf.aliasing_output": c.parsed(f"{place} : i32")} for place in places]
         )
     block = main.regions[0].blocks[0]
-    for each in large:
-        block.add_argument(each, c.unknown())
+    for tensor in large:
+        block.add_argument(tensor, c.unknown())
     return copy
 
 
@@ -80,9 +80,9 @@ def compile_module(
     loaded = here.client.compile_and_load(bytecode, here.devices, chosen)
     made = Executable(loaded, inputs, outputs, device)
     seconds = perf_counter() - started
-    other = with_scratch(module, outputs)
-    if other is not None:
-        offer(made, Recipe(module_bytecode(other), chosen.SerializeAsString(), seconds))
+    reusing = with_scratch(module, outputs)
+    if reusing is not None:
+        offer(made, Recipe(module_bytecode(reusing), chosen.SerializeAsString(), seconds))
     return made
 
 

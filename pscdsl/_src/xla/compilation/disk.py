@@ -39,10 +39,10 @@ def load(
     if code is None:
         return None
     try:
-        found = load_executable(code, inputs, outputs, device)
-        found.entry = key
-        _offer_again(store, found)
-        return found
+        executable = load_executable(code, inputs, outputs, device)
+        executable.entry = key
+        _offer_again(store, executable)
+        return executable
     except Exception as error:  # whatever jaxlib makes of code that it cannot use
         log.info("compiled code cannot be loaded, and is removed: %s", error)
         store.remove(key)
@@ -89,11 +89,13 @@ def _reusing(first: Executable) -> Any:
     inputs = [*first.inputs, *[first.outputs[place] for place in memory.pooled(first.outputs)]]
     options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
     store, key = opened() if first.entry else None, keys.digest("reusing", first.entry)
-    found = _obtained(store, key, first.recipe.code, options, inputs, first.outputs, first.device)
-    if found.memory()["temporaries"] > first.memory()["temporaries"] + memory.LARGE // 2:
+    executable = _obtained(
+        store, key, first.recipe.code, options, inputs, first.outputs, first.device
+    )
+    if executable.memory()["temporaries"] > first.memory()["temporaries"] + memory.LARGE // 2:
         first.reuse = None
         return None
-    return found.start
+    return executable.start
 
 
 def from_text(
@@ -115,14 +117,14 @@ def _obtained(
     device: Device,
 ) -> Executable:
     """The executable under a key; else compiled, and kept if there is a store."""
-    found = None if store is None else load(store, key, inputs, outputs, device)
-    if found is None:
+    executable = None if store is None else load(store, key, inputs, outputs, device)
+    if executable is None:
         here = device.placement
         loaded = here.client.compile_and_load(code, here.devices, options)
-        found = Executable(loaded, inputs, outputs, device)
+        executable = Executable(loaded, inputs, outputs, device)
         if store is not None:
-            save(store, key, found)
-    return found
+            save(store, key, executable)
+    return executable
 
 
 def text_key(text: str, options: Any, device: Device = CPU) -> str:

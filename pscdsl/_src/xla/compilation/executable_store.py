@@ -163,6 +163,6 @@ def _led(store: Store, short: str | None, wanted: Specialisation) -> Executable 
     if key is None:
         return None
     body = wanted.program.body
-    inputs = [aval_of(each, wanted.sizes) for each in body.in_types]
-    outputs = [aval_of(each, wanted.sizes) for each in body.out_types]
+    inputs = [aval_of(type_, wanted.sizes) for type_ in body.in_types]
+    outputs = [aval_of(type_, wanted.sizes) for type_ in body.out_types]
     return load(store, key.decode("ascii", "replace"), inputs, outputs, wanted.device)

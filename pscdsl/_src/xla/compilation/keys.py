@@ -102,20 +102,20 @@ def reading() -> tuple[str, ...]:
     """
     folder = Path(FOLDER)
     made = blake2b(digest_size=32)
-    for each in sorted(own_states(str(folder))):
-        made.update(each.encode(errors="surrogateescape"))
+    for state in sorted(own_states(str(folder))):
+        made.update(state.encode(errors="surrogateescape"))
     return (sys.version, f"numpy {np.__version__}", f"{folder} {made.hexdigest()}")
 
 
 def own_states(folder: str) -> Iterator[str]:
     """Every file of ours below a folder, with what changes when it is written."""
-    with os.scandir(folder) as found:
-        for each in found:
-            if each.name.endswith(".py"):
-                state = each.stat()
-                yield f"{each.path} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}\n"
-            elif each.name != "__pycache__" and not each.name.startswith(".") and each.is_dir():
-                yield from own_states(each.path)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                state = entry.stat()
+                yield f"{entry.path} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}\n"
+            elif entry.name != "__pycache__" and not entry.name.startswith(".") and entry.is_dir():
+                yield from own_states(entry.path)
 
 
 def emission_sources() -> Iterator[Path]:

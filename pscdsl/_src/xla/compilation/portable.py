@@ -47,11 +47,11 @@ def executable(
     """
     store = opened()
     key = _key(module, inputs, outputs, device)
-    found = None if store is None else load(store, key, inputs, outputs, device)
-    if found is not None:
-        return found
+    known = None if store is None else load(store, key, inputs, outputs, device)
+    if known is not None:
+        return known
     read = verified(module, inputs, outputs, admitted)
-    if any(each.startswith(lapack.PREFIX) for each in module.calls):
+    if any(call.startswith(lapack.PREFIX) for call in module.calls):
         boot.lapack()
     try:
         made = compiled(read)
@@ -81,8 +81,8 @@ def verified(
     except Unreadable:
         raise
     except Exception as problem:  # whatever jaxlib makes of what it has read
-        told = f"{type(problem).__name__}: {problem}"
-        raise Unreadable(f"its module is not what kernels are ({told})") from None
+        reason = f"{type(problem).__name__}: {problem}"
+        raise Unreadable(f"its module is not what kernels are ({reason})") from None
     return read
 
 
@@ -110,8 +110,8 @@ def portable(module: Any) -> bytes:
     _register_passes()
     with c.context():
         copy = module.operation.clone()
-        for each in ("func.func(chlo-legalize-to-stablehlo)", "strip-debuginfo"):
-            passes.PassManager.parse(f"builtin.module({each})").run(copy)
+        for name in ("func.func(chlo-legalize-to-stablehlo)", "strip-debuginfo"):
+            passes.PassManager.parse(f"builtin.module({name})").run(copy)
         plain = c.mlir.Module.parse(module_bytecode(copy))
         code: bytes = dialect.serialize_portable_artifact(plain, VERSION)
         return code
@@ -127,30 +127,30 @@ def module_of(code: bytes) -> Any:
     from pscdsl._src.xla.emit import context as c
 
     try:
-        found = boot.untyped("mlir.dialects.stablehlo").deserialize_portable_artifact(
+        module = boot.untyped("mlir.dialects.stablehlo").deserialize_portable_artifact(
             c.context(), code
         )
-        found.operation.verify()
+        module.operation.verify()
     except Exception as problem:  # ValueError or MLIRError, by version
         raise Unreadable(str(problem)) from None
-    return found
+    return module
 
 
 def targets(module: Any) -> list[str]:
     """The targets of a module's custom calls: LAPACK's, or a user's, or Python functions."""
     from pscdsl._src.xla.emit import context as c
 
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
 
     def visit(operation: Any) -> Any:
         if operation.name.endswith(".custom_call"):
-            found[operation.attributes["call_target_name"].value] = None
+            names[operation.attributes["call_target_name"].value] = None
         return c.mlir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    return sorted(found)
+    return sorted(names)
 
 
 def foreign(calls: Sequence[str]) -> list[str]:
     """Those of some custom calls that are not LAPACK's."""
-    return [each for each in calls if not each.startswith(lapack.PREFIX)]
+    return [call for call in calls if not call.startswith(lapack.PREFIX)]

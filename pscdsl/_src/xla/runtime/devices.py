@@ -92,8 +92,8 @@ def placement(device: Device) -> Placement:
     """A device as jaxlib takes it; the client of its platform is made if there is none."""
     device.require_supported()
     client = _CLIENTS[device.platform]()
-    found = _placements().get(device)
-    if found is None:
+    known = _placements().get(device)
+    if known is None:
         there = client.devices()
         if not 0 <= device.number < len(there):
             raise UnsupportedDeviceError(
@@ -107,8 +107,8 @@ def placement(device: Device) -> Placement:
             boot.jax.batched_device_put,
             [handle],
         )
-        found = _placements().setdefault(device, made)  # the one of the thread that was first
-    return found
+        known = _placements().setdefault(device, made)  # the one of the thread that was first
+    return known
 
 
 def put(value: Any, aval: boot.Aval | None = None, device: Device = CPU) -> Any:

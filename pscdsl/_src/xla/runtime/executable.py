@@ -163,12 +163,12 @@ def transfer(leaf: Any, aval: Aval, here: Placement) -> Any:
         if leaf.is_deleted():
             raise ValueError("argument has been deleted, or donated to another call")
         return leaf if here.holds(leaf) else here.put(contents(leaf), aval)
-    given = getattr(leaf, "dtype", None)
-    if given is None:
+    dtype = getattr(leaf, "dtype", None)
+    if dtype is None:
         with np.errstate(over="raise"):  # a float that its dtype cannot hold
             return here.put(leaf, aval)
-    if given.newbyteorder("=") != aval.dtype:
-        raise ValueError(f"argument is {given}, expected {aval.dtype}")
+    if dtype.newbyteorder("=") != aval.dtype:
+        raise ValueError(f"argument is {dtype}, expected {aval.dtype}")
     if is_masked(leaf):
         raise TypeError("argument is a masked array")
     return here.put(leaf, aval)
@@ -225,7 +225,7 @@ def _field(number: int, payload: bytes) -> bytes:
     return _varint(number << 3 | 2) + _varint(len(payload)) + payload
 
 
-def aval_of(given: ArrayType, sizes: Mapping[str, int]) -> Aval:
+def aval_of(type_: ArrayType, sizes: Mapping[str, int]) -> Aval:
     """What an array of a type is to jaxlib; keys are the words that they are stored as."""
-    shape = tuple([evaluate(size, sizes) for size in given.shape])
-    return Aval((*shape, 2) if given.dtype is KEY else shape, to_numpy(given.dtype))
+    shape = tuple([evaluate(size, sizes) for size in type_.shape])
+    return Aval((*shape, 2) if type_.dtype is KEY else shape, to_numpy(type_.dtype))
