@@ -89,12 +89,12 @@ def argument(
         return static(value)
     if isinstance(value, np.ndarray | np.generic | Array):
         leaves.append(value)
-        found = array_type(value)
+        type_ = array_type(value)
         if isinstance(spec, ArraySpec) and spec.dtype is KEY:
-            return keys_in(found)
+            return keys_in(type_)
         if isinstance(spec, ArraySpec | TreeSpec) and isinstance(spec.dtype, DTypeClass):
-            classes.setdefault(spec.dtype.name, found.dtype)
-        return found
+            classes.setdefault(spec.dtype.name, type_.dtype)
+        return type_
     if value is None:
         return NONE
     return _container(spec, value, leaves, register, classes, records)
@@ -150,8 +150,8 @@ def _weak_dtype(spec: Spec | None, kind: Kind, classes: Mapping[str, DType]) -> 
             return dtype if accepts_weak(dtype, kind) else DEFAULT[kind]
         assert isinstance(spec.dtype, DTypeClass)
         if DEFAULT[kind] not in spec.dtype.members:
-            fitting = [each for each in spec.dtype.members if accepts_weak(each, kind)]
-            wanted = [each for each in fitting if each in DEFAULT.values()] or fitting
+            fitting = [dtype_ for dtype_ in spec.dtype.members if accepts_weak(dtype_, kind)]
+            wanted = [dtype_ for dtype_ in fitting if dtype_ in DEFAULT.values()] or fitting
             return wanted[0] if wanted else DEFAULT[kind]
     return DEFAULT[kind]
 
@@ -261,30 +261,30 @@ def result(tree: Type, arrays: Iterator[Any]) -> Any:
     if isinstance(tree, StaticType):
         return tree.value
     if isinstance(tree, TupleType):
-        return tuple(result(each, arrays) for each in tree.items)
+        return tuple(result(item, arrays) for item in tree.items)
     if isinstance(tree, RecordType):
         cls = cast("RecordClass", tree.record.definition)
-        return construct(cls, [result(each, arrays) for _, each in tree.fields])
+        return construct(cls, [result(item, arrays) for _, item in tree.fields])
     if isinstance(tree, MapType):
-        return pyrsistent.pmap({key: result(each, arrays) for key, each in tree.items})
-    return pyrsistent.pvector([result(each, arrays) for each in tree.items])
+        return pyrsistent.pmap({key: result(item, arrays) for key, item in tree.items})
+    return pyrsistent.pvector([result(item, arrays) for item in tree.items])
 
 
 def register_result(tree: Type, register: Register, *, apart: bool = False) -> None:
     """Tell `register` of every container class of a result; `apart` as in `register_record`."""
     if isinstance(tree, TupleType | VectorType):
-        for each in tree.items:
-            register_result(each, register, apart=apart)
+        for item in tree.items:
+            register_result(item, register, apart=apart)
         if isinstance(tree, VectorType):
             register(type(_NO_ITEMS), _vector_children, _vector_from)
     elif isinstance(tree, RecordType):
         register_record(cast("RecordClass | None", tree.record.definition), register, apart=apart)
-        for _, each in tree.fields:
-            register_result(each, register, apart=apart)
+        for _, item in tree.fields:
+            register_result(item, register, apart=apart)
     elif isinstance(tree, MapType):
         register(type(_NO_ENTRIES), _map_children, _map_from)
-        for _, each in tree.items:
-            register_result(each, register, apart=apart)
+        for _, item in tree.items:
+            register_result(item, register, apart=apart)
 
 
 def register_record(cls: RecordClass | None, register: Register, *, apart: bool = False) -> None:
@@ -323,5 +323,5 @@ def register_value(
         register_record(cls, register, apart=apart)
         read, left_out = reader(cls), {*absent(cls, value), *(known_statics(cls) if apart else ())}
         items = [read(value, name) for name in cls.field_names() if name not in left_out]
-    for each in items:
-        register_value(each, register, records, apart=apart)
+    for item in items:
+        register_value(item, register, records, apart=apart)

@@ -20,16 +20,16 @@ from pscdsl.typing.trees import StaticType
 # What keywords fix of a signature: `kernel.lower(dtype="f32", n=8)`.
 
 
-def chosen(definition: Definition, signature: Signature, given: Mapping[str, Any]) -> Choice:
+def chosen(definition: Definition, signature: Signature, fixed: Mapping[str, Any]) -> Choice:
     """The choice that keywords name; where they leave it open, the first that is admitted."""
     open_parts = signature.open_parts()
-    unknown = given.keys() - open_parts.keys()
+    unknown = fixed.keys() - open_parts.keys()
     if unknown:
         known = ", ".join(open_parts) or "nothing"
         raise TypeError(f"{definition.name} leaves {known} open, not {sorted(unknown)[0]}")
     choices = signature.choices() or [Choice()]
     for choice in choices:
-        if not fits(choice, given):
+        if not fits(choice, fixed):
             continue
         try:
             definition.instance(choice)
@@ -39,14 +39,14 @@ def chosen(definition: Definition, signature: Signature, given: Mapping[str, Any
             pass
         return choice
     first = choices[0]
-    made = _made(definition, signature, _parts(first) | dict(given))
+    made = _made(definition, signature, _parts(first) | dict(fixed))
     return replace(made, trees=first.trees, keys=first.keys)
 
 
-def fits(choice: Choice, given: Mapping[str, Any]) -> bool:
+def fits(choice: Choice, fixed: Mapping[str, Any]) -> bool:
     """Whether a choice has what keywords fix."""
     parts = _parts(choice)
-    return all(parts.get(key) in (value, _dtype_name(value)) for key, value in given.items())
+    return all(parts.get(key) in (value, _dtype_name(value)) for key, value in fixed.items())
 
 
 def _parts(choice: Choice) -> dict[str, Any]:
@@ -62,12 +62,12 @@ def _dtype_name(value: Any) -> Any:
     return value.__name__ if isinstance(value, ElementType) else getattr(value, "name", value)
 
 
-def _made(definition: Definition, signature: Signature, given: Mapping[str, Any]) -> Choice:
+def _made(definition: Definition, signature: Signature, fixed: Mapping[str, Any]) -> Choice:
     kinds = signature.open_parts()
-    missing = kinds.keys() - given.keys()
+    missing = kinds.keys() - fixed.keys()
     if missing:
         raise TypeError(f"{definition.name}: say what {', '.join(sorted(missing))} is")
-    items = [(key, kinds[key], value) for key, value in given.items()]
+    items = [(key, kinds[key], value) for key, value in fixed.items()]
     return Choice(
         tuple((k, dtype(_dtype_name(v))) for k, kind, v in items if kind == "dtype"),
         tuple((k, v) for k, kind, v in items if kind == "rank"),

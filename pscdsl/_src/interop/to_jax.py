@@ -128,11 +128,11 @@ def admit_types(jax: Any, name: str, types: Iterable[ArrayType]) -> None:
     """Refuse types of 64 bits where jax has none."""
     if jax.config.jax_enable_x64:
         return
-    for each in types:
-        if each.dtype.is_inexact or each.dtype.is_integer:
-            if each.dtype.bits // (2 if each.dtype.is_complex else 1) == 64:
+    for type_ in types:
+        if type_.dtype.is_inexact or type_.dtype.is_integer:
+            if type_.dtype.bits // (2 if type_.dtype.is_complex else 1) == 64:
                 raise ArgumentError(
-                    f"{name} has {each}, and 64-bit types are switched off in jax; "
+                    f"{name} has {type_}, and 64-bit types are switched off in jax; "
                     'jax.config.update("jax_enable_x64", True) switches them on'
                 )
 
@@ -162,7 +162,7 @@ def loaded_to_jax(loaded: Loaded) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         boundary.register_value((args, kwargs), register, loaded.record_class, apart=True)
         given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
-        variant, tree = loaded.found(loaded.arguments(given, named)[1])
+        variant, tree = loaded.variant_for(loaded.arguments(given, named)[1])
         inputs, outputs = variant.types()
         admit_types(jax, loaded.name, (*inputs, *outputs))
         leaves = jax.tree.map(lambda leaf: traced(jax, leaf), (args, kwargs))
@@ -209,13 +209,13 @@ def _exported(jax: Any, name: str, variant: Variant) -> Any:
         "uses_global_constants": False,
         "_get_vjp": None,
     }
-    fields = [each.name for each in dataclasses.fields(export.Exported)]
+    fields = [field.name for field in dataclasses.fields(export.Exported)]
     return export.Exported(**{field: known[field] for field in fields})
 
 
 def _avals(jax: Any, types: Sequence[ArrayType]) -> tuple[Any, ...]:
     made: list[Any] = []
-    for each in types:
-        shape = (*each.shape, 2) if each.dtype is KEY else each.shape
-        made.append(jax.core.ShapedArray(shape, to_numpy(each.dtype)))
+    for type_ in types:
+        shape = (*type_.shape, 2) if type_.dtype is KEY else type_.shape
+        made.append(jax.core.ShapedArray(shape, to_numpy(type_.dtype)))
     return tuple(made)

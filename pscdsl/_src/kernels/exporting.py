@@ -95,7 +95,9 @@ def _statements(sources: Sources, path: str, lines: set[int]) -> Iterator[str]:
     except (SyntaxError, ValueError, RecursionError):
         return
     for node in tree.body:
-        first = min([node.lineno, *[each.lineno for each in getattr(node, "decorator_list", ())]])
+        first = min(
+            [node.lineno, *[decorator.lineno for decorator in getattr(node, "decorator_list", ())]]
+        )
         last = node.end_lineno or first
         if any(first <= line <= last for line in lines):
             yield "\n".join(rows[first - 1 : last]).rstrip()
@@ -112,9 +114,14 @@ def export(
 ) -> bytes:
     """The bytes of the artefact, which are also written to the file if one is named."""
     signed_with = signing_key(key)
-    wanted = [_specialisation(kernel, each, sizes) for each in variants or ({},)]
+    wanted = [
+        _specialisation(kernel, specialisation, sizes) for specialisation in variants or ({},)
+    ]
     if donate is not None:
-        wanted = [replace(each, donate=kernel.donated(each.choice, donate)) for each in wanted]
+        wanted = [
+            replace(specialisation, donate=kernel.donated(specialisation.choice, donate))
+            for specialisation in wanted
+        ]
     chosen = kernel.definition.donate if donate is None else named(donate)
     names = donated(kernel.signature, chosen)
     try:
@@ -152,10 +159,10 @@ def artefact(
     if target not in TARGETS:
         raise ValueError(f"the target is {' or '.join(map(repr, TARGETS))}, not {target!r}")
     by_choice: dict[Choice, list[Specialisation]] = {}
-    for each in wanted:
-        known = by_choice.setdefault(_matched(kernel, each), [])
-        if not any(dict(other.sizes) == dict(each.sizes) for other in known):
-            known.append(each)
+    for specialisation in wanted:
+        known = by_choice.setdefault(_matched(kernel, specialisation), [])
+        if not any(dict(earlier.sizes) == dict(specialisation.sizes) for earlier in known):
+            known.append(specialisation)
     return Artefact(
         pscdsl.__version__,
         portable.VERSION,
@@ -163,7 +170,7 @@ def artefact(
         replace(kernel.signature, name=kernel.name),
         dict(_defaults(kernel)),
         tuple(donate),
-        source_hash(kernel.definition, [each.program for each in wanted]),
+        source_hash(kernel.definition, [specialisation.program for specialisation in wanted]),
         tuple([_program(choice, group, target) for choice, group in by_choice.items()]),
     )
 
@@ -185,7 +192,7 @@ def _program(choice: Choice, wanted: Sequence[Specialisation], target: Target) -
         program.body.in_types,
         program.result,
         program_hash(program),
-        tuple([_module(each, target) for each in wanted]),
+        tuple([_module(specialisation, target) for specialisation in wanted]),
     )
 
 
@@ -200,7 +207,6 @@ def program_hash(program: Function) -> str:
 def _module(wanted: Specialisation, target: Target) -> Module:
     from pscdsl._src.xla import lapack
     from pscdsl._src.xla.compilation import portable
-    from pscdsl._src.xla.compilation import portable as ahead
     from pscdsl._src.xla.runtime.executable import aval_of
 
     program = wanted.program
@@ -212,31 +218,31 @@ def _module(wanted: Specialisation, target: Target) -> Module:
         [aval_of(each, sizes) for each in types]
         for types in (program.body.in_types, program.body.out_types)
     )
-    others = [each for each in calls if lapack.routine_of(each) is None]
+    foreign = [call for call in calls if lapack.routine_of(call) is None]
     try:
-        ahead.verified(made, inputs, outputs, others)
-    except ahead.Unreadable as problem:
+        portable.verified(made, inputs, outputs, foreign)
+    except portable.Unreadable as problem:
         raise ArtefactError(f"{program.name} cannot be exported: {problem}") from None
     return made
 
 
 def _defaults(kernel: Kernel[..., Any]) -> Iterable[tuple[str, object]]:
     """The defaults that can be written down."""
-    given = kernel.definition.defaults
-    for each in kernel.signature.parameters:
-        if each.has_default and each.name in given:
+    defaults = kernel.definition.defaults
+    for parameter in kernel.signature.parameters:
+        if parameter.has_default and parameter.name in defaults:
             try:
-                encoded(given[each.name])
+                encoded(defaults[parameter.name])
             except NotWritable:
                 continue
-            yield each.name, given[each.name]
+            yield parameter.name, defaults[parameter.name]
 
 
 def unchanged(artefact: Artefact, kernel: Kernel[..., Any]) -> bool:
     """Whether a kernel has the source and the programs that an artefact was made of."""
-    programs = [kernel.optimised(each.choice) for each in artefact.programs]
+    programs = [kernel.optimised(program.choice) for program in artefact.programs]
     same = source_hash(kernel.definition, programs) == artefact.source_hash
     return same and all(
-        program_hash(made) == each.fingerprint
-        for made, each in zip(programs, artefact.programs, strict=True)
+        program_hash(made) == program.fingerprint
+        for made, program in zip(programs, artefact.programs, strict=True)
     )

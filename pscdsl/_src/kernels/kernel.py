@@ -93,8 +93,8 @@ class Kernel(Called[P, R]):
             self._tell()
             self.trace = trace = Trace(self, asked=True)
             try:
-                found = definition_of(function, trace)
-                self._definition = found.with_options(*self._own_options)
+                definition = definition_of(function, trace)
+                self._definition = definition.with_options(*self._own_options)
             except Failure as failure:
                 raise CheckError(failure.diagnostics) from None
         return self._definition
@@ -135,8 +135,8 @@ class Kernel(Called[P, R]):
 
         made: Kernel[P, R] = object.__new__(called_through(type(self)))
         made.__dict__.update(self.__dict__)
-        for each in ("dispatcher", "_start"):
-            made.__dict__.pop(each, None)
+        for name in ("dispatcher", "_start"):
+            made.__dict__.pop(name, None)
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
         made._fast_math = self._fast_math if fast_math is None else fast_math
@@ -204,10 +204,12 @@ class Kernel(Called[P, R]):
         from pscdsl._src.checker.check import check_definition
         from pscdsl.typing.diagnostics import Severity
 
-        found, status = check_definition(self.definition)
-        if status == "error" or any(each.severity is Severity.ERROR for each in found):
-            raise CheckError(found)
-        return tuple(found)
+        diagnostics, status = check_definition(self.definition)
+        if status == "error" or any(
+            diagnostic.severity is Severity.ERROR for diagnostic in diagnostics
+        ):
+            raise CheckError(diagnostics)
+        return tuple(diagnostics)
 
     @public
     def ir(self, **choices: Any) -> Function:
@@ -259,8 +261,8 @@ class Kernel(Called[P, R]):
         The parameters that are `constants` are not taken: their numbers are their defaults.
         """
         key = choice, tuple(constants)
-        found = self._simplified.get(key)
-        if found is None:
+        simplified = self._simplified.get(key)
+        if simplified is None:
             from pscdsl._src.transforms.simplify.extremes import with_largest
             from pscdsl._src.transforms.simplify.simplify import simplify
             from pscdsl._src.xla.specialisation import with_constants
@@ -268,11 +270,11 @@ class Kernel(Called[P, R]):
             numbers = {name: self.number_defaults[name] for name in constants}
             program = with_constants(self._instance(choice), numbers)
             with self._in_bounds():
-                found = with_largest(simplify(program))
+                simplified = with_largest(simplify(program))
             if self.definition.fast_math:
-                found = replace(found, fast_math=True)
-            self._simplified[key] = found
-        return found
+                simplified = replace(simplified, fast_math=True)
+            self._simplified[key] = simplified
+        return simplified
 
     @public
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
@@ -502,17 +504,17 @@ class Kernel(Called[P, R]):
         """The kernel that `%autoreload` has put into the place of this one."""
         if not isinstance(self._function, types.FunctionType):
             return self
-        found = successor(self._function, self, self._spec)
-        return found if isinstance(found, Kernel) else self  # pyright: ignore[reportUnknownVariableType]
+        kernel = successor(self._function, self, self._spec)
+        return kernel if isinstance(kernel, Kernel) else self  # pyright: ignore[reportUnknownVariableType]
 
     def forget(self) -> None:
         """Be read again when it is needed."""
-        other = self._successor() if self._made_of is None else self._made_of
-        if other is not self:
-            self._function = other._function
-        if isinstance(other._function, types.FunctionType) and self._made_of is None:
-            self._spec = spec_of(other._function, other)
-            self._donate, self._budget, self._fast_math = other._own_options
+        successor_ = self._successor() if self._made_of is None else self._made_of
+        if successor_ is not self:
+            self._function = successor_._function
+        if isinstance(successor_._function, types.FunctionType) and self._made_of is None:
+            self._spec = spec_of(successor_._function, successor_)
+            self._donate, self._budget, self._fast_math = successor_._own_options
         object.__setattr__(self, "__class__", called_through(type(self)))
         for name in self._OF_READING:
             self.__dict__.pop(name, None)

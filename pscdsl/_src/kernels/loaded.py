@@ -58,8 +58,8 @@ def load(
     try:
         data = files.read(files.resolved(os.fspath(path)), LARGEST)
     except (OSError, ValueError) as problem:
-        told = getattr(problem, "strerror", None) or problem
-        raise ArtefactError(f"{path} cannot be read: {told}") from problem
+        reason = getattr(problem, "strerror", None) or problem
+        raise ArtefactError(f"{path} cannot be read: {reason}") from problem
     try:
         return Loaded(read(data, trust), types, calls)
     except ArtefactError as problem:
@@ -76,15 +76,15 @@ class Variant:
     def types(self) -> tuple[tuple[ArrayType, ...], tuple[ArrayType, ...]]:
         """What its `main` takes and gives."""
         sizes = dict(self.module.sizes)
-        inputs = tuple([each.substitute(sizes) for each in self.program.inputs])
-        return inputs, tuple([each.substitute(sizes) for each in leaves(self.program.result)])
+        inputs = tuple([type_.substitute(sizes) for type_ in self.program.inputs])
+        return inputs, tuple([type_.substitute(sizes) for type_ in leaves(self.program.result)])
 
     def avals(self) -> tuple[list[Aval], list[Aval]]:
         """The same as jaxlib has it."""
         from pscdsl._src.xla.runtime.executable import aval_of
 
         inputs, outputs = self.types()
-        return [aval_of(each, {}) for each in inputs], [aval_of(each, {}) for each in outputs]
+        return [aval_of(type_, {}) for type_ in inputs], [aval_of(type_, {}) for type_ in outputs]
 
     def __str__(self) -> str:
         return self.program.choice.at(self.module.sizes)
@@ -100,10 +100,10 @@ class Loaded(Called[..., Any]):
         self._types, self._calls = tuple(types), tuple(calls)
         self._layouts = dict(_layouts(artefact, types))
         self._results = [
-            map_records(each.result, lambda name: self._layouts[name].name)
-            for each in artefact.programs
+            map_records(program.result, lambda name: self._layouts[name].name)
+            for program in artefact.programs
         ]
-        self._places = {each.choice: at for at, each in enumerate(artefact.programs)}
+        self._places = {program.choice: at for at, program in enumerate(artefact.programs)}
         self._python_signature = _python_signature(artefact)
 
     @property
@@ -139,29 +139,33 @@ class Loaded(Called[..., Any]):
     @property
     def sizes(self) -> tuple[dict[str, int], ...]:
         """The exported sizes, in their order."""
-        return tuple([dict(each.module.sizes) for each in self.variants])
+        return tuple([dict(variant.module.sizes) for variant in self.variants])
 
     @functools.cached_property
     def variants(self) -> tuple[Variant, ...]:
         """The programs that it has, each at certain sizes."""
         programs = self._artefact.programs
-        return tuple([Variant(program, each) for program in programs for each in program.modules])
+        return tuple(
+            [Variant(program, module) for program in programs for module in program.modules]
+        )
 
     @property
     def preconditions(self) -> tuple[str, ...]:
         """The facts that sizes must satisfy, as text."""
-        facts = (fact for each in self._artefact.programs for fact in each.facts.facts)
+        facts = (fact for program in self._artefact.programs for fact in program.facts.facts)
         return tuple(dict.fromkeys(map(str, facts)))
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The custom calls that it makes: LAPACK's, which jaxlib has for CPUs, and others."""
-        return tuple(dict.fromkeys(call for each in self.variants for call in each.module.calls))
+        return tuple(
+            dict.fromkeys(call for variant in self.variants for call in variant.module.calls)
+        )
 
     @property
     def records(self) -> dict[str, type[Any]]:
         """The classes of the records that it returns and takes, by name."""
-        return {name.name: each.constructor for name, each in self._layouts.items()}
+        return {name.name: layout.constructor for name, layout in self._layouts.items()}
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
@@ -186,11 +190,11 @@ class Loaded(Called[..., Any]):
 
     def variant(self, **sizes: int) -> Variant:
         """The first program at sizes that are not others than those given."""
-        for each in self.variants:
-            if all(each.module.sizes.get(name) == size for name, size in sizes.items()):
-                return each
+        for variant in self.variants:
+            if all(variant.module.sizes.get(name) == size for name, size in sizes.items()):
+                return variant
         asked = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        raise ArgumentError(f"{self.name} was not exported for {asked}; {self._told()}")
+        raise ArgumentError(f"{self.name} was not exported for {asked}; {self._sizes_text()}")
 
     def to_jax(self) -> Callable[..., Any]:
         """Return a function of jax arrays, for `jax.jit`. jax must be installed.
@@ -212,18 +216,18 @@ class Loaded(Called[..., Any]):
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> Layout | None:
         """A class of records, which is the declared one if it has its name and its fields."""
-        found = layout_of(cls)
-        if found is None:
+        layout = layout_of(cls)
+        if layout is None:
             return None
         for name, known in self._layouts.items():
-            same = found.names == known.names
-            same = same or (found.kind == "precord" and {*found.names} == {*known.names})
+            same = layout.names == known.names
+            same = same or (layout.kind == "precord" and {*layout.names} == {*known.names})
             if same and cls.__name__ == name.name:
-                return Layout(known.name, found.kind, cls, known.names, known.statics)
+                return Layout(known.name, layout.kind, cls, known.names, known.statics)
         if isinstance(spec, RecordSpec) and cls.__name__ == spec.record.name:
-            theirs, ours = ", ".join(found.names), ", ".join(n for n, _ in spec.fields)
+            theirs, ours = ", ".join(layout.names), ", ".join(n for n, _ in spec.fields)
             raise boundary.NotAnArgument(f"a {cls.__name__} of {theirs}, not of {ours}")
-        return found
+        return layout
 
     def _donated_names(self) -> Sequence[str]:
         return self._artefact.donate
@@ -232,7 +236,7 @@ class Loaded(Called[..., Any]):
         from pscdsl._src.xla.calls.dispatch import BoundExecutable
         from pscdsl._src.xla.calls.trees import register_class
 
-        variant, tree = self.found(self.arguments(args, kwargs)[1])
+        variant, tree = self.variant_for(self.arguments(args, kwargs)[1])
         boundary.register_result(tree, register_class)
         return BoundExecutable(
             self._executable(variant),
@@ -240,12 +244,12 @@ class Loaded(Called[..., Any]):
             lambda arrays: boundary.result(tree, iter(arrays)),
         )
 
-    def found(self, types: Mapping[str, Type]) -> tuple[Variant, Type]:
+    def variant_for(self, types: Mapping[str, Type]) -> tuple[Variant, Type]:
         """The variant for arguments of these types, and what it returns; or an ArgumentError."""
         choice, sizes = self.matched(types)
         place = self._places.get(choice)
         if place is None:
-            raise ArgumentError(f"{self.name} was not exported for {choice}; {self._told()}")
+            raise ArgumentError(f"{self.name} was not exported for {choice}; {self._sizes_text()}")
         program = self._artefact.programs[place]
         admit(self.name, program.dims, program.facts, sizes)
         for each in self.variants:
@@ -253,11 +257,11 @@ class Loaded(Called[..., Any]):
             if each.program is program and all(own[n] == sizes[n] for n in program.dims):
                 return each, self._results[place]
         asked = ", ".join(f"{name}={sizes[name]}" for name in program.dims)
-        raise ArgumentError(f"{self.name} was not exported for {asked}; {self._told()}")
+        raise ArgumentError(f"{self.name} was not exported for {asked}; {self._sizes_text()}")
 
-    def _told(self) -> str:
+    def _sizes_text(self) -> str:
         """What there is, in words."""
-        known = [str(each) for each in self.variants]
+        known = [str(variant) for variant in self.variants]
         shown = "; ".join(known[:8]) + (f"; and {len(known) - 8} more" if len(known) > 8 else "")
         return f"it was for: {shown}"
 
@@ -297,9 +301,9 @@ def _layouts(artefact: Artefact, types: Sequence[type[Any]]) -> Iterator[tuple[R
     for name, (fields, statics) in dict(_records(artefact)).items():
         made: Layout | None = None
         for cls in types:
-            found = layout_of(cls)
-            if found is not None and cls.__name__ == name.name and {*found.names} == {*fields}:
-                made = found
+            layout = layout_of(cls)
+            if layout is not None and cls.__name__ == name.name and {*layout.names} == {*fields}:
+                made = layout
                 break
         try:
             made = made or stand_in_class(name, fields)
@@ -317,13 +321,13 @@ def _records(
     for parameter in artefact.signature.parameters:
         for _, part in walk_paths(parameter.spec, parameter.name):
             if isinstance(part, RecordSpec):
-                statics = [name for name, each in part.fields if isinstance(each, StaticSpec)]
+                statics = [name for name, type_ in part.fields if isinstance(type_, StaticSpec)]
                 yield part.record, (tuple([name for name, _ in part.fields]), frozenset(statics))
     for program in artefact.programs:
-        for tree in (program.result, *[each for _, each in program.choice.trees]):
+        for tree in (program.result, *[type_ for _, type_ in program.choice.trees]):
             for node in nodes(tree):
                 if isinstance(node, RecordType):
-                    statics = [n for n, each in node.fields if isinstance(each, StaticType)]
+                    statics = [n for n, type_ in node.fields if isinstance(type_, StaticType)]
                     yield node.record, (tuple([n for n, _ in node.fields]), frozenset(statics))
 
 
@@ -332,11 +336,11 @@ def _python_signature(artefact: Artefact) -> PythonSignature:
     try:
         made = [
             Declared(
-                each.name,
-                Declared.KEYWORD_ONLY if each.keyword_only else Declared.POSITIONAL_OR_KEYWORD,
-                default=artefact.defaults.get(each.name, Declared.empty),
+                parameter.name,
+                Declared.KEYWORD_ONLY if parameter.keyword_only else Declared.POSITIONAL_OR_KEYWORD,
+                default=artefact.defaults.get(parameter.name, Declared.empty),
             )
-            for each in artefact.signature.parameters
+            for parameter in artefact.signature.parameters
         ]
         return PythonSignature(made)
     except ValueError as problem:

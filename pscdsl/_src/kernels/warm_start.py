@@ -111,13 +111,13 @@ class Start:
             try:
                 first = unused.pop() if unused else None
                 traces: list[Trace] = []
-                found = self._found(start, wanted, follow(kernel, wanted, texts, first, traces))
+                key = self._found(start, wanted, follow(kernel, wanted, texts, first, traces))
             except Opaque:
                 continue
-            convention = _convention(store, found)
+            convention = _convention(store, key)
             if convention is not None:
-                self._keys.append(found)
-                self._followed.append((wanted, found))
+                self._keys.append(key)
+                self._followed.append((wanted, key))
                 self.traces.extend(traces)
                 self.convention = convention
 
@@ -127,8 +127,8 @@ class Start:
             start = Trace(kernel, self._texts).start
             return any(
                 [
-                    self._found(start, wanted, follow(kernel, wanted, self._texts)) != found
-                    for wanted, found in self._followed
+                    self._found(start, wanted, follow(kernel, wanted, self._texts)) != key
+                    for wanted, key in self._followed
                 ]
             )
         except Opaque:
@@ -154,7 +154,7 @@ class Start:
         if content is None:
             return []
         try:
-            return [from_text(each) for each in content.decode().split(_NEXT_WAY)][:_WAYS]
+            return [from_text(text) for text in content.decode().split(_NEXT_WAY)][:_WAYS]
         except (ValueError, UnicodeDecodeError):
             return []
 
@@ -355,18 +355,24 @@ class Walk:
 
     def _parts(self, parts: Sequence[Any]) -> None:
         self.text.append("(")
-        for each in parts:
-            self.value(each)
+        for part in parts:
+            self.value(part)
         self.text.append(")")
 
 
 def _convention(store: Store, key: str) -> CallingConvention | None:
-    found = _read(store, key, CallingConvention)
-    if found is None or not isinstance(found.name, str) or not isinstance(found.positional, int):
+    convention = _read(store, key, CallingConvention)
+    if (
+        convention is None
+        or not isinstance(convention.name, str)
+        or not isinstance(convention.positional, int)
+    ):
         return None
-    texts = (found.parameters, found.static, found.donated, found.constants)
+    texts = (convention.parameters, convention.static, convention.donated, convention.constants)
     return (
-        found if all(type(t) is tuple and all(type(n) is str for n in t) for t in texts) else None
+        convention
+        if all(type(t) is tuple and all(type(n) is str for n in t) for t in texts)
+        else None
     )
 
 
@@ -410,7 +416,7 @@ def _written(tree: Type) -> Any:
     if isinstance(tree, StaticType) and type(tree.value) in _STATIC:
         return ("static", tree.value)
     if isinstance(tree, TupleType):
-        return ("tuple", *[_written(each) for each in tree.items])
+        return ("tuple", *[_written(item) for item in tree.items])
     if isinstance(tree, RecordType):
         cls: Any = getattr(tree.record.definition, "constructor", None)
         names = tuple([name for name, _ in tree.fields])
@@ -419,17 +425,17 @@ def _written(tree: Type) -> Any:
         where = (cls.__module__, cls.__qualname__)
         if _class(*where) is not cls:
             raise Unknown
-        return ("record", *where, *[_written(each) for _, each in tree.fields])
+        return ("record", *where, *[_written(item) for _, item in tree.fields])
     raise Unknown
 
 
 def _class(module: str, name: str) -> type[Any]:
-    found: Any = sys.modules.get(module)
+    value: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if not isinstance(found, type):
+        value = getattr(value, part, None)
+    if not isinstance(value, type):
         raise Unknown
-    return found
+    return value
 
 
 def _read_tree(written: Any) -> Callable[[Iterator[Any]], Any]:
@@ -441,7 +447,7 @@ def _read_tree(written: Any) -> Callable[[Iterator[Any]], Any]:
         (value,) = rest
         return lambda arrays: value
     if kind == "tuple":
-        parts = [_read_tree(each) for each in rest]
+        parts = [_read_tree(item) for item in rest]
         return lambda arrays: tuple([part(arrays) for part in parts])
     module, name, *fields = rest
     cls = _class(module, name)
@@ -449,5 +455,5 @@ def _read_tree(written: Any) -> Callable[[Iterator[Any]], Any]:
     if kind != "record" or names is None or len(names) != len(fields):
         raise Unknown
     records.register(cls, register_class)
-    parts = [_read_tree(each) for each in fields]
+    parts = [_read_tree(item) for item in fields]
     return lambda arrays: records.construct_container(cls, names, [part(arrays) for part in parts])
