@@ -128,6 +128,22 @@ def solved_triangular(a: Float["b n n"], x: Float["b n m"]) -> Float["b n m"]:
 
 
 @psc.kernel
+def gram(a: f64["n k"], b: f64["n m"]) -> f64["k m"]:
+    return a.T @ b
+
+
+@psc.kernel
+def one_column(a: f64["n n"], b: f64["n"]) -> tuple[f64["n"], ...]:
+    kinds = [(low, turned, False) for low in (True, False) for turned in (True, False)]
+    return tuple(
+        [
+            psc.triangular_solve(a, b, lower=low, transpose=turned, unit_diagonal=unit)
+            for low, turned, unit in [*kinds, (True, False, True)]
+        ]
+    )
+
+
+@psc.kernel
 def waves(x: f32["n"]) -> f32["n"]:
     for _ in range(40):
         x = np.sin(x * 3)
@@ -169,6 +185,8 @@ CASES = {
     "many solutions": (solved, definite(600, 6, 6), normal(600, 6, 2)),
     "many small solutions": (solved, definite(600, 3, 3), normal(600, 3, 2)),
     "many triangular solutions": (solved_triangular, definite(600, 6, 6), normal(600, 6, 2)),
+    "one column": (one_column, normal(523, 523) / 523 + np.eye(523), normal(523)),
+    "turned factor of doubles": (gram, normal(80, 64), normal(80, 48)),
     "small solutions in a loop": (small_steps, definite(4, 4), normal(4, 1)),
     "larger solutions in a loop": (small_steps, definite(7, 7), normal(7, 1)),
     "stages": (waves, normal(1 << 17, dtype=np.float32)),

@@ -26,7 +26,7 @@ from pscdsl._src.targets.cpu.functions import circular, exact
 from pscdsl._src.targets.cpu.functions.powers import constant_powers, powers
 from pscdsl._src.targets.cpu.functions.powers_of_two import powers_of_two
 from pscdsl._src.targets.cpu.functions.single_logarithm import log1p
-from pscdsl._src.targets.cpu.linalg import lapack, many, small
+from pscdsl._src.targets.cpu.linalg import lapack, many, one_column, small
 from pscdsl._src.targets.cpu.loops import factors
 from pscdsl._src.targets.cpu.loops.scan_sums import sums_afterwards
 from pscdsl._src.targets.cpu.options import module_options
@@ -56,7 +56,7 @@ CPU: Final = Target(
             product_of_vectors,
             rows_in_parts,
             integers_by_floats,
-            factors.turned_in_loop,
+            factors.first_factor_turned,
         ),
         Convolution: (few_channels,),
         ArgReduce: (place_by_blocks,),
@@ -67,7 +67,11 @@ CPU: Final = Target(
         ),
         While: (factors.symmetric_in_while, factors.turned_before_while),
         Cholesky: (many.cholesky_in_lanes, small.written_out_cholesky),
-        TriangularSolve: (small.written_out_solve, many.solve_in_lanes),
+        TriangularSolve: (
+            small.written_out_solve,
+            many.solve_in_lanes,
+            one_column.solved_by_blocks,
+        ),
         Lu: (many.lu_in_lanes, small.written_out_lu),
         LuSolve: (many.lu_solve_in_lanes,),
     },
