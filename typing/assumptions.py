@@ -8,18 +8,149 @@ are never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
 from pscdsl.typing import dims
-from pscdsl.typing.constraints import Constraints, ProofTooLarge, constraints_of
-from pscdsl.typing.counterexamples import refutation
-from pscdsl.typing.dims import DimTooLarge, Size
+from pscdsl.typing.counterexamples import FactGroup, refutation, refuted_by_samples
+from pscdsl.typing.dims import DimTooLarge, Factor, Kind, Size
+from pscdsl.typing.elimination import Constraints, ProofTooLarge, constraints_of, refuted
 from pscdsl.typing.facts import Fact, Relation, connected, parse_fact
-from pscdsl.typing.refutation import refuted
-from pscdsl.typing.samples import FactGroup, refuted_by_samples
-from pscdsl.typing.simplification import Simplifier, definitions
-from pscdsl.typing.slack import holds_by_slack
+
+# Proofs by slack: where `n >= 2*k`, n is `2*k + s`, and what has no minus left is not negative.
+
+
+def holds_by_slack(claim: Fact, facts: Iterable[Fact], lower_bound: Callable[[str], int]) -> bool:
+    """Whether a claim about polynomials follows by writing names as their bounds and slack.
+
+    It proves products of inequalities, which elimination does not look at.
+    """
+    if claim.relation not in ("<=", "<"):
+        return False
+    try:
+        gap = claim.right - claim.left
+        if not _is_nonlinear(gap):
+            return False
+        env: dict[str, Size] = {}
+        for name, bound in _bounds(facts):
+            bound = dims.substitute(bound, env)
+            if name not in env and name not in dims.names(bound):
+                slack = {name: bound + dims.variable(name)}
+                env = {key: dims.substitute(size, slack) for key, size in env.items()} | slack
+        gap = dims.substitute(gap, env)
+        floors: dict[str, Size] = {
+            name: dims.variable(name) + lower_bound(name) for name in dims.names(gap) - env.keys()
+        }
+        gap = dims.substitute(gap, floors)
+    except DimTooLarge:
+        return False
+    least = dict(dims.as_terms(gap)).get((), 0)
+    return least >= (claim.relation == "<") and all(c > 0 for m, c in dims.as_terms(gap) if m)
+
+
+def _bounds(facts: Iterable[Fact]) -> Iterator[tuple[str, Size]]:
+    """Names with polynomials, of other names, that they are at least."""
+    for fact in facts:
+        if fact.relation not in ("<=", "<"):
+            continue
+        gap = fact.right - fact.left - (fact.relation == "<")
+        if not _is_polynomial(gap):
+            continue
+        for monomial, coefficient in dims.as_terms(gap):
+            if len(monomial) == 1 and coefficient == 1:
+                name = str(monomial[0])
+                bound = dims.variable(name) - gap
+                if name not in dims.names(bound):
+                    yield name, bound
+
+
+def _is_polynomial(size: Size) -> bool:
+    return all(f.kind == "name" for monomial, _ in dims.as_terms(size) for f in monomial)
+
+
+def _is_nonlinear(size: Size) -> bool:
+    return _is_polynomial(size) and any(len(m) > 1 for m, _ in dims.as_terms(size))
+
+
+# Writing sizes more simply by what is known of their names.
+
+
+_MAX_ROUNDS = 4
+
+
+def definitions(facts: Iterable[Fact]) -> dict[str, Size]:
+    """The names that facts define outright, `n == 2*m`, each by names that are not defined."""
+    found: dict[str, Size] = {}
+    for fact in facts:
+        if fact.relation != "==":
+            continue
+        try:
+            fact = fact.substitute(found)
+            for side, other in ((fact.left, fact.right), (fact.right, fact.left)):
+                name = dims.single_factor(side, "name")
+                if name is not None and name not in dims.names(other):
+                    env = {str(name): other}
+                    found = {key: dims.substitute(size, env) for key, size in found.items()} | env
+                    break
+        except (DimTooLarge, ZeroDivisionError):
+            continue
+    return found
+
+
+class Simplifier:
+    """Replaces defined names, and drops operations whose result is proven to be an operand."""
+
+    def __init__(self, definitions: Mapping[str, Size], proves: Callable[[Fact], bool]) -> None:
+        self.definitions = definitions
+        self.proves = proves
+
+    def simplify(self, size: Size) -> Size:
+        """An equal size that is simpler, or the size itself."""
+        try:
+            for _ in range(_MAX_ROUNDS):
+                before, size = size, self._once(size)
+                if size == before:
+                    break
+        except (DimTooLarge, ZeroDivisionError):
+            pass
+        return size
+
+    def _once(self, size: Size) -> Size:
+        total: Size = 0
+        for monomial, coefficient in dims.as_terms(dims.substitute(size, self.definitions)):
+            product: Size = coefficient
+            for factor in sorted(monomial, key=lambda factor: factor.kind != "name"):
+                if factor.kind == "name":
+                    product = product * dims.variable(factor)
+                else:
+                    product = self._times_operation(product, factor)
+            total = total + product
+        return total
+
+    def _times_operation(self, product: Size, operation: Factor) -> Size:
+        """The product with one more factor, an operation."""
+        kind, args = operation.kind, [self._once(arg) for arg in operation.args]
+        if kind == "min" or kind == "max":
+            return product * dims.apply(kind, self._undominated(kind, args))
+        dividend, divisor = args
+        if self.proves(Fact("<=", 0, dividend)) and self.proves(Fact("<", dividend, divisor)):
+            return 0 if kind == "//" else product * dividend
+        multiple = product % divisor == 0 if divisor != 0 else False
+        if (kind == "%" or multiple) and self.proves(Fact("==", dividend % divisor, 0)):
+            return 0 if kind == "%" else product // divisor * dividend
+        return product * dims.apply(kind, args)
+
+    def _undominated(self, kind: Kind, args: list[Size]) -> list[Size]:
+        """The operands of a minimum or maximum, without those that another makes needless."""
+        kept = list(args)
+        for arg in args:
+            others = [other for other in kept if other is not arg]
+            if any(self._dominates(kind, other, arg) for other in others):
+                kept = others
+        return kept
+
+    def _dominates(self, kind: Kind, a: Size, b: Size) -> bool:
+        return self.proves(Fact("<=", a, b) if kind == "min" else Fact("<=", b, a))
 
 
 class Verdict(Enum):
@@ -197,10 +328,6 @@ def _negations(claim: Fact) -> tuple[Fact, ...]:
     return (claim.negated(),)
 
 
-def _is_polynomial(size: Size) -> bool:
-    return all(f.kind == "name" for monomial, _ in dims.as_terms(size) for f in monomial)
-
-
 def _holds_by_signs(claim: Fact, lower_bound: Callable[[str], int]) -> bool:
     """The quick proof: every term of the difference has the right sign."""
     if claim.relation == "==":
@@ -224,6 +351,38 @@ def _least(size: Size, lower_bound: Callable[[str], int]) -> int | None:
             coefficient *= lower_bound(factor)
         least += coefficient
     return least
+
+
+# The least size from which on claims hold that small arrays break: slices are clipped at ends.
+
+
+MOST = 64
+"""Larger bounds are not looked for."""
+
+
+def sufficient_bound(facts: Assumptions, claims: Sequence[Fact]) -> Fact | None:
+    """The weakest `k <= n` for one of the names under which all claims are proven, if there is one.
+
+    It is looked for where a claim speaks of the smaller or larger of two sizes.
+    """
+    if not any("min(" in str(claim) or "max(" in str(claim) for claim in claims):
+        return None
+    names = sorted({name for claim in claims for name in claim.names()})
+    return next((found for name in names if (found := _bound(facts, name, claims))), None)
+
+
+def _bound(facts: Assumptions, name: str, claims: Sequence[Fact]) -> Fact | None:
+    def enough(least: int) -> Fact | None:
+        bound = Fact("<=", least, dims.parse(name))
+        known = facts.assume(bound)
+        return bound if all(map(known.proves, claims)) else None
+
+    low, high, found = 1, MOST, enough(MOST)
+    while found is not None and low < high:
+        middle = (low + high) // 2
+        smaller = enough(middle)
+        found, low, high = (smaller, low, middle) if smaller else (found, middle + 1, high)
+    return found
 
 
 __all__ = ["Assumptions", "Fact", "Relation", "Verdict", "parse_fact"]

@@ -7,16 +7,91 @@ the facts, the methods word them.  Rendering is done elsewhere.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from inspect import cleandoc, get_annotations
-from typing import TYPE_CHECKING, ClassVar, Self, dataclass_transform
-
-from pscdsl.typing.fixes import Fix
-from pscdsl.typing.spans import NOWHERE, Span
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, dataclass_transform
 
 if TYPE_CHECKING:
     from pscdsl.typing.facts import Fact
+
+
+# Places in source text, and the chain of calls that led to them.
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of characters in a file; lines and columns are 1-based, the end column is exclusive.
+
+    `call_site` is the place of the call through which an inlined helper was entered, and so on
+    outwards to the kernel itself.
+    """
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    call_site: Span | None = None
+
+    def within(self, call_site: Span | None) -> Span:
+        """This place as reached through a call."""
+        return self if call_site is None else replace(self, call_site=call_site)
+
+    def head(self, length: int) -> Span:
+        """The first characters of this place, on its first line: a keyword, for instance."""
+        return replace(self, end_line=self.line, end_column=self.column + length)
+
+    def frames(self) -> tuple[Span, ...]:
+        """This place and the calls that led to it, innermost first."""
+        found: list[Span] = [self]
+        while (site := found[-1].call_site) is not None:
+            found.append(site)
+        return tuple(found)
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+NOWHERE = Span("<unknown>", 1, 1, 1, 1)
+
+
+# Fixes as data: what to write instead, as replacements of ranges of source text.
+
+
+Applicability = Literal["safe", "unsafe"]
+"""Whether a fix keeps what the code means.
+
+A safe fix makes an accepted kernel compute what the same function computes under plain NumPy (for
+arguments that share no memory), or leaves what an accepted kernel computes.  Whatever decides
+something for the author is unsafe: a precondition, a cast, the removal of a statement.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A range of a file and the text that replaces it; an empty range inserts.
+
+    Lines in the text end in a newline character, whatever they end in in the file.
+    """
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One way to mend a finding; all of its edits are made, or none.  They lie in one file."""
+
+    message: str
+    """What it does, as an imperative: "replace `x[0] = 1` by `x = psc.update(x, 0, 1)`"."""
+    edits: tuple[Edit, ...]
+    applicability: Applicability = "unsafe"
+
+    @property
+    def path(self) -> str:
+        """The file that it changes."""
+        return self.edits[0].span.path
 
 
 class Severity(Enum):

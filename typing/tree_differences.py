@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pscdsl.typing.arrays import ArrayType, Shape, size_of
-from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.shapes import disagreement
-from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.facts import Fact
-from pscdsl.typing.sufficient import sufficient_bound
-from pscdsl.typing.trees import (
+from pscdsl.typing.array_types import (
+    ArrayType,
     MapType,
     NoneType,
     RecordType,
+    Shape,
     StaticType,
     TupleType,
     Type,
     VectorType,
     children,
+    paths,
+    size_of,
     static_text,
 )
+from pscdsl.typing.assumptions import Assumptions, sufficient_bound
+from pscdsl.typing.codes.control import TreeArgumentsDiffer
+from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.facts import Fact
+from pscdsl.typing.signatures import TreeSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,3 +213,44 @@ def _equal(facts: Assumptions, left: tuple[Size, ...], right: tuple[Size, ...]) 
     return len(left) == len(right) and all(
         facts.equal(a, b) for a, b in zip(left, right, strict=True)
     )
+
+
+# Type variables: what one is bound to by its first argument, and how others differ from that.
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a type variable stands for in one call."""
+
+    where: str
+    """The argument that says so."""
+    tree: Type
+    general: Type
+    """The same with a name in place of each size."""
+
+
+def differing(
+    function: str, spec: TreeSpec, bound: Bound, given: Type, where: str, facts: Assumptions
+) -> list[TreeArgumentsDiffer]:
+    """Where an argument is not the tree that its type variable stands for."""
+
+    def problem(path: str, found: object, wanted: object, why: str) -> TreeArgumentsDiffer:
+        return TreeArgumentsDiffer(
+            function=function,
+            variable=spec.name,
+            argument=where + path,
+            given=str(found),
+            other=bound.where + path,
+            wanted=str(wanted),
+            why=why,
+        )
+
+    differences = list(structure_differences(given, bound.tree))
+    if differences:
+        return [problem(each.path, each.found, each.wanted, each.why) for each in differences]
+    found: list[TreeArgumentsDiffer] = []
+    for (path, mine), (_, wanted) in zip(paths(given), paths(bound.tree), strict=True):
+        why = array_difference(facts, mine, wanted)
+        if why is not None:
+            found.append(problem(path, mine, wanted, why))
+    return found

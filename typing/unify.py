@@ -8,13 +8,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import (
+    ArrayType,
+    MapType,
+    NoneType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+    map_leaves,
+    paths,
+)
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.control_trees import ArgumentTree
-from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype
-from pscdsl.typing.codes.shapes import disagreement
-from pscdsl.typing.codes.shapes_manipulation import axes
-from pscdsl.typing.codes.shapes_signatures import ArgumentShape, SizeNotDetermined
+from pscdsl.typing.codes.control import ArgumentTree
+from pscdsl.typing.codes.element_types import ArgumentDtype
+from pscdsl.typing.codes.shapes import axes, disagreement
+from pscdsl.typing.codes.shapes_of_arguments import ArgumentShape, SizeNotDetermined
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, as_terms, names, substitute, variable
 from pscdsl.typing.dtypes import CLASSES, DType
@@ -39,19 +49,8 @@ from pscdsl.typing.signatures import (
     static_sizes,
     walk_paths,
 )
-from pscdsl.typing.static_forms import admits
-from pscdsl.typing.tree_variables import Bound, differing
-from pscdsl.typing.trees import (
-    MapType,
-    NoneType,
-    RecordType,
-    StaticType,
-    TupleType,
-    Type,
-    VectorType,
-    map_leaves,
-    paths,
-)
+from pscdsl.typing.static_values import admits
+from pscdsl.typing.tree_differences import Bound, differing
 
 
 @dataclass(frozen=True)

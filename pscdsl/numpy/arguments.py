@@ -11,11 +11,11 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import describe
-from pscdsl.typing.arrays import Shape
+from pscdsl.typing.array_types import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
-from pscdsl.typing.codes.shapes_manipulation import (
+from pscdsl.typing.codes.shapes import (
     AxisOutOfRange,
     DataDependentShape,
     PiecesDoNotFit,

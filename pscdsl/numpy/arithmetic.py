@@ -16,8 +16,7 @@ from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import literal, require, to_inexact, together
 from pscdsl.numpy.shorthand import cast, filled, where
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
-from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
+from pscdsl.typing.codes.element_types import DtypeNotAccepted, NegativePowerOfInteger
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import I8, I16, I32, I64, U8, U16, U32, U64
 

@@ -32,7 +32,7 @@ from pscdsl.numpy.shorthand import (
 )
 from pscdsl.numpy.sorting import places, require_count, require_same_length, require_vector
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, I32
 

@@ -16,11 +16,10 @@ from pscdsl._src.ir.program import Literal, Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives.creation import Constant
 from pscdsl.numpy.shorthand import cast, joined, listed, reshaped
-from pscdsl.typing.arrays import Shape
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
-from pscdsl.typing.codes.dtypes_library import NoSuchDType
+from pscdsl.typing.array_types import Shape
+from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer, NoSuchDType
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import PiecesDoNotFit
+from pscdsl.typing.codes.shapes import PiecesDoNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import KEY, DType, Kind, accepts_weak, is_dtype_name

@@ -14,8 +14,8 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.language.meanings import MEANINGS, describe, function
 from pscdsl.numpy.calling import as_dtype, as_operand
 from pscdsl.typing import dtypes
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim

@@ -36,12 +36,11 @@ from pscdsl.numpy.shorthand import (
     truth,
 )
 from pscdsl.numpy.sorting import require_same_length, require_vector
-from pscdsl.typing.arrays import Shape
+from pscdsl.typing.array_types import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import instance
-from pscdsl.typing.codes.shapes_library import LongerUnknown, TooFewElements
-from pscdsl.typing.codes.shapes_manipulation import NotDivisible, UnprovenSize, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import NotDivisible, UnprovenSize, WrongNumberOfAxes, instance
+from pscdsl.typing.codes.shapes_of_arguments import LongerUnknown, TooFewElements
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, I32

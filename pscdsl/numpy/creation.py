@@ -43,17 +43,13 @@ from pscdsl.numpy.calling import (
 from pscdsl.numpy.elementwise import require, to_inexact
 from pscdsl.numpy.logic import items
 from pscdsl.numpy.shorthand import cast, counting, joined, largest, moved, reshaped, where
-from pscdsl.typing.arrays import Shape, size_of
+from pscdsl.typing.array_types import Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
+from pscdsl.typing.codes.element_types import ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.codes.shapes_manipulation import (
-    DataDependentShape,
-    UnprovenSize,
-    WrongNumberOfAxes,
-)
+from pscdsl.typing.codes.shapes import DataDependentShape, UnprovenSize, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, F64, I32, I64, DType, Kind

@@ -24,10 +24,10 @@ from pscdsl.numpy.shorthand import (
     transposed,
     where,
 )
-from pscdsl.typing.arrays import Shape
+from pscdsl.typing.array_types import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import RepeatedAxis, UnprovenSize, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import RepeatedAxis, UnprovenSize, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, DType, Kind

@@ -19,7 +19,7 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import special
 from pscdsl.numpy.calling import of_arrays, of_numbers
 from pscdsl.numpy.shorthand import cast, filled, where
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim

@@ -22,10 +22,10 @@ from pscdsl.numpy.calling import as_operand, is_array, met, of_arrays, of_number
 from pscdsl.numpy.creation import array
 from pscdsl.numpy.elementwise import REAL, conjugate, require, to_inexact
 from pscdsl.numpy.shorthand import cast, joined, largest, least, part, simplified, transposed, where
-from pscdsl.typing.arrays import size_of
+from pscdsl.typing.array_types import size_of
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import UnprovenSize, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import UnprovenSize, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, DType, Kind, inexact

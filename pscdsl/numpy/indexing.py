@@ -27,11 +27,16 @@ from pscdsl.numpy.shorthand import (
     transposed,
     where,
 )
-from pscdsl.typing.arrays import Shape
+from pscdsl.typing.array_types import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_indexing import IndexOutOfRange, NotAnIndex, TooManyIndices
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, UnprovenSize
+from pscdsl.typing.codes.shapes import (
+    DataDependentShape,
+    IndexOutOfRange,
+    NotAnIndex,
+    TooManyIndices,
+    UnprovenSize,
+)
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, I32, I64, Kind

@@ -10,7 +10,7 @@ import numpy as np
 
 from pscdsl._src.language.meanings import Meaning, function
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.codes.shapes import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
 
 # Keywords of NumPy's functions that there are none of here, and what is written instead.

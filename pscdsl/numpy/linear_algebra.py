@@ -45,13 +45,12 @@ from pscdsl.numpy.shorthand import (
     where,
     wide,
 )
-from pscdsl.typing.arrays import Shape, size_of
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.array_types import Shape, size_of
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.codes.shapes import disagreement
-from pscdsl.typing.codes.shapes_library import LengthsDiffer
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import WrongNumberOfAxes, disagreement
+from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, DType

@@ -14,9 +14,9 @@ from pscdsl.numpy.calling import as_array, of_arrays
 from pscdsl.numpy.constants import float_info
 from pscdsl.numpy.elementwise import REAL, literal, require, to_inexact, together
 from pscdsl.numpy.shorthand import at, cast, is_nan, truth, where
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.codes.shapes import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, U64
 from pscdsl.typing.python_containers import is_sequence

@@ -39,16 +39,18 @@ from pscdsl.numpy.shorthand import (
     simplified,
     transposed,
 )
-from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast, disagreement, instance
-from pscdsl.typing.codes.shapes_manipulation import (
+from pscdsl.typing.codes.shapes import (
     ImpossibleReshape,
     NotDivisible,
     NotOfSizeOne,
+    ShapesDoNotBroadcast,
     UnprovenSize,
     WrongNumberOfAxes,
+    disagreement,
+    instance,
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size, as_terms, minimum

@@ -10,7 +10,7 @@ from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import elementwise as e
 from pscdsl.numpy.arithmetic import power
-from pscdsl.typing.arrays import size_of
+from pscdsl.typing.array_types import size_of
 
 # Python's operators on traced arrays, by the names of their classes in `ast`.
 

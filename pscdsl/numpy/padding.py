@@ -29,11 +29,11 @@ from pscdsl.numpy.shorthand import (
     spread,
     transposed,
 )
-from pscdsl.typing.arrays import Shape, size_of
+from pscdsl.typing.array_types import Shape, size_of
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.codes.shapes import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, I32

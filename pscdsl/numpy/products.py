@@ -39,12 +39,11 @@ from pscdsl.numpy.shorthand import (
     truth,
     where,
 )
-from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import disagreement
-from pscdsl.typing.codes.shapes_library import BadSubscripts, InnerSizesDiffer, LengthsDiffer
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import WrongNumberOfAxes, disagreement
+from pscdsl.typing.codes.shapes_of_arguments import BadSubscripts, InnerSizesDiffer, LengthsDiffer
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, evaluate, names
 from pscdsl.typing.dtypes import BOOL, I32, DType

@@ -33,10 +33,10 @@ from pscdsl.numpy.shorthand import (
     truth,
     where,
 )
-from pscdsl.typing.arrays import Shape
-from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
+from pscdsl.typing.array_types import Shape
+from pscdsl.typing.codes.element_types import AccumulatorTooNarrow
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_library import EmptyReduction
+from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, I32, U32, DType

@@ -18,7 +18,7 @@ from pscdsl._src.primitives.shaping import (
     Slice,
     Transpose,
 )
-from pscdsl.typing.arrays import Shape, size_of
+from pscdsl.typing.array_types import Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Dim, Size, maximum, minimum
 from pscdsl.typing.dtypes import BOOL, F32, I32, DType

@@ -39,9 +39,8 @@ from pscdsl.numpy.shorthand import (
 )
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import disagreement, instance
-from pscdsl.typing.codes.shapes_library import LengthsDiffer, TooFewElements, WeightsDoNotFit
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import DataDependentShape, WrongNumberOfAxes, disagreement, instance
+from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer, TooFewElements, WeightsDoNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import I32, I64, U32, DType, inexact

@@ -48,9 +48,8 @@ from pscdsl.numpy.shorthand import (
 from pscdsl.numpy.sorting import in_order, require_same_length, require_vector
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import instance
-from pscdsl.typing.codes.shapes_library import TooFewElements, WeightsDoNotFit
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import WrongNumberOfAxes, instance
+from pscdsl.typing.codes.shapes_of_arguments import TooFewElements, WeightsDoNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, F64, I32, DType, inexact

@@ -16,7 +16,7 @@ from pscdsl.numpy.calling import as_array, of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.reductions import finished, running
 from pscdsl.numpy.shorthand import cast, moved, reshaped, transposed, truth
-from pscdsl.typing.arrays import size_of
+from pscdsl.typing.array_types import size_of
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim

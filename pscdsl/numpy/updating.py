@@ -51,14 +51,14 @@ from pscdsl.numpy.shorthand import (
     transposed,
     where,
 )
-from pscdsl.typing.arrays import Shape
+from pscdsl.typing.array_types import Shape
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.codes.shapes_indexing import NotAnIndex
-from pscdsl.typing.codes.shapes_manipulation import (
+from pscdsl.typing.codes.shapes import (
     DataDependentShape,
+    NotAnIndex,
+    ShapesDoNotBroadcast,
     UnprovenSize,
     WrongNumberOfAxes,
 )

@@ -32,8 +32,8 @@ from pscdsl.random.drawing import (
     subkeys,
     unit,
 )
-from pscdsl.typing.arrays import Shape
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.array_types import Shape
+from pscdsl.typing.codes.shapes import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import F64, I32, DType
 

@@ -20,9 +20,9 @@ from pscdsl.numpy.arguments import as_shape
 from pscdsl.numpy.calling import as_dtype, as_operand, is_array
 from pscdsl.numpy.creation import asarray
 from pscdsl.numpy.shorthand import at, cast, where
-from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.keys import NotOneKey
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure

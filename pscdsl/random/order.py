@@ -17,12 +17,11 @@ from pscdsl.numpy.sorting import argmax, places
 from pscdsl.numpy.updating import take
 from pscdsl.random.distributions import standard_gumbel
 from pscdsl.random.drawing import array_of, float_dtype, integers, of_key, operand, shape_of, unit
-from pscdsl.typing.arrays import Shape, size_of
+from pscdsl.typing.array_types import Shape, size_of
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import disagreement
-from pscdsl.typing.codes.shapes_library import LengthsDiffer
-from pscdsl.typing.codes.shapes_manipulation import UnprovenSize
+from pscdsl.typing.codes.shapes import UnprovenSize, disagreement
+from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import I32, KEY, U64

@@ -13,7 +13,7 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.arrays import Array
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_tuple

@@ -21,12 +21,11 @@ from pscdsl._src.ir.scalars import kind_of
 from pscdsl._src.language.instances import absent, construct, reader
 from pscdsl.arrays import Array
 from pscdsl.numpy.shorthand import wide
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import NONE, ArrayType, MapType, TupleType, VectorType, paths
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DEFAULT, F32
 from pscdsl.typing.python_containers import NDArray, is_pmap, is_precord, is_pvector, is_sequence
-from pscdsl.typing.trees import NONE, MapType, TupleType, VectorType, paths
 
 
 class Outside:

@@ -18,8 +18,7 @@ from pscdsl._src.frontend.modules.project import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function, walk
 from pscdsl._src.primitives.control.remat import Checkpoint
-from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.spans import NOWHERE
+from pscdsl.typing.diagnostics import NOWHERE, Failure
 from tests.derivatives.programs import HEAD
 from tests.derivatives.subject import SUM_OF, Subject, over_batch
 from tests.interpreters.test_derivatives_subjects import SUBJECTS

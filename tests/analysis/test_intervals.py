@@ -22,7 +22,7 @@ from pscdsl._src.primitives.reductions import Cumulative, Reduce, Reduction
 from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Slice, without
 from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, F32, I8, I32, U8, U32
 from tests.support.random_programs import DTYPES, N, RandomProgram, operands

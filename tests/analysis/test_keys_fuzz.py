@@ -16,7 +16,7 @@ from pscdsl._src.checker.check import check_source
 from pscdsl._src.frontend import definitions
 from pscdsl._src.ir.program import Function, Var
 from pscdsl.typing.codes.keys import KeyReused
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Span
 from tests.support import linear_programs
 from tests.support.linear_programs import elaborated, used_once
 

@@ -12,7 +12,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, f32, f64, i32
 from pscdsl._src.language.instances import stand_in_class
-from pscdsl.typing.trees import RecordName
+from pscdsl.typing.array_types import RecordName
 from tests.support.exported import P, Pair, Params, X, loss, same
 
 pytestmark = pytest.mark.jaxlib

@@ -12,7 +12,7 @@ from pscdsl._src.checker.baseline import Fingerprints
 from pscdsl._src.cli import main
 from pscdsl._src.frontend.text.sources import Sources
 from pscdsl.typing.codes.language import NotPython
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Span
 
 Capture = pytest.CaptureFixture[str]
 HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"

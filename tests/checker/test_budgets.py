@@ -14,7 +14,7 @@ from pscdsl import CheckError, f32
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.cli import main
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl.typing.codes.performance_budgets import BudgetExceeded
+from pscdsl.typing.codes.performance import BudgetExceeded
 
 
 @psc.kernel(budget=("flops <= 2*n", "peak <= 8*n"))

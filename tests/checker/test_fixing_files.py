@@ -17,8 +17,7 @@ from pscdsl._src.checker.fixing import Fixed, fix_all
 from pscdsl._src.cli import fixing, main
 from pscdsl._src.frontend.fixes.editing import Text, moved, replaced, written
 from pscdsl._src.frontend.fixes.encoding import Encoded
-from pscdsl.typing.fixes import Edit
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Edit, Span
 
 Capture = pytest.CaptureFixture[str]
 Write = Callable[..., Path]

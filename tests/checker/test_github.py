@@ -11,7 +11,7 @@ from pscdsl._src.checker.report import machine_readable
 from pscdsl._src.frontend.text.sources import display
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import KernelNotChecked
-from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.diagnostics import NOWHERE, Span
 
 COMMAND = re.compile(r"::(error|warning|notice) ([^:]*)::(.*)")
 

@@ -12,8 +12,7 @@ from pscdsl._src.checker.report import machine_readable, terminal
 from pscdsl._src.checker.report.summary import Hidden, sentence
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.frontend.text.sources import Sources, display, printable, shown_path, split_lines
-from pscdsl.typing.diagnostics import Diagnostic, Label, Severity
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Diagnostic, Label, Severity, Span
 
 
 class Finding(Diagnostic):

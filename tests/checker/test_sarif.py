@@ -19,8 +19,7 @@ from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.cli import main
 from pscdsl._src.frontend.text.sources import Sources
 from pscdsl.typing.codes.language import NotPython
-from pscdsl.typing.diagnostics import Diagnostic, Label
-from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Label, Span
 from tests.support.sarif_schema import problems
 
 HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pscdsl._src.checker.selection import Layer, Selection
 from pscdsl._src.cli import main
-from pscdsl.typing.codes.limits_suppressions import UnusedSuppression
-from pscdsl.typing.spans import Span
+from pscdsl.typing.codes.projects import UnusedSuppression
+from pscdsl.typing.diagnostics import Span
 
 CODES = [f"PSC{n}" for n in (201, 301, 302, 311, 701)]
 PREFIXES = st.lists(st.sampled_from(["PSC", "PSC3", "PSC30", "PSC301", "PSC7", "PSC701"]))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pscdsl._src.checker.check import check_paths, check_source
 from pscdsl._src.checker.suppressions import Examined, silence, suppressions
 from pscdsl.typing.codes.language import NotPython
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Span
 
 HEAD = "import pscdsl as psc\nfrom pscdsl import f32\n\n\n"
 KERNEL = '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return '

@@ -8,10 +8,9 @@ import pytest
 from pscdsl._src.cli import Unusable
 from pscdsl._src.cli.kernel_arguments import dims
 from pscdsl._src.cli.run import complete, leaf_types, parse, sizes_of
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, TupleType, Type
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import F32, I32, KEY
-from pscdsl.typing.trees import TupleType, Type
 
 N = name("n")
 PARAMETERS: list[tuple[str, Type]] = [

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, NoneType, RecordType, StaticType, TupleType, Type
 from pscdsl.typing.dtypes import Kind
-from pscdsl.typing.trees import NoneType, RecordType, StaticType, TupleType, Type
 from tests.benchmarks.workload import is_sequence
 from tests.comparison.program import Program
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from tests.derivatives.programs import SIZES, NDArray, assert_close, differences, like, pairing
 from tests.derivatives.subject import Subject
 

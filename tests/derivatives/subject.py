@@ -20,9 +20,8 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.trees import Type, children
-from pscdsl.typing.trees import leaves as leaves_of
+from pscdsl.typing.array_types import ArrayType, Type, children
+from pscdsl.typing.array_types import leaves as leaves_of
 from tests.derivatives.programs import HEAD, SIZES, NDArray, Program, kernels, like
 from tests.fuzz import reference
 

@@ -19,13 +19,12 @@ from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.kernel import load_kernel
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, StaticType, TupleType, Type, leaves
 from pscdsl.typing.diagnostics import Severity
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dims import evaluate as number
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice
-from pscdsl.typing.trees import StaticType, TupleType, Type, leaves
 from tests.support.discovered import Expected, expected, module, pasted, told, verdicts
 
 ACCEPTED, REFUSED = module("accepted"), module("refused")

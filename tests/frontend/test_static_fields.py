@@ -15,7 +15,7 @@ from pscdsl import f32
 from pscdsl._src.xla.calls.fast_path import fast_path_works
 from pscdsl._src.xla.runtime.arrays import to_numpy
 from pscdsl._src.xla.runtime.devices import put
-from pscdsl.typing.exact import exact
+from pscdsl.typing.static_values import exact
 from tests.calls.test_direct_calls import frames
 
 T = TypeVar("T", bound=psc.Tree)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.checker.check import check_source
-from pscdsl.typing.trees import static_text
+from pscdsl.typing.array_types import static_text
 
 HEAD = """
 import enum

@@ -40,7 +40,7 @@ from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Var
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.numpy import methods
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import variable
 from pscdsl.typing.dtypes import F32

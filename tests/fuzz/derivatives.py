@@ -23,7 +23,7 @@ from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.transforms.linearize import linearize
 from pscdsl._src.transforms.simplify.simplify import simplify
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import name
 from tests.fuzz.laws import Broken
 

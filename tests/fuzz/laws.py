@@ -27,7 +27,7 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import Choice

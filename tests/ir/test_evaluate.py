@@ -13,7 +13,7 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import Call, Scan
 from pscdsl._src.primitives.creation import SizeValue
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dtypes import ALL, F16, F32, I32, U64, Kind
 

@@ -20,11 +20,11 @@ from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import TABLE, add, multiply
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.emit.emit import module_text
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import F32
-from pscdsl.typing.spans import Span
 from tests.primitives.test_primitive_laws import ROWS
 from tests.support.law_rows import array_type, array_types
 

@@ -18,8 +18,8 @@ from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl.typing.array_types import RecordName, RecordType
 from pscdsl.typing.dtypes import F32, F64
-from pscdsl.typing.trees import RecordName, RecordType
 from tests.support.law_rows import array_type
 from tests.support.law_rows_structure import facts
 from tests.support.random_programs import RandomProgram

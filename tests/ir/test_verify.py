@@ -14,10 +14,10 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import Call, Scan
 from pscdsl._src.primitives.creation import Iota, SizeValue
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dtypes import BOOL, F32, I8, I32, U8, DType
-from pscdsl.typing.spans import Span
 from tests.support.law_rows_structure import facts
 from tests.support.random_programs import RandomProgram
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from pscdsl._src.ir.builder import Program
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
+from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_library import LengthsDiffer, TooFewElements
-from pscdsl.typing.codes.shapes_manipulation import NotDivisible, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import NotDivisible, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer, TooFewElements
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dims import name as size_name
 from pscdsl.typing.dtypes import F32

@@ -17,11 +17,10 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.typing import dtypes
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.dtypes_library import NoSuchDType
+from pscdsl.typing.codes.element_types import DtypesDiffer, NoSuchDType, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.codes.shapes_manipulation import (
+from pscdsl.typing.codes.shapes import (
     DataDependentShape,
     PiecesDoNotFit,
     UnprovenSize,

@@ -17,11 +17,15 @@ import pytest
 
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.shorthand import listed
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray
+from pscdsl.typing.codes.element_types import (
+    DtypeNotAccepted,
+    DtypesDiffer,
+    IntegersMakeAnArray,
+    ScalarDoesNotFit,
+)
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_library import TooFewElements
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.codes.shapes import DataDependentShape
+from pscdsl.typing.codes.shapes_of_arguments import TooFewElements
 from pscdsl.typing.diagnostics import Failure
 from tests.support.numpy_differential import at_least, check, meaning, refused, theirs
 from tests.support.numpy_harness import run, run_symbolic

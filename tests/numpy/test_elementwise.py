@@ -18,11 +18,14 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import methods
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.dtypes_library import NegativePowerOfInteger
+from pscdsl.typing.codes.element_types import (
+    DtypeNotAccepted,
+    DtypesDiffer,
+    NegativePowerOfInteger,
+    ScalarDoesNotFit,
+)
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.codes.shapes import DataDependentShape, ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from tests.support.numpy_harness import run, run_compiled, run_symbolic
 

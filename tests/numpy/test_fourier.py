@@ -12,14 +12,9 @@ from hypothesis import strategies as st
 import pscdsl as psc
 from pscdsl import c64, f32
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_manipulation import (
-    AxisOutOfRange,
-    RepeatedAxis,
-    UnprovenSize,
-    WrongNumberOfAxes,
-)
+from pscdsl.typing.codes.shapes import AxisOutOfRange, RepeatedAxis, UnprovenSize, WrongNumberOfAxes
 from pscdsl.typing.dims import name as size_name
 from tests.support.numpy_differential import agree, at_least, check, normal, refused
 from tests.support.numpy_harness import S, build, run

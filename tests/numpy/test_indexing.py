@@ -18,12 +18,17 @@ from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.updating import update
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.codes.shapes_indexing import IndexOutOfRange, NotAnIndex, TooManyIndices
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, UnprovenSize
+from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.codes.shapes import (
+    DataDependentShape,
+    IndexOutOfRange,
+    NotAnIndex,
+    ShapesDoNotBroadcast,
+    TooManyIndices,
+    UnprovenSize,
+)
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import I32, KEY

@@ -14,12 +14,11 @@ import pscdsl as psc
 from pscdsl import f64
 from pscdsl.numpy.linear_algebra import multi_dot
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
+from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.codes.shapes_library import EmptyReduction, InnerSizesDiffer, LengthsDiffer
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction, InnerSizesDiffer, LengthsDiffer
 from pscdsl.typing.dims import name as size_name
 from tests.support.numpy_differential import agree, at_least, check, normal, refused, theirs
 from tests.support.numpy_harness import build, run, run_compiled

@@ -15,11 +15,10 @@ from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.shaping import Transpose
 from pscdsl.numpy.products import typical
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.dtypes import DtypesDiffer
+from pscdsl.typing.codes.element_types import DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.codes.shapes_library import BadSubscripts, InnerSizesDiffer, LengthsDiffer
-from pscdsl.typing.codes.shapes_manipulation import RepeatedAxis, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import RepeatedAxis, ShapesDoNotBroadcast, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_of_arguments import BadSubscripts, InnerSizesDiffer, LengthsDiffer
 from pscdsl.typing.dims import name as size_name
 from tests.support.numpy_differential import NAN, agree, at_least, check, normal, refused, theirs
 from tests.support.numpy_harness import build, run, run_compiled

@@ -15,19 +15,20 @@ from hypothesis import strategies as st
 from pscdsl.numpy import methods
 from pscdsl.numpy.arguments import normalize_axes, normalize_axis
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.codes.shapes_indexing import IndexOutOfRange, NotAnIndex
-from pscdsl.typing.codes.shapes_manipulation import (
+from pscdsl.typing.codes.shapes import (
     AxisOutOfRange,
     DataDependentShape,
     ImpossibleReshape,
+    IndexOutOfRange,
+    NotAnIndex,
     NotDivisible,
     NotOfSizeOne,
     PiecesDoNotFit,
     RepeatedAxis,
+    ShapesDoNotBroadcast,
     UnprovenSize,
     WrongNumberOfAxes,
 )

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
-from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
+from pscdsl.typing.codes.element_types import AccumulatorTooNarrow, DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_library import EmptyReduction
-from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange, RepeatedAxis
+from pscdsl.typing.codes.shapes import AxisOutOfRange, RepeatedAxis
+from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
 from pscdsl.typing.dims import name as size_name
 from tests.support.numpy_differential import (
     INF,

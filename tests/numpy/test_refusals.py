@@ -14,7 +14,7 @@ from pscdsl._src.ir.builder import Builder, Program
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.registry import register_all
 from pscdsl.typing import dtypes
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import name as size_name

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_library import (
+from pscdsl.typing.codes.shapes import WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_of_arguments import (
     EmptyReduction,
     LengthsDiffer,
     LongerUnknown,
     TooFewElements,
 )
-from pscdsl.typing.codes.shapes_manipulation import WrongNumberOfAxes
 from pscdsl.typing.dims import name as size_name
 from tests.support.numpy_differential import (
     INF,

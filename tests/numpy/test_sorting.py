@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pscdsl._src.primitives.searching import SearchSorted
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_library import EmptyReduction, LengthsDiffer, TooFewElements
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes import DataDependentShape, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction, LengthsDiffer, TooFewElements
 from tests.support.numpy_differential import (
     INF,
     NAN,

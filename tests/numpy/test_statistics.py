@@ -10,18 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pscdsl.numpy.statistics import METHODS
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
+from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes_library import (
+from pscdsl.typing.codes.shapes import DataDependentShape, UnprovenSize, WrongNumberOfAxes
+from pscdsl.typing.codes.shapes_of_arguments import (
     EmptyReduction,
     LengthsDiffer,
     TooFewElements,
     WeightsDoNotFit,
-)
-from pscdsl.typing.codes.shapes_manipulation import (
-    DataDependentShape,
-    UnprovenSize,
-    WrongNumberOfAxes,
 )
 from tests.support.numpy_differential import (
     INF,

@@ -16,7 +16,7 @@ from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from tests.support.numpy_differential import agree, check, normal, refused
 from tests.support.numpy_harness import run
 

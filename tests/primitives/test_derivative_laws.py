@@ -27,7 +27,7 @@ from pscdsl._src.ir.program import Block, Equation, Function, Var
 from pscdsl._src.primitives.control import CustomVjp, While
 from pscdsl._src.primitives.lanes import Lanes
 from pscdsl._src.primitives.stopping import StopGradient
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import name

@@ -25,7 +25,7 @@ from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.pointwise import Elementwise
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure

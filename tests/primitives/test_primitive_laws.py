@@ -30,7 +30,7 @@ from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl._src.xla.compilation.portable import foreign, module_of, portable, targets
 from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY, DType

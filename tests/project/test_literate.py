@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Diagnostic, Span
 from tests.support.literate import Program, differences, programs, with_snapshot
 
 DOCUMENT = """\

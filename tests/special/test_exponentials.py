@@ -15,9 +15,9 @@ import scipy.special
 import pscdsl as psc
 from pscdsl import f32, f64
 from pscdsl._src.targets.forms import VARIABLE
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
-from pscdsl.typing.codes.shapes_library import EmptyReduction
-from pscdsl.typing.codes.shapes_manipulation import AxisOutOfRange
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
+from pscdsl.typing.codes.shapes import AxisOutOfRange
+from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
 from tests.support.numpy_differential import agree, normal, refused
 from tests.support.numpy_harness import build, run
 

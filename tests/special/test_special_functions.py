@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import pscdsl as psc
 from pscdsl import f32, f64
 from pscdsl._src.language.meanings import MEANINGS
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from tests.support.numpy_differential import meaning, refused
 from tests.support.numpy_harness import build, run

@@ -10,7 +10,7 @@ from typing import Any
 
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl.typing.dims import Factor, Monomial, Size, apply, as_terms, from_terms, name
-from pscdsl.typing.monomials import times
+from pscdsl.typing.polynomials import times
 from tests.support.cost_lines import Instance, Line, counted_choices
 
 MOST_TERMS = 4

@@ -20,6 +20,7 @@ from pscdsl._src.analysis.cost import cost
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import (
     Size,
@@ -31,7 +32,6 @@ from pscdsl.typing.dims import (
 )
 from pscdsl.typing.facts import Fact
 from pscdsl.typing.signatures import Choice, group_dims, static_sizes
-from pscdsl.typing.trees import StaticType
 
 WIDTH = 96
 """Of a line, indentation left out."""

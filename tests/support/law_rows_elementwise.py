@@ -17,7 +17,7 @@ from pscdsl._src.primitives.elementwise import (
 )
 from pscdsl._src.primitives.special import SPECIAL
 from pscdsl.typing import dims, dtypes
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import ALL, BOOL, DType
 from tests.support.law_rows import Domain, NDArray, Row, anything, between, finfo
 

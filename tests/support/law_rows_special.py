@@ -13,7 +13,7 @@ import numpy as np
 from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl._src.primitives.special import SPECIAL
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BF16, F16, F32, F64, DType
 from tests.support.law_rows import Domain, NDArray, Row, anything, between, finfo
 

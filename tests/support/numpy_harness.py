@@ -24,7 +24,7 @@ from pscdsl._src.ir.program import Function
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.registry import register_all
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Dim
 

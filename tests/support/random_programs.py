@@ -23,7 +23,7 @@ from pscdsl._src.targets.target import Target
 from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dtypes import BOOL, F32, I32, DType
 

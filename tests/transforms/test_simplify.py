@@ -28,7 +28,7 @@ from pscdsl._src.transforms.simplify.identities import NEUTRAL_RIGHT, same_as
 from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dtypes import ALL, BOOL, F32, I32, DType, Kind
 from tests.ir.test_show import Results, inside, program

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pyrsistent
 import pytest
 
-from pscdsl.typing.exact import equality_tells, exact
-from pscdsl.typing.trees import StaticType
+from pscdsl.typing.array_types import StaticType
+from pscdsl.typing.static_values import equality_tells, exact
 
 
 class Mode(Enum):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 
-from pscdsl.typing.exclusions import exclusion
-from pscdsl.typing.signatures import Choice
-from pscdsl.typing.trees import StaticType
+from pscdsl.typing.array_types import StaticType
+from pscdsl.typing.signatures import Choice, exclusion
 
 
 def test_what_fails_is_left_out_and_something_is_kept() -> None:

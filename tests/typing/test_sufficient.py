@@ -6,10 +6,9 @@ import itertools
 
 import pytest
 
-from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.assumptions import Assumptions, sufficient_bound
 from pscdsl.typing.dims import parse
 from pscdsl.typing.facts import Fact, parse_fact
-from pscdsl.typing.sufficient import sufficient_bound
 
 CLAIMS = (
     *(

@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    MapType,
+    RecordName,
+    RecordType,
+    Shape,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+    children,
+    same_structure,
+)
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import F32, F64
@@ -21,18 +34,6 @@ from pscdsl.typing.tree_differences import (
     repair,
     structure_differences,
     surplus_axis,
-)
-from pscdsl.typing.trees import (
-    NONE,
-    MapType,
-    RecordName,
-    RecordType,
-    StaticType,
-    TupleType,
-    Type,
-    VectorType,
-    children,
-    same_structure,
 )
 
 N, M = dims.name("n"), dims.name("m")

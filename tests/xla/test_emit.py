@@ -24,11 +24,11 @@ from pscdsl._src.xla.emit.emit import module_bytecode, module_text
 from pscdsl._src.xla.runtime.arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.executable import Executable, load_executable
 from pscdsl.typing import dims, dtypes
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, F32, I32, KEY, DType
-from pscdsl.typing.spans import Span
 
 pytestmark = pytest.mark.jaxlib
 

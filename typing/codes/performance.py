@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
 class LargeUnroll(Diagnostic, code="PSC801"):
@@ -205,3 +205,208 @@ class ProductOfRows(Diagnostic, code="PSC804"):
         """The product."""
         rows, matrix = self.rows or "rows", self.matrix or "w"
         return f"`{rows} @ {matrix}{'.T' if self.axis else ''}`, then map the rest over its rows"
+
+
+# PSC8xx: what batches compute in vain.
+
+
+class AllBranchesRun(Diagnostic, code="PSC805"):
+    """A batch runs all branches of a `cond` or `switch` for every row.
+
+    `psc.vmap` makes one program for all rows.  Where rows decide differently, there is no branch to
+    skip: all of them are run for all rows, and each row selects its result.  So a branch that
+    should save work saves none.  In gradients, arrays that all rows share get a part from each
+    branch: where one that a row has not taken has an infinite slope, theirs is NaN (see PSC704).
+
+    * Let one decision hold for all rows: what it depends on gets None in `in_axes`.
+    * `psc.map` takes the rows one after the other, and each runs its own branch alone.
+    * If running both is meant, `np.where` says so.
+
+    Branches that take up to 100 operations for each element are not reported: reading and writing
+    the element takes as long.  Loops, sorts, and products of more than small matrices take more.
+
+    A `while_loop` is not reported: the loop goes on until the last row stops, and those that have
+    stopped are computed in vain, but one row after the other would take longer still.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    def settle(w: f32["n n"], x: f32["n"]) -> f32["n"]:
+        return psc.cond(np.max(x) > 1, lambda: np.linalg.solve(w, x), lambda: x)
+
+
+    @psc.kernel
+    def rows(w: f32["n n"], xs: f32["b n"]) -> f32["b n"]:
+        return psc.vmap(settle, in_axes=(None, 0))(w, xs)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    def settle(w: f32["n n"], x: f32["n"]) -> f32["n"]:
+        return psc.cond(np.max(x) > 1, lambda: np.linalg.solve(w, x), lambda: x)
+
+
+    @psc.kernel
+    def rows(w: f32["n n"], xs: f32["b n"]) -> f32["b n"]:
+        return psc.map(lambda x: settle(w, x), xs)
+    ```
+    """
+
+    construct: str
+    count: int
+    work: str
+    lost: float
+
+    def message(self) -> str:
+        """What is run."""
+        which = "both branches" if self.count == 2 else f"all {self.count} branches"
+        return (
+            f"{which} of this `{self.construct}` are run for every row of a batch, "
+            f"in which each row selects its result"
+        )
+
+    def label(self) -> str:
+        """What is dear, and why it is run."""
+        decides = "predicate" if self.construct == "cond" else "index"
+        work = self.work or f"about {self.lost:.0f} operations for each element are in vain"
+        return f"the {decides} differs from row to row; {work}"
+
+    def help(self) -> str:
+        """What runs one of them."""
+        return (
+            "decide once for all rows (None in `in_axes` for what decides), or take the rows one "
+            "by one with `psc.map`; if both are meant to be run, `np.where` says so"
+        )
+
+
+# PSC8xx: kernels that cost more than they may.
+
+
+class BudgetExceeded(Diagnostic, code="PSC807", severity=Severity.ERROR):
+    """A kernel that costs more than its budget.
+
+    A budget is a bound on what `pscdsl cost` counts: floating-point operations, bytes moved, and
+    memory, as polynomials in the sizes.  It holds for every size that the signature and the
+    kernel's preconditions admit, and in every dtype and rank that they leave open.  The finding
+    has the smallest sizes at which it does not, and the places that cost most there.
+
+    It is a count of the checked program, not a measurement: a product of matrices that was meant
+    to be one with a vector, or a loop in a loop, exceeds it whatever the machine is.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel  # psc: budget flops <= 2*n*d + n
+    def distances(x: f32["n d"], y: f32["d"]) -> f32["n"]:
+        return np.sum((x - y) ** 2, axis=1)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel  # psc: budget flops <= 3*n*d
+    def distances(x: f32["n d"], y: f32["d"]) -> f32["n"]:
+        return np.sum((x - y) ** 2, axis=1)
+    ```
+    """
+
+    subject: str
+    """The kernel, or its gradient."""
+    measure: str
+    budget: str
+    """The bound on the right."""
+    cost: str
+    sizes: tuple[tuple[str, int], ...] = ()
+    taken: int = 0
+    allowed: int = 0
+    holds: str = ""
+    """A bound that would hold."""
+    strict: bool = False
+    """Whether the bound itself is not allowed."""
+
+    def message(self) -> str:
+        """The polynomial, and numbers."""
+        over = f"{'not less' if self.strict else 'more'} than {self.budget}"
+        text = f"{self.subject} has {self.measure} {self.cost}, {over}"
+        if self.sizes:
+            at = ", ".join(f"{name}={value}" for name, value in self.sizes)
+            text += f": {self.taken:,} where {self.allowed:,} are allowed, for instance at {at}"
+        return text
+
+    def help(self) -> str:
+        """A bound that holds."""
+        return f"`{self.holds}` holds; `pscdsl cost` prints all that is counted"
+
+
+# PSC8xx: memory that is given in vain.
+
+
+class DonatedInVain(Diagnostic, code="PSC806"):
+    """A donated parameter whose memory no result can take.
+
+    `@psc.kernel(donate=...)` lets results take the memory of arguments.  A result takes the memory
+    of one array of its own type, the same dtype and the same sizes; where there are more such
+    arrays than results, those that are donated first count.  A parameter that is donated without
+    any result for it is not reused, and stays as it is.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel(donate="x")
+    def total(x: f32["n"], y: f32["n"]) -> f32:
+        return x @ y
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel(donate="x")
+    def total(x: f32["n"], y: f32["n"]) -> f32["n"]:
+        return x * y
+    ```
+    """
+
+    parameter: str
+    type: str
+    results: str
+
+    def message(self) -> str:
+        """What is given."""
+        return f"`{self.parameter}` is donated, but no result can take its memory"
+
+    def label(self) -> str:
+        """The types."""
+        return f"{self.type}; the results are {self.results}"
+
+    def help(self) -> str:
+        """What to do."""
+        return "leave it out of `donate`, or return the new value as an array of the same type"

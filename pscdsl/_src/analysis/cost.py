@@ -20,11 +20,11 @@ from pscdsl._src.primitives.diagonals import Diagonal
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl._src.primitives.indexing import Gather, Scatter
 from pscdsl._src.primitives.shaping import Reshape, Slice
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size, maximum, substitute
 from pscdsl.typing.facts import Fact
-from pscdsl.typing.spans import Span
 
 # How many bytes a program reads and writes, as a polynomial in its sizes.
 #

@@ -21,7 +21,7 @@ from pscdsl._src.ir.program import Atom, Block, Function, Literal
 from pscdsl._src.primitives.control.custom_derivatives import Ruled
 from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import DType
 

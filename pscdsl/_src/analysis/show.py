@@ -19,9 +19,8 @@ from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
 from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import Elementwise
-from pscdsl.typing.arrays import show_type
+from pscdsl.typing.array_types import paths, show_type
 from pscdsl.typing.dtypes import DEFAULT, Kind
-from pscdsl.typing.trees import paths
 
 WIDTH = 100
 

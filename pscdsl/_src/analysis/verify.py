@@ -16,12 +16,10 @@ from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal
 from pscdsl._src.primitives.control import same_type
 from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.array_types import ArrayType, Type, leaves
+from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import Kind
-from pscdsl.typing.spans import Span
-from pscdsl.typing.trees import Type, leaves
 
 
 class VerificationError(Exception):

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from pscdsl._src.support.tracebacks import UsersError
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, Type
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.signatures import Choice, Signature
-from pscdsl.typing.trees import Type
 
 Target: TypeAlias = Literal["any", "cpu"]
 """Where modules are to run: wherever XLA does, or on CPUs by what was measured to be fast there."""

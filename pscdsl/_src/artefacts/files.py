@@ -35,10 +35,9 @@ from pscdsl._src.artefacts.forms import (
     type_of,
 )
 from pscdsl._src.artefacts.keys import Trust, other_key, trusted_key
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, leaves
 from pscdsl.typing.assumptions import Assumptions, parse_fact
 from pscdsl.typing.signatures import Instantiation, Signature
-from pscdsl.typing.trees import leaves
 
 SUFFIX: Final = ".psca"
 """What names of files end with, if nobody says otherwise."""

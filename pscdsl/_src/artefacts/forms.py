@@ -10,7 +10,18 @@ from dataclasses import fields
 from typing import Any, cast
 
 from pscdsl._src.language.elements import ElementType
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    MapType,
+    NoneType,
+    RecordName,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+)
 from pscdsl.typing.dims import Dim, parse
 from pscdsl.typing.dtypes import DType, dtype
 from pscdsl.typing.notation import DimSpec, parse_shape
@@ -30,17 +41,6 @@ from pscdsl.typing.signatures import (
     StaticSpec,
     TreeSpec,
     TupleSpec,
-)
-from pscdsl.typing.trees import (
-    NONE,
-    MapType,
-    NoneType,
-    RecordName,
-    RecordType,
-    StaticType,
-    TupleType,
-    Type,
-    VectorType,
 )
 
 # Static values and defaults of parameters as JSON, each with its class: True is not 1.

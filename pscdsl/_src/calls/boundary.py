@@ -13,7 +13,17 @@ from pscdsl._src.ir.scalars import fit
 from pscdsl._src.language.instances import RecordClass as RecordClass
 from pscdsl._src.language.instances import absent, construct, known_statics, reader, ways
 from pscdsl.arrays import Array
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    MapType,
+    NoneType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+)
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DEFAULT, KEY, U32, DType, Kind, accepts_weak
 from pscdsl.typing.python_containers import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
@@ -30,16 +40,6 @@ from pscdsl.typing.signatures import (
     TreeSpec,
     TupleSpec,
     walk_paths,
-)
-from pscdsl.typing.trees import (
-    NONE,
-    MapType,
-    NoneType,
-    RecordType,
-    StaticType,
-    TupleType,
-    Type,
-    VectorType,
 )
 
 _KINDS: dict[type[Any], Kind] = {

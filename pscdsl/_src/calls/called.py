@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pscdsl._src.xla.calls.binding import Parameter
     from pscdsl._src.xla.calls.dispatch import BoundExecutable
     from pscdsl._src.xla.device import Device
+    from pscdsl.typing.array_types import Type
     from pscdsl.typing.assumptions import Assumptions
     from pscdsl.typing.dtypes import DType
     from pscdsl.typing.signatures import Choice, Signature, Spec
-    from pscdsl.typing.trees import Type
 
 
 # Objects whose calls are those of another function, with no frame of Python's between.
@@ -319,7 +319,7 @@ class Called(Generic[P, R]):
 
     def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The static values in the records among the arguments."""
-        from pscdsl.typing.trees import StaticType, nodes
+        from pscdsl.typing.array_types import StaticType, nodes
 
         return tuple(
             part

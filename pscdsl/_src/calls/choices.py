@@ -11,11 +11,11 @@ from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.values.values import Poisoned, RecordValue
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.language.instances import assemble
+from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import dtype
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice, Signature
-from pscdsl.typing.trees import StaticType
 
 # What keywords fix of a signature: `kernel.lower(dtype="f32", n=8)`.
 

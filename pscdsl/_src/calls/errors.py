@@ -11,8 +11,7 @@ from pscdsl._src.support.tracebacks import UsersError
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.text.source import Source
-    from pscdsl.typing.diagnostics import Diagnostic
-    from pscdsl.typing.spans import Span
+    from pscdsl.typing.diagnostics import Diagnostic, Span
 
 
 # Where a call of one of our functions stands in the source of whoever makes it.
@@ -44,7 +43,7 @@ class CallSite:
     def place(self) -> tuple[Source, Span] | None:
         """The text that it stands in and where; None if there is no text."""
         from pscdsl._src.frontend.loaded_code import current_source
-        from pscdsl.typing.spans import Span
+        from pscdsl.typing.diagnostics import Span
 
         source = current_source(self.code.co_filename, self.namespace, self.code)
         positions = list(self.code.co_positions())[self.instruction // 2]

@@ -15,17 +15,15 @@ from pscdsl._src.checker.suppressions import DIRECTIVE, comments_of
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.primitives.control import Control
 from pscdsl._src.transforms.simplify.simplify import simplify
-from pscdsl.typing.arrays import size_of
+from pscdsl.typing.array_types import size_of
 from pscdsl.typing.assumptions import Verdict
-from pscdsl.typing.codes.limits_budgets import BudgetNotProven, MalformedBudget
-from pscdsl.typing.codes.performance_budgets import BudgetExceeded
+from pscdsl.typing.codes.performance import BudgetExceeded
+from pscdsl.typing.codes.projects import BudgetNotProven, MalformedBudget
 from pscdsl.typing.counterexamples import refutation
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import DimSyntaxError, DimTooLarge, Size, evaluate, names, parse, substitute
 from pscdsl.typing.facts import Fact
-from pscdsl.typing.signatures import Choice, group_dims, static_sizes
-from pscdsl.typing.spans import NOWHERE, Span
-from pscdsl.typing.specs import StaticSpec
+from pscdsl.typing.signatures import Choice, StaticSpec, group_dims, static_sizes
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.definitions import Definition

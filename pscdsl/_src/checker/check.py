@@ -40,10 +40,8 @@ from pscdsl.typing.codes.limits import (
     KernelNotChecked,
     NestedTooDeeply,
 )
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
-from pscdsl.typing.exclusions import exclusion
-from pscdsl.typing.signatures import Choice
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span
+from pscdsl.typing.signatures import Choice, exclusion
 
 Status = Literal["ok", "error", "unchecked"]
 

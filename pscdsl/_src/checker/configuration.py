@@ -20,13 +20,8 @@ from pscdsl._src.checker.selection import (
 )
 from pscdsl._src.frontend.text.sources import shown_path
 from pscdsl._src.support.paths import inside, inside_any, read, real, resolved
-from pscdsl.typing.codes.limits_configuration import (
-    UnknownSetting,
-    UnreadableSettings,
-    WrongSetting,
-)
-from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.spans import Span
+from pscdsl.typing.codes.projects import UnknownSetting, UnreadableSettings, WrongSetting
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
 # Where keys stand in TOML text, because Python's reader does not say.
 

@@ -29,8 +29,7 @@ from pscdsl._src.support.paths import resolved
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
-from pscdsl.typing.fixes import Fix
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Fix, Severity
 
 MAX_ATTEMPTS = 200
 """How often files are checked again before the rest is left for another run."""

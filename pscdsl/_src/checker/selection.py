@@ -15,7 +15,7 @@ from pscdsl._src.frontend.text.cells import split_cell
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing import diagnostics
 from pscdsl.typing.codes.limits import KernelNotChecked
-from pscdsl.typing.codes.limits_suppressions import UnusedSuppression
+from pscdsl.typing.codes.projects import UnusedSuppression
 from pscdsl.typing.diagnostics import Diagnostic, registered
 
 # Every kind of diagnostic there is, for `explain`, `--select` and the tests.

@@ -14,13 +14,12 @@ from itertools import islice
 
 from pscdsl._src.checker.selection import all_codes, is_known
 from pscdsl._src.frontend.text.cells import split_cell
-from pscdsl.typing.codes.limits_suppressions import (
+from pscdsl.typing.codes.projects import (
     MalformedSuppression,
     UnknownSuppressedCode,
     UnusedSuppression,
 )
-from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Diagnostic, Span
 
 OWN = ("PSC920", "PSC921", "PSC922")
 """What is found of the comments themselves: silenced only where it is named."""

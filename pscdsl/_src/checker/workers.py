@@ -28,9 +28,8 @@ from pscdsl._src.checker.result_store import (
 )
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.text.source import shown_path
-from pscdsl.typing.codes.limits_projects import CheckDied
-from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.spans import Span
+from pscdsl.typing.codes.projects import CheckDied
+from pscdsl.typing.diagnostics import Failure, Span
 
 # A process that checks files for another one.
 #

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> None:
     """The program that takes all numbers, and if some have defaults, the one without these."""
     from pscdsl._src.kernels.executables import obtained
-    from pscdsl.typing.arrays import ArrayType
+    from pscdsl.typing.array_types import ArrayType
 
     general = kernel.lower(**sizes).specialisation
     wanted = [general]

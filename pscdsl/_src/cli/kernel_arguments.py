@@ -187,7 +187,7 @@ def _gradient(kernel: Kernel[..., Any], places: int | tuple[int, ...], order: in
 
 
 def _is_real_number(result: object) -> bool:
-    from pscdsl.typing.trees import leaves
+    from pscdsl.typing.array_types import leaves
 
     found = [] if result is None else list(leaves(result))  # type: ignore[arg-type]
     return len(found) == 1 and not found[0].shape and found[0].dtype.is_float

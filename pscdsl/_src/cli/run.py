@@ -26,10 +26,9 @@ from pscdsl._src.cli.kernel_arguments import (
     reporting,
 )
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, Type, paths
 from pscdsl.typing.dims import Size, evaluate, names
 from pscdsl.typing.dtypes import KEY
-from pscdsl.typing.trees import Type, paths
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.program import Function

@@ -18,11 +18,12 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.text.source import Source, targets
 from pscdsl._src.frontend.values.values import Poisoned
 from pscdsl._src.ir.program import Function
+from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict, parse_fact
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.limits import InternalError
-from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span
 from pscdsl.typing.dims import DimSyntaxError, Size, as_terms, parse
 from pscdsl.typing.notation import Variadic
 from pscdsl.typing.signatures import (
@@ -37,8 +38,6 @@ from pscdsl.typing.signatures import (
     group_name,
     walk_paths,
 )
-from pscdsl.typing.spans import Span
-from pscdsl.typing.trees import StaticType
 
 # Trials: a function elaborated under a candidate, within bounds for each function.
 

@@ -14,7 +14,7 @@ from pscdsl._src.frontend.modules.scope import StaticModule
 from pscdsl._src.frontend.specs.annotations import spec_of
 from pscdsl._src.frontend.values import purity
 from pscdsl._src.frontend.values.values import External, Poison, Poisoned
-from pscdsl.typing.codes.limits_discovery import ObjectParameter, OpenParameters, SearchEnded
+from pscdsl.typing.codes.projects import ObjectParameter, OpenParameters, SearchEnded
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.signatures import Spec, arrays_of
 

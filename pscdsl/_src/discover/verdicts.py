@@ -54,7 +54,7 @@ from pscdsl._src.frontend.modules.project import Project
 from pscdsl._src.frontend.modules.scope import StaticModule
 from pscdsl._src.frontend.text.source import Source
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction
-from pscdsl.typing.codes.limits_discovery import SearchEnded
+from pscdsl.typing.codes.projects import SearchEnded
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.signatures import NoneSpec, OptionalSpec
 

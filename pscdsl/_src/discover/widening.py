@@ -16,7 +16,7 @@ from pscdsl._src.discover.search import (
     retyped,
     search,
 )
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, NoneType, StaticType, TupleType, Type
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Dim, names, variable
@@ -33,7 +33,6 @@ from pscdsl.typing.signatures import (
     arrays_of,
     walk_paths,
 )
-from pscdsl.typing.trees import NoneType, StaticType, TupleType, Type
 
 # What a function returns under a candidate, as a type that can be declared.
 

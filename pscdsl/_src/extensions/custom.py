@@ -55,7 +55,7 @@ from pscdsl._src.frontend.trees.pytrees import unflatten
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, StaticType, leaves, size_of, substitute_tree
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import MissingAnnotation
 from pscdsl.typing.codes.limits import NoRule
@@ -63,7 +63,6 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, substitute
 from pscdsl.typing.python_containers import is_sequence, is_tuple
 from pscdsl.typing.signatures import StaticSpec
-from pscdsl.typing.trees import StaticType, leaves, substitute_tree
 
 P = ParamSpec("P")
 R = TypeVar("R")

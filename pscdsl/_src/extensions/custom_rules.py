@@ -23,9 +23,9 @@ from pscdsl._src.interpreters.jvp import has_tangent
 from pscdsl._src.interpreters.replay import replay
 from pscdsl._src.ir.builder import Builder, Program, Value, broadcast_to
 from pscdsl._src.ir.program import Block, Function
-from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.array_types import NONE, ArrayType, Shape, StaticType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.control_derivatives import RuleMismatch
+from pscdsl.typing.codes.derivatives import RuleMismatch
 from pscdsl.typing.codes.language_evaluation import UnboundedRecursion
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure, Severity
@@ -33,7 +33,6 @@ from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_sequence, is_tuple
 from pscdsl.typing.tree_differences import array_difference
-from pscdsl.typing.trees import NONE, StaticType
 
 MOST_STEPS = 10_000
 """How much work the elaboration of one rule may be."""

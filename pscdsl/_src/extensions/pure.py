@@ -27,17 +27,16 @@ from pscdsl._src.frontend.trees.pytrees import flatten, unflatten
 from pscdsl._src.frontend.trees.tracing import of_values, strong
 from pscdsl._src.frontend.values.values import External, describe, is_traced
 from pscdsl._src.ir.builder import Builder
-from pscdsl.typing.codes.limits_vouched import (
+from pscdsl.typing.array_types import StaticType, Type, leaves, same_structure, substitute_tree
+from pscdsl.typing.codes.limits import (
     Vouched,
     VouchedNeedsValues,
     VouchedResultDiffers,
     VouchedResultUnknown,
 )
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import NOWHERE, Failure, Span
 from pscdsl.typing.python_containers import is_dict, is_sequence
 from pscdsl.typing.signatures import Choice, Instantiation, trees_of
-from pscdsl.typing.spans import NOWHERE, Span
-from pscdsl.typing.trees import StaticType, Type, leaves, same_structure, substitute_tree
 
 P = ParamSpec("P")
 R = TypeVar("R")

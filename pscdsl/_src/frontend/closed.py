@@ -19,7 +19,7 @@ from pscdsl._src.frontend.values.values import External, Poison, Poisoned, descr
 from pscdsl._src.frontend.values.weights import MAX_BITS, MAX_ITEMS, require_narrow, require_short
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
-from pscdsl.typing.codes.purity_state import SetOrder
+from pscdsl.typing.codes.purity import SetOrder
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_slice, is_tuple
 

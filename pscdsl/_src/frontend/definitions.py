@@ -37,23 +37,28 @@ from pscdsl._src.ir.builder import Builder, Program, Value, Weak
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.language.donation import donated, in_vain, named
 from pscdsl._src.primitives.control import Call
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import (
+    ArrayType,
+    Type,
+    leaves,
+    paths,
+    same_structure,
+    substitute_tree,
+)
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.codes.language import BadAnnotation, MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel, TooManySteps
 from pscdsl.typing.codes.performance import LargeUnroll
-from pscdsl.typing.codes.shapes_signatures import (
+from pscdsl.typing.codes.shapes_of_arguments import (
     AssertionFails,
     PreconditionNotMet,
     SizeNotDetermined,
 )
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim, names, variable
 from pscdsl.typing.dtypes import accepts_weak
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, Spec, StaticSpec
-from pscdsl.typing.spans import Span
-from pscdsl.typing.trees import Type, leaves, paths, same_structure, substitute_tree
 from pscdsl.typing.unify import Match, match, undetermined
 
 

@@ -31,12 +31,12 @@ from pscdsl._src.frontend.text.source import FunctionStatement, targets
 from pscdsl._src.frontend.values.values import External, Poison, Poisoned, is_traced
 from pscdsl._src.ir.builder import Value, Weak
 from pscdsl._src.primitives import elementwise as e
-from pscdsl.typing.codes.shapes_signatures import AssertionFails
+from pscdsl.typing.codes.shapes_of_arguments import AssertionFails
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import variable
 from pscdsl.typing.dtypes import C128, F64, DType
 from pscdsl.typing.signatures import ArraySpec, Parameter, Signature, Spec, StaticSpec
-from pscdsl.typing.static_forms import Instance
+from pscdsl.typing.static_values import Instance
 
 NUMBERS: Final[Mapping[type, DType]] = {float: F64, complex: C128}
 """In which dtype a number is kept of which nothing is known but its type."""

@@ -17,7 +17,7 @@ from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.text.uses import uses
 from pscdsl._src.frontend.values.purity import DICT_METHODS, LIST_METHODS, SET_METHODS
 from pscdsl.numpy import methods
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Span
 
 
 @dataclass(frozen=True)

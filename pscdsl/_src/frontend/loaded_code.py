@@ -27,8 +27,7 @@ from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.code_content import has_columns, same
 from pscdsl._src.frontend.text.source import FunctionNode, Source, shown_path
 from pscdsl._src.support.processes import forget_at_end
-from pscdsl.typing.codes.limits import NoSource
-from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
+from pscdsl.typing.codes.limits import NoSource, SeveralFunctions, TextChanged
 from pscdsl.typing.diagnostics import Failure
 
 _FUTURE: Final = __future__.all_feature_names

@@ -6,7 +6,7 @@ import ast
 
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.text.uses import parameters, uses
-from pscdsl.typing.codes.purity_state import ResultLost
+from pscdsl.typing.codes.purity import ResultLost
 
 
 def is_lost(node: FunctionNode | None, name: str) -> bool:

@@ -15,9 +15,8 @@ from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.transforms.linearize import Linear, jvp_of, linearize
 from pscdsl._src.transforms.simplify.simplify import simplify
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, TupleType, paths
 from pscdsl.typing.dims import evaluate
-from pscdsl.typing.trees import TupleType, paths
 
 # Programs of derivatives as functions of arrays, to any order, with names for people.
 

@@ -22,7 +22,7 @@ from pscdsl._src.interop.array_programs import ArrayProgram, as_function
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.elements import Array
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import KEY
 
 if TYPE_CHECKING:

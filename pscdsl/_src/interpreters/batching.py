@@ -12,7 +12,7 @@ from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.primitives.elementwise import Select
 from pscdsl._src.primitives.shaping import Broadcast
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size, name

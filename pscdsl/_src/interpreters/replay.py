@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dtypes import BOOL, I32, KEY
 

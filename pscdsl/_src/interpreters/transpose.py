@@ -9,7 +9,7 @@ from pscdsl._src.interpreters.jvp import Mask, derived
 from pscdsl._src.interpreters.replay import Environment, append, closed, zeros
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 

@@ -22,14 +22,13 @@ from pscdsl._src.ir.scalars import fit, kind_of
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Constant, SizeValue
 from pscdsl._src.primitives.shaping import Broadcast
-from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind, accepts_weak
-from pscdsl.typing.spans import NOWHERE, Span
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive

@@ -10,7 +10,7 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import Shape
+from pscdsl.typing.array_types import Shape
 from pscdsl.typing.dims import Size
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Self, TypeA
 import numpy as np
 
 from pscdsl._src.ir.hlo import H, Hlo
-from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import IllTypedEquation, NoRule
 from pscdsl.typing.diagnostics import Failure

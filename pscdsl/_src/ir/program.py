@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import NOWHERE, Span
 from pscdsl.typing.dtypes import ALL, KEY, DType
-from pscdsl.typing.spans import NOWHERE, Span
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive
-    from pscdsl.typing.trees import Type
+    from pscdsl.typing.array_types import Type
 
 Scalar: TypeAlias = bool | int | float | complex
 

@@ -6,7 +6,7 @@ from math import inf
 
 from pscdsl._src.ir.program import Scalar
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
+from pscdsl.typing.codes.element_types import ScalarDoesNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType, Kind, accepts_weak
 

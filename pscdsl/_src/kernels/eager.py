@@ -44,15 +44,13 @@ from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl._src.xla.runtime.devices import host_view
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.arrays import Array
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, Type
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.keys import NotOneKey
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity
-from pscdsl.typing.exact import exact
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.python_containers import is_counted, is_dtype, is_pmap, is_precord, is_pvector
-from pscdsl.typing.spans import NOWHERE, Span
-from pscdsl.typing.trees import Type
+from pscdsl.typing.static_values import exact
 
 MOST_PROGRAMS: Final = 512
 """So many compiled programs are kept; those that were not called for longest are forgotten."""

@@ -24,11 +24,11 @@ from pscdsl._src.language.donation import donated, named
 from pscdsl._src.language.elements import stand_in
 from pscdsl._src.primitives.control import Call
 from pscdsl._src.support.paths import Folder, resolved
+from pscdsl.typing.array_types import substitute_tree
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.python_containers import is_dict, is_tuple
 from pscdsl.typing.signatures import Choice
-from pscdsl.typing.spans import Span
-from pscdsl.typing.trees import substitute_tree
 from pscdsl.typing.unify import match
 
 if TYPE_CHECKING:

@@ -458,7 +458,7 @@ class Kernel(Called[P, R]):
     @public
     def _require_same(self) -> None:
         """A CheckError if what was captured is something else by now."""
-        from pscdsl.typing.codes.limits_capture import CapturedStateChanged
+        from pscdsl.typing.codes.limits import CapturedStateChanged
 
         assert self._watch is not None
         changed = next(self._watch.changed(), None)

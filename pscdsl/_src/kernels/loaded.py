@@ -20,9 +20,17 @@ from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.language.instances import Layout, layout_of, stand_in_class
 from pscdsl._src.support import paths as files
 from pscdsl._src.support.tracebacks import public
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import (
+    ArrayType,
+    RecordName,
+    RecordType,
+    StaticType,
+    Type,
+    leaves,
+    map_records,
+    nodes,
+)
 from pscdsl.typing.signatures import RecordSpec, Signature, Spec, StaticSpec, walk_paths
-from pscdsl.typing.trees import RecordName, RecordType, StaticType, Type, leaves, map_records, nodes
 
 if TYPE_CHECKING:
     from pscdsl._src.xla.calls.dispatch import BoundExecutable

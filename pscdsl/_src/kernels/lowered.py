@@ -16,9 +16,9 @@ from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.language.elements import stand_in
 from pscdsl._src.support.processes import require_modules
 from pscdsl._src.support.tracebacks import public, shown
+from pscdsl.typing.array_types import leaves
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice
-from pscdsl.typing.trees import leaves
 
 if TYPE_CHECKING:
     from pscdsl._src.xla.calls.dispatch import BoundExecutable

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pscdsl._src.caching.store import Store
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Key, Specialisation
-    from pscdsl.typing.trees import Type
+    from pscdsl.typing.array_types import Type
 
 _DTYPES: Final = {to_numpy(each).name: to_numpy(each) for each in dtypes.ALL}
 _WAYS: Final = 8
@@ -406,8 +406,7 @@ def _must_fit(value: Any, dtype: Any) -> None:
 
 def _written(tree: Type) -> Any:
     """The structure of a result, in literals."""
-    from pscdsl.typing.arrays import ArrayType
-    from pscdsl.typing.trees import NoneType, RecordType, StaticType, TupleType
+    from pscdsl.typing.array_types import ArrayType, NoneType, RecordType, StaticType, TupleType
 
     if isinstance(tree, ArrayType):
         return "array"

@@ -12,14 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from pscdsl._src.ir.program import Function
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, leaves
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.performance_memory import DonatedInVain
-from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.codes.performance import DonatedInVain
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure
 from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.signatures import Signature, StaticSpec
-from pscdsl.typing.spans import NOWHERE
-from pscdsl.typing.trees import leaves
 
 Donate: TypeAlias = str | int | Sequence[str | int]
 """A parameter by name or position, or several."""

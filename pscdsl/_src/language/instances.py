@@ -16,7 +16,7 @@ from pscdsl._src.language.records import (
     construct_container,
     ways_of_container,
 )
-from pscdsl.typing.trees import RecordName
+from pscdsl.typing.array_types import RecordName
 
 # Instances of record classes at run time: how they are read, taken apart and put together.
 #

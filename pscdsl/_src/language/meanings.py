@@ -20,7 +20,7 @@ from pscdsl._src.ir.builder import Builder, Value, Weak, promote, weakened
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.scalars import kind_of
 from pscdsl._src.primitives.elementwise import Convert
-from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray
+from pscdsl.typing.codes.element_types import IntegersMakeAnArray
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim

@@ -23,12 +23,19 @@ from pscdsl import arrays
 from pscdsl._src.language.elements import ElementType, element_type, weak_kind
 from pscdsl._src.language.records import Record, Sizes
 from pscdsl.arrays import Static
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import Dim, evaluate, names
 from pscdsl.typing.dtypes import CLASSES, DEFAULT, KEY, U32, DType, accepts_weak
-from pscdsl.typing.notation import Anonymous, DimSpec, Variadic, parse_shape
+from pscdsl.typing.notation import (
+    Anonymous,
+    DimSpec,
+    Renaming,
+    Variadic,
+    applied,
+    given,
+    parse_shape,
+)
 from pscdsl.typing.signatures import group_name
-from pscdsl.typing.size_arguments import Renaming, applied, given
 
 # Whether an array fits an annotation, within the scope of size names of one call.
 #

@@ -26,7 +26,7 @@ from pscdsl._src.primitives.shaping import (
     same_sizes,
     without,
 )
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import F32, I32, DType

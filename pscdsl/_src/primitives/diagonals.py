@@ -12,7 +12,7 @@ from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Select, equal, subtract
 from pscdsl._src.primitives.shaping import Broadcast, Pad, Shaping, at_most, stored, without
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32

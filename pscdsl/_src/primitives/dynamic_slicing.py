@@ -29,7 +29,7 @@ from pscdsl._src.primitives.shaping import (
     stored,
     without,
 )
-from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, I64, KEY, U64

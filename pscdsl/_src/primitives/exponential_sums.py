@@ -12,7 +12,7 @@ from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Typ
 from pscdsl._src.primitives.elementwise import add, exp, multiply, subtract
 from pscdsl._src.primitives.reductions import Reduce, combinable, combined
 from pscdsl._src.primitives.shaping import Broadcast, are_axes, each_batched, without
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 

@@ -18,7 +18,7 @@ from pscdsl._src.primitives.reductions import (
     reducible,
 )
 from pscdsl._src.primitives.shaping import are_axes, without
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import DType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pscdsl._src.ir.primitive import H, Hlo
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import I8, I16, I32, I64, DType
 
 SIGNED: Final[dict[int, DType]] = {8: I8, 16: I16, 32: I32, 64: I64}

@@ -27,7 +27,7 @@ from pscdsl._src.primitives.shaping import (
     stored,
     without,
 )
-from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, I32, I64, KEY, U32, U64, DType

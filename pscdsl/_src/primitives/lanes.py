@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.elementwise import Select
 from pscdsl._src.primitives.shaping import Broadcast, same_sizes
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.control_derivatives import NotLinear
+from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.codes.derivatives import NotLinear
 from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:

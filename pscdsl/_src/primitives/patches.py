@@ -11,7 +11,7 @@ from pscdsl._src.primitives.elementwise import equal, floor_divide, remainder
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.shaping import Pad, Reshape, Transpose
 from pscdsl._src.primitives.sliding import Window
-from pscdsl.typing.arrays import size_of
+from pscdsl.typing.array_types import size_of
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.control_derivatives import NotLinear
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted
+from pscdsl.typing.codes.derivatives import NotLinear
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import ALL, BOOL, KEY, DType, Kind

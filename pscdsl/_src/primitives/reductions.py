@@ -37,7 +37,7 @@ from pscdsl._src.primitives.shaping import (
     inverted,
     without,
 )
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BF16, BOOL, F32, I32, DType

@@ -15,7 +15,7 @@ import numpy as np
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import H, Hlo, NDArray, Types
 from pscdsl.typing import dtypes
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL, DType, Kind
 
 

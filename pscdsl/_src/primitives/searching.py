@@ -13,7 +13,7 @@ from pscdsl._src.primitives.indexing import Gather, moved
 from pscdsl._src.primitives.linear import WithoutTangents
 from pscdsl._src.primitives.reductions import combinable
 from pscdsl._src.primitives.shaping import each_batched, same_sizes
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, I32

@@ -15,7 +15,7 @@ import numpy as np
 
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives.linear import Linear
-from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size, maximum
 from pscdsl.typing.dtypes import BOOL, KEY

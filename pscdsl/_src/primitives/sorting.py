@@ -22,7 +22,7 @@ from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.float_order import SIGNED, from_ordered, ordered
 from pscdsl._src.primitives.shaping import at_most, each_batched, same_sizes
 from pscdsl._src.primitives.taking import take_along
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, I32, I64, KEY, U8, U16, U32, U64, DType

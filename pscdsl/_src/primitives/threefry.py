@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 import numpy as np
 
 from pscdsl._src.ir.hlo import H, Hlo
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import U32
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from pscdsl._src.ir.primitive import H, Hlo, Types
 from pscdsl._src.primitives.formulas import hyperbolic, logarithms
 from pscdsl._src.primitives.pointwise import TABLE
 from pscdsl._src.primitives.scalar_functions import absolute_of, copysign_of
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BF16, BOOL, F32, F64
 
 _LEAST: Final = 2.0**-126

@@ -29,7 +29,7 @@ from pscdsl._src.primitives.reductions import (
 )
 from pscdsl._src.primitives.shaping import Pad, Reshape, at_most, exactly
 from pscdsl._src.primitives.sliding import Padding, Window, emit_padding, laid_out, offsets, slide
-from pscdsl.typing.arrays import ArrayType, Shape, size_of
+from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import F32, I32

@@ -10,7 +10,7 @@ from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Typ
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.base import Control, Nesting
 from pscdsl._src.targets.forms import Translation
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 
 

@@ -14,7 +14,7 @@ from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block
 from pscdsl._src.transforms.simplify.simplify import simplify_block
 from pscdsl._src.transforms.simplify.unused_results import narrowed, uses_keys
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 

@@ -11,7 +11,7 @@ from pscdsl._src.primitives.control import Call
 from pscdsl._src.primitives.creation import SizeValue
 from pscdsl._src.primitives.pointwise import Pointwise
 from pscdsl._src.primitives.shaping import Shaping
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.limits import TooLargeToCompile
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size

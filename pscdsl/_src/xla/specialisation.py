@@ -18,8 +18,8 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Equation, Function, Literal, Var
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime.settings import LOOP_BYTES
+from pscdsl.typing.array_types import leaves, paths
 from pscdsl.typing.signatures import ArraySpec, Choice, OptionalSpec, Signature, Spec
-from pscdsl.typing.trees import leaves, paths
 
 Key: TypeAlias = Hashable
 """What tells one specialisation of a kernel from the others."""

@@ -18,7 +18,7 @@ from pscdsl._src.primitives.linalg.lu import factored
 from pscdsl._src.primitives.linalg.triangular import substituted
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 
 COUNT = 523

@@ -12,13 +12,12 @@ from pscdsl._src.ir.program import Atom, Equation, Literal, Var
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, at_most
-from pscdsl.typing.arrays import Shape, substitute_shape
+from pscdsl.typing.array_types import Shape, substitute_shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.keys import KeyReused
-from pscdsl.typing.diagnostics import Label
+from pscdsl.typing.diagnostics import NOWHERE, Label, Span
 from pscdsl.typing.dims import Dim, Size, substitute
 from pscdsl.typing.dtypes import BOOL
-from pscdsl.typing.spans import NOWHERE, Span
 
 # Integers of the program as sums of unknowns, so that two of them can be told apart.
 #

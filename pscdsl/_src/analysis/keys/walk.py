@@ -52,9 +52,9 @@ from pscdsl._src.primitives.shaping import (
     Transpose,
 )
 from pscdsl.typing.codes.keys import KeyReused
+from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY, DType
-from pscdsl.typing.spans import Span
 
 # What a called function does with its keys, as its caller sees it.
 

@@ -43,7 +43,7 @@ from pscdsl._src.primitives.control import (
 from pscdsl._src.primitives.extreme_places import ArgReduce
 from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.dims import DimTooLarge, Size
 from pscdsl.typing.dtypes import BOOL, DType

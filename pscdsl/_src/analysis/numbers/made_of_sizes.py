@@ -23,9 +23,9 @@ from pscdsl._src.primitives.control.base import substitute_block
 from pscdsl._src.primitives.conversion import Bitcast
 from pscdsl._src.primitives.creation import Iota, SizeValue
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.dtypes import ScalarDoesNotFit
+from pscdsl.typing.codes.element_types import ScalarDoesNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import I64
 

@@ -26,7 +26,7 @@ from pscdsl._src.primitives.shaping import (
 )
 from pscdsl._src.primitives.sorting import TopK
 from pscdsl.typing import dims
-from pscdsl.typing.arrays import size_of
+from pscdsl.typing.array_types import size_of
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, DType
 

@@ -17,8 +17,7 @@ from pscdsl._src.analysis.warnings.performance import (
 )
 from pscdsl._src.analysis.warnings.programs import Program, SourceText, Wording, as_written
 from pscdsl._src.ir.program import Function
-from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Diagnostic, Span
 
 CHECKS = (
     check_indices,

@@ -15,7 +15,7 @@ from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl._src.primitives.indexing import Gather, Scatter
 from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Transpose
 from pscdsl.typing.assumptions import Fact, Verdict
-from pscdsl.typing.codes.numerics_indices import IndexLeavesAxis, StartLeavesAxis
+from pscdsl.typing.codes.numerics import IndexLeavesAxis, StartLeavesAxis
 from pscdsl.typing.codes.shapes import instance
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Size

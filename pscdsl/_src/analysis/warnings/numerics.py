@@ -21,7 +21,7 @@ from pscdsl._src.primitives.convolution import Convolution
 from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
 from pscdsl._src.primitives.reductions import Cumulative, Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, Transpose
-from pscdsl.typing.codes.numerics_cancellation import (
+from pscdsl.typing.codes.numerics import (
     ComputedFloatsCompared,
     EpsilonIsLost,
     ExpMinusOne,
@@ -30,9 +30,9 @@ from pscdsl.typing.codes.numerics_cancellation import (
     LogOfSoftmax,
     LogOfSumOfExponentials,
     MomentsCancel,
+    NanInGradient,
     SoftmaxOverflows,
 )
-from pscdsl.typing.codes.numerics_gradients import NanInGradient
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dtypes import BF16, F16, F64, DType
 

@@ -19,15 +19,18 @@ from pscdsl._src.primitives.linalg.base import OfMatrices
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Reshape
 from pscdsl._src.primitives.sorting import Sort, TopK
-from pscdsl.typing.arrays import size_of
+from pscdsl.typing.array_types import size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.numerics import ColumnMeetsRow
-from pscdsl.typing.codes.performance import LargeConstant, ProductOfRows, UnaskedDouble
-from pscdsl.typing.codes.performance_batches import AllBranchesRun
-from pscdsl.typing.diagnostics import Diagnostic, Label
+from pscdsl.typing.codes.performance import (
+    AllBranchesRun,
+    LargeConstant,
+    ProductOfRows,
+    UnaskedDouble,
+)
+from pscdsl.typing.diagnostics import Diagnostic, Label, Span
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, C128, F64
-from pscdsl.typing.spans import Span
 
 # Large constants, double precision that nobody asked for, products of single rows.
 

@@ -14,8 +14,8 @@ from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Sca
 from pscdsl._src.primitives.control.base import Control
 from pscdsl._src.primitives.elementwise import Convert, Elementwise
 from pscdsl._src.primitives.shaping import Broadcast, Reshape
+from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size
-from pscdsl.typing.spans import Span
 
 _ALIKE = 7
 """How deep two expressions are compared."""

@@ -22,9 +22,7 @@ from pscdsl._src.frontend.text.sources import (
 )
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import InternalError
-from pscdsl.typing.diagnostics import Diagnostic, Severity
-from pscdsl.typing.fixes import Fix
-from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Fix, Severity, Span
 
 # Findings as one JSON object, for tools.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pscdsl._src.frontend.text.sources import shown_path
-from pscdsl.typing.codes.limits_vouched import Vouched
+from pscdsl.typing.codes.limits import Vouched
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 

@@ -17,8 +17,7 @@ from pscdsl._src.frontend.text.sources import (
     printable,
     printable_path,
 )
-from pscdsl.typing.diagnostics import Diagnostic, Severity
-from pscdsl.typing.spans import NOWHERE, Span
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Severity, Span
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

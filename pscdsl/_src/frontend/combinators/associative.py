@@ -18,13 +18,12 @@ from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control import AssociativeScan, MapReduce
 from pscdsl._src.primitives.shaping import Reverse, Transpose
 from pscdsl.numpy.arguments import normalize_axis
-from pscdsl.typing.arrays import ArrayType, Shape
+from pscdsl.typing.array_types import ArrayType, Shape, Type
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import LoopLengthsDiffer
-from pscdsl.typing.codes.shapes_library import EmptyReduction
+from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import I32, DType
-from pscdsl.typing.trees import Type
 
 
 def associative_scan(

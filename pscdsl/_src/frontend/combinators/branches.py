@@ -15,6 +15,7 @@ from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import Switch
+from pscdsl.typing.array_types import NoneType, Type, paths
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import BadBody, BranchMismatch
 from pscdsl.typing.diagnostics import Failure, Label
@@ -26,7 +27,6 @@ from pscdsl.typing.tree_differences import (
     repair,
     structure_differences,
 )
-from pscdsl.typing.trees import NoneType, Type, paths
 
 
 def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:

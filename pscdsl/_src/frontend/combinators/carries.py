@@ -13,7 +13,16 @@ from pscdsl._src.frontend.trees.tracing import MAX_ROUNDS, Attempt, at, strong
 from pscdsl._src.frontend.values.values import Applicable, Poisoned
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Block
-from pscdsl.typing.arrays import ArrayType, show_shape
+from pscdsl.typing.array_types import (
+    ArrayType,
+    TupleType,
+    Type,
+    children,
+    map_leaves,
+    paths,
+    same_structure,
+    show_shape,
+)
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import COMBINING, CarryMismatch
 from pscdsl.typing.diagnostics import Failure, Label
@@ -24,7 +33,6 @@ from pscdsl.typing.tree_differences import (
     repair,
     structure_differences,
 )
-from pscdsl.typing.trees import TupleType, Type, children, map_leaves, paths, same_structure
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pscdsl._src.frontend.values.values import Applicable, Poison, Poisoned, des
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import Scan, While
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, Type
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.control import BadBody, LoopLengthsDiffer
 from pscdsl.typing.codes.language import NotStatic
@@ -23,7 +23,6 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, maximum
 from pscdsl.typing.dtypes import I32
 from pscdsl.typing.python_containers import is_integer_scalar, is_tuple
-from pscdsl.typing.trees import Type
 
 
 def scan(

@@ -15,13 +15,12 @@ from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.linear_algebra import root, squares
 from pscdsl.numpy.shorthand import cast, joined, part, raveled, reshaped, wide
-from pscdsl.typing.arrays import Shape, size_of
-from pscdsl.typing.codes.control_trees import NotATree
-from pscdsl.typing.codes.dtypes import DtypeNotAccepted, DtypesDiffer
+from pscdsl.typing.array_types import Shape, paths, size_of
+from pscdsl.typing.codes.control import NotATree
+from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import F32, DType
-from pscdsl.typing.trees import paths
 
 
 def _flat(here: Builder, name: str, tree: Any) -> Flat:

@@ -41,24 +41,30 @@ from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.fixes.tree import Tree
 from pscdsl._src.frontend.fixes.updates import aliased_update, mutation
 from pscdsl._src.frontend.text.source import Source
-from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray, NegativePowerOfInteger
-from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
-from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype, ReturnDtype
-from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable, UnknownName
-from pscdsl.typing.codes.language_arrays import (
+from pscdsl.typing.codes.element_types import (
+    AccumulatorTooNarrow,
+    ArgumentDtype,
+    DtypesDiffer,
+    IntegersMakeAnArray,
+    NegativePowerOfInteger,
+    ReturnDtype,
+    ScalarDoesNotFit,
+)
+from pscdsl.typing.codes.language import (
     ArrayLeavesProgram,
+    BadArguments,
     BranchOnArray,
     LoopOverArray,
+    NoSuchAttribute,
+    NotCallable,
+    UnknownName,
 )
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
-from pscdsl.typing.codes.shapes import OutgrownUpdate, ShapesDoNotBroadcast
-from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
-from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.fixes import Fix
+from pscdsl.typing.codes.shapes import DataDependentShape, OutgrownUpdate, ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
+from pscdsl.typing.diagnostics import Diagnostic, Fix
 
 BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     AccumulatorTooNarrow: accumulator_too_narrow,

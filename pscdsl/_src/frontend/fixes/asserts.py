@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 from pscdsl._src.frontend.fixes.aliasing import parameters
 from pscdsl._src.frontend.fixes.tree import FunctionStatement, Tree
-from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.fixes import Edit, Fix
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Diagnostic, Edit, Fix, Span
 
 
 def precondition(finding: Diagnostic, tree: Tree) -> Iterator[Fix]:

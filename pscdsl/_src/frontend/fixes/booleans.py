@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.interpreter.operators import SIGNS
-from pscdsl.typing.codes.language_arrays import BranchOnArray
-from pscdsl.typing.fixes import Applicability, Fix
+from pscdsl.typing.codes.language import BranchOnArray
+from pscdsl.typing.diagnostics import Applicability, Fix
 
 Where = Place[BranchOnArray]
 BOOLEAN = frozenset(

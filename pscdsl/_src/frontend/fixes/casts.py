@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.fixes.tree import FunctionStatement
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.dtypes import DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.dtypes_library import IntegersMakeAnArray, NegativePowerOfInteger
-from pscdsl.typing.codes.dtypes_reductions import AccumulatorTooNarrow
-from pscdsl.typing.codes.dtypes_signatures import ArgumentDtype, ReturnDtype
-from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.fixes import Fix
+from pscdsl.typing.codes.element_types import (
+    AccumulatorTooNarrow,
+    ArgumentDtype,
+    DtypesDiffer,
+    IntegersMakeAnArray,
+    NegativePowerOfInteger,
+    ReturnDtype,
+    ScalarDoesNotFit,
+)
+from pscdsl.typing.diagnostics import Diagnostic, Fix
 
 
 def _cast(place: Place[Diagnostic], node: ast.expr, dtype: str) -> Iterator[Fix]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pscdsl._src.frontend.fixes.place import Place
 from pscdsl.typing.codes.purity import MutableCapture
-from pscdsl.typing.fixes import Fix
+from pscdsl.typing.diagnostics import Fix
 
 
 def mutable_capture(place: Place[MutableCapture]) -> Iterator[Fix]:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pscdsl.typing.fixes import Edit
+from pscdsl.typing.diagnostics import Edit
 
 _END = re.compile(r"\r\n|\r|\n")
 

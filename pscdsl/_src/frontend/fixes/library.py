@@ -14,15 +14,19 @@ from pscdsl._src.frontend.masked import around
 from pscdsl._src.frontend.text.source import targets
 from pscdsl._src.frontend.values.purity import index_text
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotCallable, UnknownName
-from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram, LoopOverArray
+from pscdsl.typing.codes.language import (
+    ArrayLeavesProgram,
+    BadArguments,
+    LoopOverArray,
+    NoSuchAttribute,
+    NotCallable,
+    UnknownName,
+)
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import SideEffect
-from pscdsl.typing.codes.shapes import OutgrownUpdate, ShapesDoNotBroadcast
-from pscdsl.typing.codes.shapes_library import InnerSizesDiffer
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
-from pscdsl.typing.fixes import Edit, Fix
-from pscdsl.typing.spans import Span
+from pscdsl.typing.codes.shapes import DataDependentShape, OutgrownUpdate, ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
+from pscdsl.typing.diagnostics import Edit, Fix, Span
 
 CASTS = {"float": "f32", "int": "i32", "bool": "bool", "complex": "c64"}
 ON_ARRAYS = {

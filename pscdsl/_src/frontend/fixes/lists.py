@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.text.source import targets
 from pscdsl.typing.codes.purity import Mutation
-from pscdsl.typing.fixes import Applicability, Edit, Fix
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Applicability, Edit, Fix, Span
 
 LIST = {
     "append": "[*{x}, {0}]",

@@ -11,9 +11,7 @@ from pscdsl._src.frontend.fixes.aliasing import shared
 from pscdsl._src.frontend.fixes.tree import FunctionStatement, Tree
 from pscdsl._src.frontend.lost_results import is_lost
 from pscdsl._src.frontend.text.source import targets
-from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.fixes import Applicability, Edit, Fix
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 
 D = TypeVar("D", bound=Diagnostic, covariant=True)
 N = TypeVar("N", bound=ast.AST)

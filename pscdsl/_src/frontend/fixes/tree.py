@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from pscdsl._src.frontend.text.source import FunctionNode, Source
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Span
 
 N = TypeVar("N", bound=ast.AST)
 

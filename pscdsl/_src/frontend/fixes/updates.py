@@ -12,7 +12,7 @@ from pscdsl._src.frontend.interpreter.operators import SIGNS
 from pscdsl._src.frontend.values.purity import index_text
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import Mutation
-from pscdsl.typing.fixes import Applicability, Edit, Fix
+from pscdsl.typing.diagnostics import Applicability, Edit, Fix
 
 Where = Place[Mutation]
 COMBINE = {"Add": "add", "Mult": "multiply"}

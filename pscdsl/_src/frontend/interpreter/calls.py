@@ -40,12 +40,12 @@ from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
 from pscdsl.numpy.keywords import refuse_missing, values_only
 from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.typing import dtypes
-from pscdsl.typing.arrays import Shape
+from pscdsl.typing.array_types import Shape
 from pscdsl.typing.codes.control import CarryMismatch
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import (
     is_constant,
@@ -54,7 +54,6 @@ from pscdsl.typing.python_containers import (
     is_known_array,
     is_scalar,
 )
-from pscdsl.typing.spans import NOWHERE
 
 
 def call(

@@ -26,12 +26,10 @@ from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.text.uses import ScopeNode, parameters, uses
 from pscdsl._src.frontend.values.values import EnumMember, KnownModule, Marker, StaticFunction
 from pscdsl._src.language.meanings import Meaning
-from pscdsl.typing.codes.purity import MutableCapture
-from pscdsl.typing.codes.purity_state import IteratorUsed
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+from pscdsl.typing.codes.purity import IteratorUsed, MutableCapture
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import DTypeClass
-from pscdsl.typing.spans import NOWHERE
 
 
 class Captures:

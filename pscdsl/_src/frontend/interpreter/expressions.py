@@ -37,10 +37,9 @@ from pscdsl._src.frontend.values.values import (
     is_traced,
     without_poison,
 )
-from pscdsl.typing.codes.language import NotStatic, Unsupported
-from pscdsl.typing.codes.language_arrays import BranchOnArray
+from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.codes.limits import InternalError
-from pscdsl.typing.codes.limits_projects import BoundInSeveralPlaces
+from pscdsl.typing.codes.projects import BoundInSeveralPlaces
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import DimTooLarge
 from pscdsl.typing.python_containers import is_dict, is_known_array

@@ -21,8 +21,7 @@ from pscdsl.typing.codes.language_evaluation import (
     UnboundedRecursion,
 )
 from pscdsl.typing.codes.limits import TooManyFindings
-from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.captures import Guard

@@ -17,8 +17,7 @@ from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import near_keyword
 from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.codes.limits import UnknownValue
-from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Failure, Span
 
 
 @dataclass(eq=False)

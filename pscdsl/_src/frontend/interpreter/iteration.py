@@ -20,15 +20,13 @@ from pscdsl._src.frontend.values.values import (
     describe,
     is_traced,
 )
-from pscdsl.typing.codes.language import LOOPS, NotStatic, Unsupported
-from pscdsl.typing.codes.language_arrays import LoopOverArray
+from pscdsl.typing.codes.language import LOOPS, LoopOverArray, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.performance import LargeUnroll
-from pscdsl.typing.codes.purity_state import SetOrder
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.codes.purity import SetOrder
+from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.python_containers import is_dict, is_sequence
-from pscdsl.typing.spans import Span
 
 MAX_UNROLL = 10_000
 LARGE_UNROLL = 1_000

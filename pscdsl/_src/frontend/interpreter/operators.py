@@ -65,10 +65,9 @@ from pscdsl._src.language.meanings import Meaning
 from pscdsl.numpy import methods as table
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.language import BadArguments, NotStatic
-from pscdsl.typing.codes.language_arrays import BranchOnArray
+from pscdsl.typing.codes.language import BadArguments, BranchOnArray, NotStatic
 from pscdsl.typing.codes.language_evaluation import BadOperands
-from pscdsl.typing.codes.shapes_signatures import UndecidedCondition
+from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import DType, Kind

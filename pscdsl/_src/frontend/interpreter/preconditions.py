@@ -10,9 +10,8 @@ from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.values.values import Poison, Undecided, describe, is_traced
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.language import NotStatic
-from pscdsl.typing.codes.language_arrays import BranchOnArray
-from pscdsl.typing.codes.shapes_signatures import AssertionFails, PreconditionNotMet
+from pscdsl.typing.codes.language import BranchOnArray, NotStatic
+from pscdsl.typing.codes.shapes_of_arguments import AssertionFails, PreconditionNotMet
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, names
 

@@ -55,11 +55,16 @@ from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives import elementwise
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.language import LOOPS, BadArguments, NotCallable, NotStatic
-from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
+from pscdsl.typing.codes.language import (
+    LOOPS,
+    ArrayLeavesProgram,
+    BadArguments,
+    NotCallable,
+    NotStatic,
+)
 from pscdsl.typing.codes.language_evaluation import TooLarge
-from pscdsl.typing.codes.purity_state import SetOrder
-from pscdsl.typing.codes.shapes_manipulation import UnprovenSize
+from pscdsl.typing.codes.purity import SetOrder
+from pscdsl.typing.codes.shapes import UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
 from pscdsl.typing.dtypes import F64, DType, Kind

@@ -21,6 +21,7 @@ from pscdsl._src.frontend.values.values import (
     describe,
 )
 from pscdsl._src.ir.builder import Builder
+from pscdsl.typing.array_types import RecordName
 from pscdsl.typing.codes.language import (
     BadArguments,
     NoSuchAttribute,
@@ -33,7 +34,6 @@ from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_dict
-from pscdsl.typing.trees import RecordName
 
 
 @dataclass(frozen=True)

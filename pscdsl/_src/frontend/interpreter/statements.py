@@ -32,8 +32,7 @@ from pscdsl._src.frontend.values.values import (
 from pscdsl.typing.codes.language import NotCallable, UnknownName, Unsupported
 from pscdsl.typing.codes.language_evaluation import RaiseReached
 from pscdsl.typing.codes.purity import Mutation, OuterWrite
-from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
 
 class Return:

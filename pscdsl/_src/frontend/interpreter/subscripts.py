@@ -29,7 +29,7 @@ from pscdsl._src.frontend.values.values import (
 from pscdsl._src.ir.builder import Weak
 from pscdsl.numpy import indexing
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
-from pscdsl.typing.codes.shapes_manipulation import DataDependentShape
+from pscdsl.typing.codes.shapes import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType, Kind
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence

@@ -17,8 +17,7 @@ from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
 from pscdsl._src.frontend.values.values import External
 from pscdsl.typing.codes.language import Unsupported
-from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
 MAKERS = {
     "pscdsl.kernel",

@@ -61,7 +61,7 @@ from pscdsl._src.language.elements import locked
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.processes import forget_at_end
 from pscdsl.typing.codes.language import NoSuchAttribute, Unsupported
-from pscdsl.typing.codes.limits_loaded import SeveralFunctions, TextChanged
+from pscdsl.typing.codes.limits import SeveralFunctions, TextChanged
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_constant, is_dtype, is_pmap, is_precord, is_pvector
 

@@ -36,7 +36,7 @@ from pscdsl._src.frontend.values.values import (
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
-from pscdsl.typing.codes.limits_projects import (
+from pscdsl.typing.codes.projects import (
     BoundInSeveralPlaces,
     ComputedName,
     ImportsTooDeep,

@@ -25,10 +25,10 @@ from pscdsl._src.frontend.values.values import (
 )
 from pscdsl.typing.codes.language import BadAnnotation, UnknownName
 from pscdsl.typing.codes.language_evaluation import TooLarge
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim, names
 from pscdsl.typing.dtypes import CLASSES, DType, dtype, is_dtype_name
-from pscdsl.typing.notation import ShapeSyntaxError, Variadic, parse_shape
+from pscdsl.typing.notation import Renaming, ShapeSyntaxError, Variadic, applied, given, parse_shape
 from pscdsl.typing.signatures import (
     ArraySpec,
     DTypeClass,
@@ -45,9 +45,7 @@ from pscdsl.typing.signatures import (
     extent,
     walk_paths,
 )
-from pscdsl.typing.size_arguments import Renaming, applied, given
-from pscdsl.typing.spans import Span
-from pscdsl.typing.static_forms import Either, Instance, Items, OneOf, StaticForm
+from pscdsl.typing.static_values import Either, Instance, Items, OneOf, StaticForm
 
 _INSTANCES: dict[str, type] = {
     f"builtins.{cls.__name__}": cls for cls in (bool, int, float, complex, str, bytes)

@@ -21,8 +21,8 @@ from pscdsl._src.frontend.trees.pytrees import flatten
 from pscdsl._src.frontend.trees.results import result_problems
 from pscdsl._src.frontend.values.values import Poisoned, RecordValue, is_poisoned
 from pscdsl._src.ir.builder import Builder
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.array_types import ArrayType, Type, map_leaves
+from pscdsl.typing.diagnostics import Failure, Label, Span
 from pscdsl.typing.dims import Dim, Size, names, substitute, variable
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -34,8 +34,6 @@ from pscdsl.typing.signatures import (
     trees_of,
     walk_paths,
 )
-from pscdsl.typing.spans import Span
-from pscdsl.typing.trees import Type, map_leaves
 from pscdsl.typing.unify import Match, match
 
 FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef

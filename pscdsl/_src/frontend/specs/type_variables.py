@@ -8,9 +8,9 @@ from typing import Any
 
 from pscdsl._src.frontend.values.values import Alias, Marker, StaticFunction
 from pscdsl._src.language.meanings import MEANINGS
+from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import DTypeClass, TreeSpec
-from pscdsl.typing.spans import Span
 
 TREE = Marker("pscdsl.Tree")
 

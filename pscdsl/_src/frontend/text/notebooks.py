@@ -13,9 +13,8 @@ from bisect import bisect_right
 
 from pscdsl._src.frontend.text.cells import Cell, NotANotebook, cell_path, code_cells
 from pscdsl._src.frontend.text.source import Source, parsed
-from pscdsl.typing.codes.limits_projects import InvalidNotebook
-from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.spans import Span
+from pscdsl.typing.codes.projects import InvalidNotebook
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
 _MAGIC = re.compile(r"\s*(?:[%!?]|[^#'\"]*\?\??\s*$)")
 _ASSIGNED = re.compile(r"(\s*[\w\s,.]+=\s*)[%!]")

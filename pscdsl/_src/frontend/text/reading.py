@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pscdsl._src.support import paths
-from pscdsl.typing.codes.limits_projects import FileNotRead
-from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.spans import Span
+from pscdsl.typing.codes.projects import FileNotRead
+from pscdsl.typing.diagnostics import Failure, Span
 
 MAX_SOURCE = 4_000_000
 """Larger programs are refused: no kernel file is that long."""

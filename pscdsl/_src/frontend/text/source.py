@@ -17,8 +17,7 @@ from pscdsl._src.frontend.text.reading import read_bytes
 from pscdsl._src.frontend.text.sources import encoding_of
 from pscdsl._src.support import paths
 from pscdsl.typing.codes.language import NotPython
-from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.spans import Span
+from pscdsl.typing.diagnostics import Failure, Span
 
 if TYPE_CHECKING:
     from pscdsl._src.checker.budgets import Comment

@@ -12,8 +12,8 @@ from pscdsl._src.frontend.transformations.programs import elaborate
 from pscdsl._src.frontend.trees.pytrees import unflatten
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.ir.program import Function
+from pscdsl.typing.array_types import NONE, Type, leaves
 from pscdsl.typing.signatures import Choice, Signature
-from pscdsl.typing.trees import NONE, Type, leaves
 
 Mode: TypeAlias = Literal["jvp", "vjp"]
 

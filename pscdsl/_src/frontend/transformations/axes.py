@@ -6,10 +6,9 @@ from typing import Any
 
 from pscdsl._src.frontend.transformations.parts import parts_of
 from pscdsl._src.frontend.values.values import describe
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.control_batching import AxisMismatch
+from pscdsl.typing.array_types import ArrayType, Type, children, leaves
+from pscdsl.typing.codes.control import AxisMismatch
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.trees import Type, children, leaves
 
 
 def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pscdsl._src.frontend.transformations.parts import parts_of
 from pscdsl._src.frontend.values.values import describe
-from pscdsl.typing.codes.control_batching import AxisMismatch
+from pscdsl.typing.codes.control import AxisMismatch
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, name

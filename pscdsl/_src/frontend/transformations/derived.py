@@ -21,9 +21,8 @@ from pscdsl._src.ir.builder import Builder
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.signatures import Choice, NoneSpec, OptionalSpec, Parameter, Signature, Spec
-from pscdsl.typing.spans import Span
 
 
 @dataclass(frozen=True)

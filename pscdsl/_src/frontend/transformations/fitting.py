@@ -8,9 +8,9 @@ from typing import Any
 from pscdsl._src.frontend.trees.pytrees import flatten
 from pscdsl._src.frontend.trees.tracing import at
 from pscdsl._src.ir.builder import Builder, Value
+from pscdsl.typing.array_types import Type, paths
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.tree_differences import array_difference, structure_differences
-from pscdsl.typing.trees import Type, paths
 
 Mismatch = Callable[[str, str, str, str], Diagnostic]
 """A finding, from the place in the tree, what stands there, what is wanted, and what differs."""

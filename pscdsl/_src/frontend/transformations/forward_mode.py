@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pscdsl._src.ir.program import Block, Equation, Function, walk
 from pscdsl._src.ir.regions import functions_in
 from pscdsl._src.primitives.control.custom_derivatives import BackwardOnly
-from pscdsl.typing.codes.control_rules import NoForwardMode
+from pscdsl.typing.codes.derivatives import NoForwardMode
 from pscdsl.typing.diagnostics import Failure
 
 

@@ -15,9 +15,9 @@ from pscdsl._src.frontend.transformations.traced import Transformed, name_of
 from pscdsl._src.frontend.trees.pytrees import unflatten
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.transforms.linearize import linearize
-from pscdsl.typing.codes.control_derivatives import NotAScalar
+from pscdsl.typing.array_types import paths
+from pscdsl.typing.codes.derivatives import NotAScalar
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.trees import paths
 
 
 def grad(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:

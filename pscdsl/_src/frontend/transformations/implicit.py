@@ -16,12 +16,10 @@ from pscdsl._src.interpreters.jvp import has_tangent
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.implicit import LinearSolve, Root
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.control import BadBody
-from pscdsl.typing.codes.control_solutions import SolutionMismatch
+from pscdsl.typing.array_types import NONE, ArrayType, Type
+from pscdsl.typing.codes.control import BadBody, SolutionMismatch
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_tuple
-from pscdsl.typing.trees import NONE, Type
 
 
 @dataclass(frozen=True)

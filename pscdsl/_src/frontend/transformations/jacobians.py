@@ -19,10 +19,9 @@ from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Convert, equal
 from pscdsl._src.primitives.shaping import Reshape, Slice, Transpose
 from pscdsl._src.transforms.linearize import jvp_of, linearize
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, Type, leaves, size_of
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
-from pscdsl.typing.trees import Type, leaves
 
 
 def jacfwd(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:

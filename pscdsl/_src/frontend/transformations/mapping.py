@@ -17,13 +17,12 @@ from pscdsl._src.frontend.values.values import Applicable, describe
 from pscdsl._src.interpreters.batching import batch, repeated
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.primitives.shaping import Transpose
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.control_batching import AxisMismatch, BatchSizesDiffer
+from pscdsl.typing.array_types import ArrayType, Type, paths
+from pscdsl.typing.codes.control import AxisMismatch, BatchSizesDiffer
 from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.python_containers import is_sequence
-from pscdsl.typing.trees import Type, paths
 
 
 def vmap(

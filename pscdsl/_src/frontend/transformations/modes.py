@@ -25,13 +25,20 @@ from pscdsl._src.interpreters.transpose import transpose
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Function
 from pscdsl._src.transforms.linearize import Linear, linearize
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    StaticType,
+    TupleType,
+    Type,
+    leaves,
+    map_leaves,
+)
 from pscdsl.typing.codes.control import BadBody
-from pscdsl.typing.codes.control_derivatives import TangentMismatch
+from pscdsl.typing.codes.derivatives import TangentMismatch
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.signatures import Signature, StaticSpec
-from pscdsl.typing.trees import NONE, StaticType, TupleType, Type, leaves, map_leaves
 
 
 def tangent_tree(tree: Type) -> Type:

@@ -12,11 +12,11 @@ from pscdsl._src.frontend.trees.tracing import applicable
 from pscdsl._src.frontend.values.values import Applicable, describe
 from pscdsl._src.interpreters.jvp import has_tangent
 from pscdsl._src.ir.builder import Builder
-from pscdsl.typing.codes.control_derivatives import BadArgnums, NoTangent
+from pscdsl.typing.array_types import Type, paths
+from pscdsl.typing.codes.derivatives import BadArgnums, NoTangent
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.signatures import Signature
-from pscdsl.typing.trees import Type, paths
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from pscdsl._src.frontend.trees.tracing import of_values, strong
 from pscdsl._src.frontend.values.values import Poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Function, Var
+from pscdsl.typing.array_types import Type, paths
 from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.signatures import Choice
-from pscdsl.typing.trees import Type, paths
 
 
 def elaborate(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, NoneType, RecordType, TupleType, Type
 from pscdsl.typing.notation import Anonymous
 from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.signatures import (
@@ -22,7 +22,6 @@ from pscdsl.typing.signatures import (
     TreeSpec,
     TupleSpec,
 )
-from pscdsl.typing.trees import NoneType, RecordType, TupleType, Type
 
 
 def gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:

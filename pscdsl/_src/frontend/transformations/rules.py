@@ -29,11 +29,11 @@ from pscdsl._src.interpreters.jvp import has_tangent
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Var
 from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule
-from pscdsl.typing.codes.control_rules import OwnRuleMismatch, RuleMissing
+from pscdsl.typing.array_types import TupleType, Type, leaves
+from pscdsl.typing.codes.derivatives import OwnRuleMismatch, RuleMissing
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStatic
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.python_containers import is_tuple
-from pscdsl.typing.trees import TupleType, Type, leaves
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.scope import StaticModule

@@ -13,14 +13,12 @@ from pscdsl._src.frontend.values.values import Applicable, Poison, Poisoned, des
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Block
 from pscdsl._src.transforms.simplify.simplify import tidied
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, Type
 from pscdsl.typing.codes.control import BadBody
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Span
 from pscdsl.typing.dtypes import I32, DType
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Signature
-from pscdsl.typing.spans import NOWHERE, Span
-from pscdsl.typing.trees import Type
 
 
 @dataclass(frozen=True)

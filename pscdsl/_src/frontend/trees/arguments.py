@@ -27,6 +27,17 @@ from pscdsl._src.frontend.values.values import (
 )
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.typing.array_types import (
+    MapType,
+    NoneType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+    map_leaves,
+)
+from pscdsl.typing.array_types import leaves as leaves_of
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
@@ -43,17 +54,6 @@ from pscdsl.typing.signatures import (
     TreeSpec,
     TupleSpec,
 )
-from pscdsl.typing.trees import (
-    MapType,
-    NoneType,
-    RecordType,
-    StaticType,
-    TupleType,
-    Type,
-    VectorType,
-    map_leaves,
-)
-from pscdsl.typing.trees import leaves as leaves_of
 
 
 def settle(

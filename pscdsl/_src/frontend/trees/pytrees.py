@@ -21,13 +21,9 @@ from pscdsl._src.frontend.values.values import (
     is_traced,
 )
 from pscdsl._src.ir.builder import Builder, Value, Weak
-from pscdsl.typing.arrays import ArrayType
-from pscdsl.typing.codes.control_trees import NotATree
-from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim
-from pscdsl.typing.python_containers import is_dict, is_sequence
-from pscdsl.typing.trees import (
+from pscdsl.typing.array_types import (
     NONE,
+    ArrayType,
     MapType,
     NoneType,
     RecordType,
@@ -36,6 +32,10 @@ from pscdsl.typing.trees import (
     Type,
     VectorType,
 )
+from pscdsl.typing.codes.control import NotATree
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.python_containers import is_dict, is_sequence
 
 
 def leaf(here: Builder, value: Any) -> Value | Weak | None:

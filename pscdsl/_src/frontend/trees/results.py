@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pscdsl.typing.arrays import ArrayType, show_shape
+from pscdsl.typing.array_types import ArrayType, Type, leaves, paths, show_shape
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.control_trees import ReturnTree
-from pscdsl.typing.codes.dtypes_signatures import ReturnDtype
-from pscdsl.typing.codes.shapes import disagreement
-from pscdsl.typing.codes.shapes_manipulation import axes
-from pscdsl.typing.codes.shapes_signatures import ReturnShape
+from pscdsl.typing.codes.control import ReturnTree
+from pscdsl.typing.codes.element_types import ReturnDtype
+from pscdsl.typing.codes.shapes import axes, disagreement
+from pscdsl.typing.codes.shapes_of_arguments import ReturnShape
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.tree_differences import repair, structure_differences
-from pscdsl.typing.trees import Type, leaves, paths
 
 
 def result_problems(

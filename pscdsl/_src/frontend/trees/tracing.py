@@ -8,11 +8,11 @@ from typing import Any
 from pscdsl._src.frontend.trees.pytrees import leaf
 from pscdsl._src.frontend.values.values import Applicable, Poison, Poisoned, describe
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak, squeeze
+from pscdsl.typing.array_types import Type, map_leaves
 from pscdsl.typing.codes.control import BadPredicate
 from pscdsl.typing.codes.language import NotCallable
 from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dtypes import BOOL, DType, accepts_weak
-from pscdsl.typing.trees import Type, map_leaves
 
 MAX_ROUNDS = 4
 """How often a body is elaborated anew until the dtypes of its weak inputs are settled."""

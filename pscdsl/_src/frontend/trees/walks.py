@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType, NoneType, Type, children, paths
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.control_trees import TreesDiffer
+from pscdsl.typing.codes.control import TreesDiffer
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.tree_differences import array_difference, structure_differences
-from pscdsl.typing.trees import NoneType, Type, children, paths
 
 
 @dataclass(frozen=True)

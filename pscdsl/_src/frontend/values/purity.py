@@ -10,12 +10,10 @@ from typing import Any
 from pscdsl._src.frontend import elsewhere
 from pscdsl._src.frontend.values.values import External
 from pscdsl.numpy import methods
-from pscdsl.typing.codes.language import Unsupported
-from pscdsl.typing.codes.language_arrays import ArrayLeavesProgram
+from pscdsl.typing.codes.language import ArrayLeavesProgram, Unsupported
 from pscdsl.typing.codes.limits import NotSupported, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import HiddenInput, Mutation, RandomState, SideEffect
-from pscdsl.typing.diagnostics import Diagnostic, Label
-from pscdsl.typing.spans import NOWHERE
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Label
 
 EFFECTS: dict[str, str] = {
     "builtins.print": "return the value and print it outside",

@@ -19,14 +19,14 @@ from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import describe as describe
 from pscdsl._src.language.meanings import not_taken
 from pscdsl._src.language.meanings import shortened as shortened
+from pscdsl.typing.array_types import RecordName
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
-from pscdsl.typing.codes.purity_state import IteratorUsed, SetOrder
+from pscdsl.typing.codes.purity import IteratorUsed, SetOrder
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import BOOL, C128, F64, I64
 from pscdsl.typing.python_containers import is_dict, is_sequence
-from pscdsl.typing.trees import RecordName
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.frames import Frame

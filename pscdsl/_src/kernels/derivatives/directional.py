@@ -22,10 +22,10 @@ from pscdsl._src.kernels.transformations import as_kernel
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl._src.xla.specialisation import Specialisation
+from pscdsl.typing.array_types import Type, leaves, paths, substitute_tree
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import Choice
 from pscdsl.typing.tree_differences import structure_differences
-from pscdsl.typing.trees import Type, leaves, paths, substitute_tree
 
 
 class Compiled:

@@ -22,7 +22,7 @@ from pscdsl._src.ir.program import Block
 from pscdsl._src.kernels.derivatives.directional import Compiled, Point
 from pscdsl._src.kernels.transformations import as_kernel
 from pscdsl._src.support.tracebacks import public
-from pscdsl.typing.codes.control_rules import NoForwardMode
+from pscdsl.typing.codes.derivatives import NoForwardMode
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import KEY
 

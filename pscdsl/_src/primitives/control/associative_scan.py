@@ -21,7 +21,7 @@ from pscdsl._src.primitives.control.blockwise import (
 from pscdsl._src.primitives.control.expanded import Expanded
 from pscdsl._src.primitives.control.rows import Fold
 from pscdsl._src.primitives.control.scan import counter_type, pick, put
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
 

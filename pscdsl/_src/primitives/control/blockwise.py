@@ -32,7 +32,7 @@ from pscdsl._src.primitives.control.while_loop import While
 from pscdsl._src.primitives.elementwise import equal
 from pscdsl._src.primitives.random import SeedKey
 from pscdsl._src.primitives.shaping import Broadcast
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size

@@ -14,7 +14,7 @@ from pscdsl._src.interpreters.transpose import transpose_function
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Function
 from pscdsl._src.primitives.control.base import Control, block_cost
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size, substitute
 

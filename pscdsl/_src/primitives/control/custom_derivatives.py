@@ -13,9 +13,9 @@ from pscdsl._src.interpreters.transpose import transpose
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.base import Control, Nesting, substitute_block
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.control_rules import CapturedByRule, NoForwardMode
+from pscdsl.typing.codes.derivatives import CapturedByRule, NoForwardMode
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size

@@ -13,7 +13,7 @@ from pscdsl._src.interpreters.transpose import transpose
 from pscdsl._src.ir.primitive import Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.base import Control
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.base import Control, Nesting, block_cost
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure

@@ -23,7 +23,7 @@ from pscdsl._src.primitives.control.totals import (
     reductions,
     widest,
 )
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
 

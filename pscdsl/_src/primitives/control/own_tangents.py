@@ -10,7 +10,7 @@ from pscdsl._src.interpreters.replay import closed
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, Rule
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 
 Values: TypeAlias = Sequence[Value]
 

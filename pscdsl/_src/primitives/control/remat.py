@@ -16,7 +16,7 @@ from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Atom, Block
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.control.base import Control, Nesting
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 

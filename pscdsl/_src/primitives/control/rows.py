@@ -12,7 +12,7 @@ from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.scan import Scan
 from pscdsl._src.primitives.control.scan_rules import parts, swapped
 from pscdsl._src.primitives.shaping import Concatenate, Reshape, part_of
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 

@@ -18,7 +18,7 @@ from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Select, less
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Transpose
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32

@@ -16,7 +16,7 @@ from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.base import Control, Nesting, block_cost
 from pscdsl._src.primitives.elementwise import Clamp, equal
 from pscdsl._src.primitives.lanes import Lanes
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, maximum
 from pscdsl.typing.dtypes import BOOL, I32

@@ -20,7 +20,7 @@ from pscdsl._src.primitives.control.rows import Fold, row, rows_of, side_by_side
 from pscdsl._src.primitives.control.scan_rules import parts
 from pscdsl._src.primitives.reductions import Reduce, Reduction, reducible
 from pscdsl._src.primitives.shaping import Reshape
-from pscdsl.typing.arrays import size_of
+from pscdsl.typing.array_types import size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
 

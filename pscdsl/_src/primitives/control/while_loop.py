@@ -10,9 +10,9 @@ from pscdsl._src.interpreters.cut import Cut
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.base import Control, Nesting
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.codes.control_derivatives import UnboundedReverse
+from pscdsl.typing.codes.derivatives import UnboundedReverse
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL

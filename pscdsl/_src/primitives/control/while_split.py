@@ -20,7 +20,7 @@ from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.dynamic_slicing import DynamicUpdate
 from pscdsl._src.primitives.elementwise import less, minimum
 from pscdsl._src.primitives.shaping import Reshape
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32
 

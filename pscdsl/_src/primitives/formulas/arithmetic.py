@@ -17,7 +17,7 @@ import numpy as np
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.primitive import H, Hlo, NDArray, Types
 from pscdsl._src.primitives.scalar_functions import copysign_of
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL, F32, I32, DType
 
 Number: TypeAlias = Any

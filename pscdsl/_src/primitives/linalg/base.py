@@ -19,7 +19,7 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.shaping import same_sizes
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, C64, C128, F32, F64, I32

@@ -21,7 +21,7 @@ from pscdsl._src.primitives.linalg.base import (
     where_ok,
 )
 from pscdsl._src.primitives.linalg.triangular import TriangularSolve
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL

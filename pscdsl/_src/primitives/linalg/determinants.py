@@ -17,7 +17,7 @@ from pscdsl._src.primitives.linalg.base import Composite, one_by_one, square_typ
 from pscdsl._src.primitives.linalg.lu import LuSolve, by_factors, factored, require_factors
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import F32, F64, I32

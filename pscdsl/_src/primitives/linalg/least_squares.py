@@ -19,7 +19,7 @@ from pscdsl._src.primitives.linalg.svd import Svd
 from pscdsl._src.primitives.linalg.triangular import many_columns
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, same_sizes
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 

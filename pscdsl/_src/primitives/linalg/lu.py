@@ -27,7 +27,7 @@ from pscdsl._src.primitives.linalg.triangular import TriangularSolve, many_colum
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, at_most
 from pscdsl._src.primitives.sorting import Sort
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32

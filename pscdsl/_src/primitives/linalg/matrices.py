@@ -13,7 +13,7 @@ from pscdsl._src.primitives.diagonals import Diagonal
 from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Slice, Transpose
-from pscdsl.typing.arrays import Shape
+from pscdsl.typing.array_types import Shape
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, DType
 

@@ -14,7 +14,7 @@ from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl._src.primitives.linalg.base import OfMatrices, emit_identity, emit_triangle, one_by_one
 from pscdsl._src.primitives.linalg.triangular import TriangularSolve
 from pscdsl._src.primitives.shaping import at_most
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure

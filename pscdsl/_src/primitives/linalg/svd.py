@@ -22,7 +22,7 @@ from pscdsl._src.primitives.linalg.base import (
 )
 from pscdsl._src.primitives.linalg.qr import smaller
 from pscdsl._src.primitives.shaping import at_most
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure

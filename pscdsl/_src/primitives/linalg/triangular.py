@@ -13,7 +13,7 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl._src.primitives.linalg.base import OfMatrices
 from pscdsl._src.primitives.shaping import Reshape, Transpose
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 

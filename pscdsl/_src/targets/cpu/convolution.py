@@ -21,7 +21,7 @@ from pscdsl._src.primitives.shaping import Broadcast, Pad, Reshape, Slice
 from pscdsl._src.targets.forms import Context, Form
 from pscdsl._src.targets.primitives import ReadOften
 from pscdsl._src.targets.rewriting import defined
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import F32, DType
 

@@ -21,7 +21,7 @@ from pscdsl._src.targets.cpu.rows.by_slices import FOLDED_REDUCTIONS, is_folded
 from pscdsl._src.targets.forms import Context, Form
 from pscdsl._src.targets.primitives import Barrier
 from pscdsl._src.targets.rewriting import defined
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import F32, F64, I32, I64, DType
 

@@ -14,7 +14,7 @@ from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
 from pscdsl._src.primitives.control import Call, Scan
 from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Slice
 from pscdsl._src.transforms.simplify.known_arrays import POINTWISE
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY

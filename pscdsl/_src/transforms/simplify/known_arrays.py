@@ -19,7 +19,7 @@ from pscdsl._src.primitives.elementwise import Bitcast, Clamp, Convert, Elementw
 from pscdsl._src.primitives.shaping import Broadcast
 from pscdsl._src.primitives.windows import ArgReduceWindow, ReduceWindow
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import KEY
 
 MAX_ELEMENTS = 64

@@ -22,7 +22,7 @@ from pscdsl._src.transforms.simplify.known_arrays import (
     fold_scalars,
     literal_of,
 )
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 
 _TAKE_SCALARS = (Elementwise, Select, Clamp)
 """Functions of several operands where one of rank 0 applies everywhere."""

@@ -36,7 +36,7 @@ from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.runtime.boot import ArrayImpl
 from pscdsl._src.xla.runtime.executable import Executable
-from pscdsl.typing.exact import equality_tells, exact
+from pscdsl.typing.static_values import equality_tells, exact
 
 # What to say of a call that reads memory which was given away.
 

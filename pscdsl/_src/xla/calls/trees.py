@@ -18,7 +18,7 @@ import numpy as np
 from pscdsl._src.language.records import field_names, plain_fields, ways_of_container
 from pscdsl._src.support.processes import keep_for_ever
 from pscdsl._src.xla.runtime import boot
-from pscdsl.typing.exact import exact
+from pscdsl.typing.static_values import exact
 
 boot.boot()
 registry: Final[Any] = boot.jax.pytree.PyTreeRegistry(enable_dict=False)

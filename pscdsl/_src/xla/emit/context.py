@@ -13,9 +13,8 @@ import numpy as np
 from pscdsl._src.xla.runtime.boot import boot, once, untyped
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.limits import TooLargeToCompile
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dtypes import DType
-from pscdsl.typing.spans import Span
 
 mlir: Final = untyped("mlir.ir")
 """jaxlib's MLIR bindings."""

@@ -21,9 +21,9 @@ from pscdsl._src.xla import exponentials, signed_zeros
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import ANY, APART, Bounds, Made, content
 from pscdsl._src.xla.emit.operations import Operations
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size, evaluate
-from pscdsl.typing.spans import Span
 
 H: TypeAlias = Any
 Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]

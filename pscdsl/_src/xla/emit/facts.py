@@ -20,7 +20,7 @@ from pscdsl._src.ir.hlo import Effort
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
 from pscdsl._src.xla.emit import context as c
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BF16, BOOL, F16, F64, KEY, DType
 
 Bounds: TypeAlias = tuple[float, float]

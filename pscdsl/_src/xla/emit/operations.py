@@ -13,7 +13,7 @@ from pscdsl._src.xla import lapack as lapack_calls
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import bounds, effort, flushed, is_stored
 from pscdsl._src.xla.runtime import boot
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
 
 H: TypeAlias = Any

@@ -16,7 +16,7 @@ from pscdsl._src.xla.runtime.arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.devices import Placement
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import KEY
 

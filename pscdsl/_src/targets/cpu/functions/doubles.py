@@ -8,7 +8,7 @@ from math import prod
 from pscdsl._src.ir.hlo import TargetHlo
 from pscdsl._src.ir.primitive import H, Hlo
 from pscdsl._src.primitives.formulas.arithmetic import Emitted, Number, OverOperations
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import F32, F64, I32, I64
 
 _SHIFT = 1.5 * 2.0**52

@@ -16,7 +16,7 @@ from pscdsl._src.primitives.formulas.arithmetic import Emitted, Number
 from pscdsl._src.primitives.pointwise import Elementwise, everywhere
 from pscdsl._src.targets.cpu.functions.doubles import Doubles, emitted, pays, series
 from pscdsl._src.targets.forms import Form
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import F32
 
 POWERS = Form(

@@ -16,7 +16,7 @@ from pscdsl._src.primitives.control.while_loop import While
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl._src.primitives.shaping import Reshape, Transpose
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import I32
 
 BYTES = 13 << 10

@@ -10,7 +10,7 @@ from pscdsl._src.primitives.linalg.base import emit_triangle, succeeded, where_o
 from pscdsl._src.primitives.linalg.cholesky import Cholesky
 from pscdsl._src.primitives.linalg.triangular import TriangularSolve
 from pscdsl._src.targets.forms import Translation
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import I32
 
 

@@ -27,7 +27,7 @@ from pscdsl._src.targets.cpu.linalg.small import (
 )
 from pscdsl._src.targets.forms import Context
 from pscdsl._src.targets.rewriting import defined
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import BOOL, F32, F64, I32, I64
 

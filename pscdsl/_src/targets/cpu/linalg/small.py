@@ -20,7 +20,7 @@ from pscdsl._src.primitives.linalg import matrices as m
 from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Slice
 from pscdsl._src.targets.forms import Context, Form
 from pscdsl._src.targets.rewriting import defined
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import I32
 

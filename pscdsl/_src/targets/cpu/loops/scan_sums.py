@@ -22,7 +22,7 @@ from pscdsl._src.primitives.control.scan import Scan
 from pscdsl._src.primitives.elementwise import Convert, add, multiply, negative
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Transpose, without
 from pscdsl._src.targets.forms import Context, Form
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import numbers
 
 SUMS_AFTERWARDS = Form(

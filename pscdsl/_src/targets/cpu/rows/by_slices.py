@@ -20,7 +20,7 @@ from pscdsl._src.primitives.reductions import (
     identity,
 )
 from pscdsl._src.targets.forms import Context, Form
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL, U8, DType
 
 Axes: TypeAlias = tuple[int, ...]

@@ -10,7 +10,7 @@ from pscdsl._src.ir.primitive import Types
 from pscdsl._src.primitives.exponential_sums import ExponentialSum, less_one, near_one
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.targets.forms import Form
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL
 
 PLAIN_EXPONENTIAL_SUM = Form(

@@ -19,7 +19,7 @@ from pscdsl._src.primitives.shaping import Concatenate, Reshape, Slice, without
 from pscdsl._src.targets.cpu.rows.by_slices import is_long
 from pscdsl._src.targets.forms import Context, Form
 from pscdsl._src.targets.rewriting import defined
-from pscdsl.typing.arrays import ArrayType, size_of
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.dims import numbers
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pscdsl._src.primitives.reductions import (
     with_one_last_axis,
 )
 from pscdsl._src.targets.forms import Form
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL
 
 EXTREME_BESIDE_SUM = Form(

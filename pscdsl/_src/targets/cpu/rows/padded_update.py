@@ -10,7 +10,7 @@ from pscdsl._src.ir.primitive import Types
 from pscdsl._src.primitives.dynamic_slicing import DynamicUpdate
 from pscdsl._src.primitives.shaping import stored
 from pscdsl._src.targets.forms import Form
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import I32
 
 PADDED_UPDATE = Form(

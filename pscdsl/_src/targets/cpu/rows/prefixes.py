@@ -14,7 +14,7 @@ from pscdsl._src.ir.hlo import H, Hlo, TargetHlo
 from pscdsl._src.ir.primitive import Types
 from pscdsl._src.primitives.reductions import Cumulative, accumulator, combiner, identity
 from pscdsl._src.targets.forms import Form
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import C64, C128, F32, F64, I32, DType
 
 PREFIX_LOOP = Form(

@@ -11,7 +11,7 @@ from pscdsl._src.ir.primitive import Types
 from pscdsl._src.primitives.shaping import Broadcast, Slice
 from pscdsl._src.targets.forms import Form
 from pscdsl._src.targets.primitives import ReadOften
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import F32, F64
 
 COMPUTED_ONCE = Form(

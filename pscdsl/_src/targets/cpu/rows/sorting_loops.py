@@ -16,7 +16,7 @@ from pscdsl._src.ir.primitive import Types
 from pscdsl._src.primitives.sorting import SortWords
 from pscdsl._src.targets.cpu.rows.prefixes import Prefixes
 from pscdsl._src.targets.forms import Form
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import I32, DType
 
 SORTING_NETWORK = Form(

@@ -11,7 +11,7 @@ from pscdsl._src.primitives.float_order import SIGNED, from_ordered, ordered
 from pscdsl._src.primitives.reductions import combiner, identity
 from pscdsl._src.primitives.sorting import SortWords, TopK, linear, take
 from pscdsl._src.targets.forms import Form
-from pscdsl.typing.arrays import ArrayType
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL, I32
 
 TOP_OF_BLOCKS = Form(
