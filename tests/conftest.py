@@ -97,7 +97,7 @@ class MarkdownItem(pytest.Item):
         """Check the program and compare findings, revealed types and rendering."""
         from pscdsl._src.checker.check import check_source
         from pscdsl._src.checker.report.terminal import render_text
-        from pscdsl._src.frontend.text.sources import Sources
+        from pscdsl._src.frontend.text.display import Sources
 
         program = self.program
         updating = bool(self.config.getoption("--update-golden")) and program.snapshot is not None

@@ -17,7 +17,7 @@ from pathlib import Path
 from pscdsl._src.calls.errors import CheckError
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.executables import emitted

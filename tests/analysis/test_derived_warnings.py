@@ -14,7 +14,7 @@ import pytest
 from pscdsl._src.analysis.warnings.findings import warnings
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function, walk
 from pscdsl._src.primitives.control.remat import Checkpoint

@@ -10,7 +10,7 @@ import pytest
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Fingerprints
 from pscdsl._src.cli import main
-from pscdsl._src.frontend.text.sources import Sources
+from pscdsl._src.frontend.text.display import Sources
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Span
 

@@ -13,7 +13,7 @@ from pscdsl._src.checker.check import check_source
 from pscdsl._src.checker.fixing import fix_all
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.evaluate import evaluate
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from pscdsl._src.checker.fixing import Fixed, fix_all
 from pscdsl._src.cli import fixing, main
-from pscdsl._src.frontend.fixes.editing import Text, moved, replaced, written
-from pscdsl._src.frontend.fixes.encoding import Encoded
+from pscdsl._src.frontend.fixes.editing import Encoded, Text, moved, replaced, written
 from pscdsl.typing.diagnostics import Edit, Span
 
 Capture = pytest.CaptureFixture[str]

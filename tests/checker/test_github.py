@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pscdsl._src.checker.report import machine_readable
-from pscdsl._src.frontend.text.sources import display
+from pscdsl._src.frontend.text.display import display
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import KernelNotChecked
 from pscdsl.typing.diagnostics import NOWHERE, Span

@@ -24,10 +24,9 @@ from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.result_store import Recorded, Unreadable, plain, read, read_result
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.checker.workers import Options, check_project
-from pscdsl._src.frontend.folders import files_below
-from pscdsl._src.frontend.modules.files import Files
-from pscdsl._src.frontend.modules.project import Project
-from pscdsl._src.frontend.text.sources import Sources
+from pscdsl._src.frontend.modules.files import Files, files_below
+from pscdsl._src.frontend.modules.scope import Project
+from pscdsl._src.frontend.text.display import Sources
 from tests.conftest import CONFORMANCE
 from tests.support.literate import programs
 from tests.support.projects import HEAD, kernel, notebook, write

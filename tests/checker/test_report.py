@@ -11,7 +11,7 @@ import pytest
 from pscdsl._src.checker.report import machine_readable, terminal
 from pscdsl._src.checker.report.summary import Hidden, sentence
 from pscdsl._src.checker.selection import all_kinds
-from pscdsl._src.frontend.text.sources import Sources, display, printable, shown_path, split_lines
+from pscdsl._src.frontend.text.display import Sources, display, printable, shown_path, split_lines
 from pscdsl.typing.diagnostics import Diagnostic, Label, Severity, Span
 
 

@@ -17,7 +17,7 @@ from pscdsl._src.checker.check import check_source
 from pscdsl._src.checker.report import machine_readable
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.cli import main
-from pscdsl._src.frontend.text.sources import Sources
+from pscdsl._src.frontend.text.display import Sources
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Label, Span
 from tests.support.sarif_schema import problems

@@ -21,7 +21,7 @@ from pscdsl._src.caching.store import user_key
 from pscdsl._src.checker.check import CheckResult, check_file
 from pscdsl._src.checker.result_store import Store, reads_of
 from pscdsl._src.cli import main
-from pscdsl._src.frontend.folders import files_below
+from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.support import paths
 from pscdsl._src.support.paths import Folder, Refused, admitted
 from pscdsl.typing.diagnostics import Failure
@@ -358,9 +358,9 @@ def test_there_is_an_end_to_what_is_looked_through(
     os.chdir(repo)
     assert check(capsys)[0] == 2
     subprocess.run(["rm", "-rf", str(repo / "d")], check=True)
-    monkeypatch.setattr("pscdsl._src.frontend.folders.MOST_ENTRIES", 0)
+    monkeypatch.setattr("pscdsl._src.frontend.modules.files.MOST_ENTRIES", 0)
     assert check(capsys)[0] == 2
-    monkeypatch.setattr("pscdsl._src.frontend.folders.MOST_FILES", 0)
+    monkeypatch.setattr("pscdsl._src.frontend.modules.files.MOST_FILES", 0)
     assert check(capsys)[0] == 2
 
 

@@ -17,7 +17,7 @@ from pscdsl._src.analysis.verify import verify
 from pscdsl._src.frontend import definitions
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.program import Function

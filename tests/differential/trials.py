@@ -10,7 +10,7 @@ import numpy as np
 
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.kernels.kernel import Kernel as Compiled
 from pscdsl.typing.diagnostics import Failure

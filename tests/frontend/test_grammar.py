@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from pscdsl._src.frontend.closed import BINARY, COMPARE, UNARY
-from pscdsl._src.frontend.due import due
 from pscdsl._src.frontend.interpreter import expressions, statements
-from pscdsl._src.frontend.ledger import EMPTY, SET_BY_THE_PARSER, handled
+from pscdsl._src.frontend.interpreter.ledger import EMPTY, SET_BY_THE_PARSER, due, handled
+from pscdsl._src.frontend.values.closed import BINARY, COMPARE, UNARY
 from pscdsl.numpy import methods
 
 INSIDE = {"FormattedValue", "TemplateStr", "Interpolation", "TypeAlias"}

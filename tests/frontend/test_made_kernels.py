@@ -16,11 +16,10 @@ from pscdsl import f64
 from pscdsl._src.checker.check import CheckResult, KernelReport, check_source
 from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.workers import Options, check_project
-from pscdsl._src.frontend.folders import files_below
-from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.project import Project
-from pscdsl._src.frontend.text.sources import Sources
+from pscdsl._src.frontend.modules.scope import Project
+from pscdsl._src.frontend.text.display import Sources
 
 HEAD = """\
 import numpy as np

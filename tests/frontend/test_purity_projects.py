@@ -8,7 +8,7 @@ import pytest
 
 from pscdsl._src.checker.check import CheckResult, check_paths
 from pscdsl._src.checker.report.terminal import render_text
-from pscdsl._src.frontend.text.sources import Sources
+from pscdsl._src.frontend.text.display import Sources
 
 HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n"
 KERNEL = '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return '

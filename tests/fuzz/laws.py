@@ -20,7 +20,7 @@ from pscdsl._src.analysis.verify import verify
 from pscdsl._src.checker.check import CheckResult, check_source
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import to_numpy

@@ -29,8 +29,8 @@ from pscdsl._src.checker.check import deep_stack
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.interpreter.frames import Session
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.interpreter.preconditions import Widened
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.interpreter.statements import Widened
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.values.values import (
     EnumMember,

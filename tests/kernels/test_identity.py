@@ -25,10 +25,10 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.checker.workers import Options, check_project
-from pscdsl._src.frontend.folders import files_below
+from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.frontend.modules.live import trace_of
 from pscdsl._src.frontend.modules.traces import CAPTURED, recorded
-from pscdsl._src.frontend.text.code_content import content, same
+from pscdsl._src.frontend.text.code_texts import content, same
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl.stdlib import activations, kalman, losses, normalization
 from tests.identity.trials import Figures, one_process, pairs
@@ -519,12 +519,11 @@ LOOKING = frozenset(
 """Attributes by which code sees what it was not given."""
 ALLOWED = {
     "live.py": {"__defaults__", "__kwdefaults__", "modules", "__globals__", "__code__"},
-    "loaded_annotations.py": {"__code__", "__globals__"},
-    "loaded_class_texts.py": {"__code__", "__globals__"},
+    "loaded_classes.py": {"__code__", "__globals__"},
     "loaded_code.py": {"__globals__", "__code__", "modules"},
     "live_texts.py": {"modules"},
     "code_texts.py": {"modules"},
-    "neighbours.py": {"modules"},
+    "purity.py": {"modules"},
     "rereading.py": {"modules"},
     "traces.py": {name for name in LOOKING if name.startswith(("__", "cell", "modules"))},
 }

@@ -11,7 +11,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import c64, c128, f32, f64, i32
 from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.targets.pipeline import lower_module

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.evaluate import Evaluator
 from pscdsl._src.ir.primitive import NDArray

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.methods import AS_FUNCTION
 from pscdsl.typing.python_containers import is_sequence

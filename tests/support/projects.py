@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pscdsl._src.checker.check import CheckResult, check_paths
-from pscdsl._src.frontend.text.cells import split_cell
+from pscdsl._src.frontend.text.display import split_cell
 
 HEAD = "import pscdsl as psc\nfrom pscdsl import f32\n\n"
 

@@ -42,7 +42,7 @@ class CallSite:
 
     def place(self) -> tuple[Source, Span] | None:
         """The text that it stands in and where; None if there is no text."""
-        from pscdsl._src.frontend.loaded_code import current_source
+        from pscdsl._src.frontend.modules.loaded_code import current_source
         from pscdsl.typing.diagnostics import Span
 
         source = current_source(self.code.co_filename, self.namespace, self.code)
@@ -75,7 +75,7 @@ class CheckError(UsersError):
     __module__ = "pscdsl"
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        from pscdsl._src.checker.triage import at_call
+        from pscdsl._src.checker.baseline import at_call
 
         super().__init__(diagnostics)
         self.diagnostics = tuple(map(at_call, diagnostics))

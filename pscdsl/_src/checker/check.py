@@ -19,17 +19,15 @@ from pscdsl._src.checker.budgets import over_budget, stray_comments, unproven
 from pscdsl._src.checker.suppressions import Examined, Suppression, silence, suppressions, together
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.factories import NotKnown, made_kernel
-from pscdsl._src.frontend.folders import files_below
-from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.kernels import (
     Unchecked,
     find_kernels,
     misused_decorators,
     unchecked_kernels,
 )
-from pscdsl._src.frontend.modules.project import Project
-from pscdsl._src.frontend.modules.scope import StaticModule
-from pscdsl._src.frontend.text.cells import split_cell
+from pscdsl._src.frontend.modules.scope import Project, StaticModule
+from pscdsl._src.frontend.text.display import split_cell
 from pscdsl._src.frontend.text.source import Source, shown_path
 from pscdsl._src.frontend.values.values import Poisoned
 from pscdsl._src.support.paths import resolved

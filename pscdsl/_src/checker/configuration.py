@@ -18,7 +18,7 @@ from pscdsl._src.checker.selection import (
     matches,
     relative,
 )
-from pscdsl._src.frontend.text.sources import shown_path
+from pscdsl._src.frontend.text.display import shown_path
 from pscdsl._src.support.paths import inside, inside_any, read, real, resolved
 from pscdsl.typing.codes.projects import UnknownSetting, UnreadableSettings, WrongSetting
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span

@@ -20,11 +20,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
-from pscdsl._src.frontend.fixes.editing import Replacement, Text, moved, replaced, written
-from pscdsl._src.frontend.fixes.encoding import Encoded
-from pscdsl._src.frontend.modules.files import Files
-from pscdsl._src.frontend.modules.finding import module_name
-from pscdsl._src.frontend.text.sources import shown_path, split_lines
+from pscdsl._src.frontend.fixes.editing import Encoded, Replacement, Text, moved, replaced, written
+from pscdsl._src.frontend.modules.files import Files, module_name
+from pscdsl._src.frontend.text.display import shown_path, split_lines
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue

@@ -24,9 +24,8 @@ import numpy as np
 from pscdsl._src.caching.store import user_key
 from pscdsl._src.checker.check import CheckResult
 from pscdsl._src.checker.selection import all_kinds
-from pscdsl._src.frontend.modules.files import Files
-from pscdsl._src.frontend.modules.finding import Found, Question
-from pscdsl._src.frontend.modules.project import Project
+from pscdsl._src.frontend.modules.files import Files, Found, Question
+from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.support.paths import Folder, real
 from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl.typing.diagnostics import Diagnostic, find

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from pscdsl._src.frontend.text.cells import split_cell
+from pscdsl._src.frontend.text.display import split_cell
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing import diagnostics
 from pscdsl.typing.codes.limits import KernelNotChecked

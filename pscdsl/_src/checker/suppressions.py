@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from itertools import islice
 
 from pscdsl._src.checker.selection import all_codes, is_known
-from pscdsl._src.frontend.text.cells import split_cell
+from pscdsl._src.frontend.text.display import split_cell
 from pscdsl.typing.codes.projects import (
     MalformedSuppression,
     UnknownSuppressedCode,

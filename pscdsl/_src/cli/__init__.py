@@ -41,7 +41,7 @@ class Unusable(Exception):
 
 def say(text: object, *, error: bool = False) -> None:
     """Print lines that may hold what a stranger has written; to standard error if `error`."""
-    from pscdsl._src.frontend.text.sources import printable
+    from pscdsl._src.frontend.text.display import printable
 
     print(printable(str(text)), file=sys.stderr if error else sys.stdout)
 
@@ -50,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser of arguments; some may be names of files that a stranger has chosen."""
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        from pscdsl._src.frontend.text.sources import printable
+        from pscdsl._src.frontend.text.display import printable
 
         super()._print_message(printable(message), file)
 

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 
 from pscdsl._src.caching import store
 from pscdsl._src.checker import baseline
-from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints
+from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints, Triage, triage
 from pscdsl._src.checker.configuration import FORMATS, Settings, find_settings, read_settings
 from pscdsl._src.checker.report.summary import fixable, ordered, sentence
 from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.checker.selection import Layer, is_known
-from pscdsl._src.checker.triage import Triage, triage
 from pscdsl._src.cli import Unusable, add_colour, say, wants_colour
-from pscdsl._src.frontend.text.sources import Sources, printable, printable_path
+from pscdsl._src.frontend.text.display import Sources, printable, printable_path
 from pscdsl._src.support.paths import admitted, resolved
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 
@@ -75,7 +74,7 @@ def checked(
     that leads out of `root` or the current folder.
     """
     from pscdsl._src.checker.workers import Options, check_project
-    from pscdsl._src.frontend.folders import files_below
+    from pscdsl._src.frontend.modules.files import files_below
 
     cache = None if arguments.no_cache else _cache(arguments.cache_dir, root)
     with ProgressBar() as bar:

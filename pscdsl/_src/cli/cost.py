@@ -26,7 +26,7 @@ from pscdsl._src.cli.kernel_arguments import (
     dims,
     reporting,
 )
-from pscdsl._src.frontend.text.sources import printable_json
+from pscdsl._src.frontend.text.display import printable_json
 
 if TYPE_CHECKING:
     from pscdsl._src.analysis.cost import Cost

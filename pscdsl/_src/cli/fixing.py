@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pscdsl._src.checker.check import CheckResult, check_paths
 from pscdsl._src.checker.fixing import Fixed, Wanted, fix_all
 from pscdsl._src.cli import say
-from pscdsl._src.frontend.folders import files_below, python_files
-from pscdsl._src.frontend.text.reading import limit
-from pscdsl._src.frontend.text.sources import decode, is_command, printable, shown_path
+from pscdsl._src.frontend.modules.files import files_below, python_files
+from pscdsl._src.frontend.text.display import decode, is_command, printable, shown_path
+from pscdsl._src.frontend.text.source import limit
 from pscdsl._src.support.paths import Folder, NotAFile, inside, resolved
 
 

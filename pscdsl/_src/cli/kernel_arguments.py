@@ -156,7 +156,7 @@ def chosen(arguments: argparse.Namespace) -> Iterator[Kernel[..., Any]]:
 def _derivative(
     kernel: Kernel[..., Any], mode: str, arguments: argparse.Namespace
 ) -> Kernel[..., Any]:
-    from pscdsl._src.frontend.transformations.along import Along
+    from pscdsl._src.frontend.transformations.derived import Along
     from pscdsl._src.kernels.kernel import Kernel
 
     if mode == "grad":
@@ -167,8 +167,7 @@ def _derivative(
 
 def _gradient(kernel: Kernel[..., Any], places: int | tuple[int, ...], order: int) -> Definition:
     from pscdsl._src.frontend.transformations.derived import derived
-    from pscdsl._src.frontend.transformations.gradients import grad
-    from pscdsl._src.frontend.transformations.jacobians import jacfwd
+    from pscdsl._src.frontend.transformations.gradients import grad, jacfwd
 
     if not 1 <= order <= MOST:
         raise Unusable(f"--order is between 1 and {MOST}, not {order}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pscdsl._src.checker.report.machine_readable import finding_object
 from pscdsl._src.checker.report.terminal import render_one
-from pscdsl._src.frontend.text.sources import (
+from pscdsl._src.frontend.text.display import (
     Sources,
     printable,
     printable_json,

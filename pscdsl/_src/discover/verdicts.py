@@ -47,11 +47,9 @@ from pscdsl._src.discover.widening import (
     widened,
 )
 from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.folders import files_below
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.modules.files import Files
-from pscdsl._src.frontend.modules.project import Project
-from pscdsl._src.frontend.modules.scope import StaticModule
+from pscdsl._src.frontend.modules.files import Files, files_below
+from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.text.source import Source
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction
 from pscdsl.typing.codes.projects import SearchEnded

@@ -15,8 +15,7 @@ from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.frontend.interpreter.expressions import closure
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.trees.pytrees import leaf
-from pscdsl._src.frontend.trees.tracing import at
+from pscdsl._src.frontend.trees.pytrees import at, leaf
 from pscdsl._src.frontend.values.values import describe, is_poisoned
 from pscdsl._src.interpreters.batching import over_batch
 from pscdsl._src.interpreters.jvp import has_tangent

@@ -23,8 +23,7 @@ from pscdsl._src.frontend.interpreter.frames import NoProgram, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.specs.annotations import spec_of
-from pscdsl._src.frontend.trees.pytrees import flatten, unflatten
-from pscdsl._src.frontend.trees.tracing import of_values, strong
+from pscdsl._src.frontend.trees.pytrees import flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values.values import External, describe, is_traced
 from pscdsl._src.ir.builder import Builder
 from pscdsl.typing.array_types import StaticType, Type, leaves, same_structure, substitute_tree

@@ -22,15 +22,12 @@ from pscdsl._src.frontend.interpreter.frames import (
 )
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
-from pscdsl._src.frontend.lost_results import lost_result
 from pscdsl._src.frontend.specs.annotations import named_trees, record_spec, spec_of
-from pscdsl._src.frontend.specs.defaults import default_problems
+from pscdsl._src.frontend.specs.contracts import default_problems
 from pscdsl._src.frontend.text.source import Source, with_defaults
-from pscdsl._src.frontend.text.uses import parameters
-from pscdsl._src.frontend.trees.arguments import as_asked, settle, static_type
-from pscdsl._src.frontend.trees.pytrees import flatten, unflatten
-from pscdsl._src.frontend.trees.results import result_problems
-from pscdsl._src.frontend.trees.tracing import of_values, strong
+from pscdsl._src.frontend.text.uses import lost_result, parameters
+from pscdsl._src.frontend.trees.arguments import as_asked, result_problems, settle, static_type
+from pscdsl._src.frontend.trees.pytrees import flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values.values import Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
@@ -287,7 +284,7 @@ class Definition:
         return self._warnings.get(choice, ()) + self._linted[choice]
 
     def _elaborate(self, choice: Choice) -> Function:
-        from pscdsl._src.frontend.interpreter.preconditions import Widened
+        from pscdsl._src.frontend.interpreter.statements import Widened
 
         facts = self._assumed(choice)
         while True:

@@ -25,9 +25,9 @@ from pscdsl._src.frontend.interpreter.expressions import closure, evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.statements import run
-from pscdsl._src.frontend.mutable import holds_arrays, is_mutable
 from pscdsl._src.frontend.specs.annotations import renamed, spec_of, static_spec
 from pscdsl._src.frontend.text.source import FunctionStatement, targets
+from pscdsl._src.frontend.values.closed import holds_arrays, is_mutable
 from pscdsl._src.frontend.values.values import External, Poison, Poisoned, is_traced
 from pscdsl._src.ir.builder import Value, Weak
 from pscdsl._src.primitives import elementwise as e

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar
 
-from pscdsl._src.frontend.transformations.forward_mode import require_forward
+from pscdsl._src.frontend.transformations.modes import require_forward
 from pscdsl._src.interpreters.batching import batch_block
 from pscdsl._src.interpreters.jvp import Mask, has_tangent
 from pscdsl._src.interpreters.replay import closed

@@ -31,8 +31,7 @@ from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.modules.live import LoadedModule, abstract, record_class
 from pscdsl._src.frontend.modules.traces import Trace, unrecorded
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.trees.pytrees import flatten
-from pscdsl._src.frontend.trees.tracing import of_values, strong
+from pscdsl._src.frontend.trees.pytrees import flatten, of_values, strong
 from pscdsl._src.frontend.values.values import MapValue, Poisoned, RecordValue, VectorValue
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Function, Var

@@ -16,7 +16,7 @@ from pscdsl._src.artefacts.forms import NotWritable, encoded
 from pscdsl._src.artefacts.keys import signing_key
 from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.text.sources import Sources
+from pscdsl._src.frontend.text.display import Sources
 from pscdsl._src.frontend.transformations.derived import DerivedDefinition
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.kernels.executables import emitted

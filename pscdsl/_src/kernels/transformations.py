@@ -266,7 +266,7 @@ def jacfwd(
 
     Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
     """
-    return _derived(fun, "jacfwd", "jacobians", argnums, has_aux)
+    return _derived(fun, "jacfwd", "gradients", argnums, has_aux)
 
 
 @public
@@ -277,7 +277,7 @@ def jacrev(
 
     Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
     """
-    return _derived(fun, "jacrev", "jacobians", argnums, has_aux)
+    return _derived(fun, "jacrev", "gradients", argnums, has_aux)
 
 
 @public
@@ -288,7 +288,7 @@ def hessian(
 
     `argnums` and `has_aux` are as in `grad`.
     """
-    return _derived(fun, "hessian", "jacobians", argnums, has_aux)
+    return _derived(fun, "hessian", "gradients", argnums, has_aux)
 
 
 @public
@@ -320,7 +320,7 @@ def checkpoint(
     """
     if fun is None:
         return functools.partial(checkpoint, policy=policy)
-    return _derived(fun, "checkpoint", "saving", policy)
+    return _derived(fun, "checkpoint", "gradients", policy)
 
 
 def stop_gradient(x: R) -> R:

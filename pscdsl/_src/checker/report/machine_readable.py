@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from pscdsl._src.checker.report.summary import CheckedKernel, Hidden, count, ordered, vouched
-from pscdsl._src.frontend.text.cells import split_cell
-from pscdsl._src.frontend.text.sources import (
+from pscdsl._src.frontend.text.display import (
     Sources,
     display,
     printable,
     printable_json,
     shown_path,
+    split_cell,
 )
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.limits import InternalError

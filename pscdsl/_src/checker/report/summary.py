@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pscdsl._src.frontend.text.sources import shown_path
+from pscdsl._src.frontend.text.display import shown_path
 from pscdsl.typing.codes.limits import Vouched
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 

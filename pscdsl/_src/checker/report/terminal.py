@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pscdsl._src.checker.report.summary import ordered
-from pscdsl._src.frontend.text.sources import (
+from pscdsl._src.frontend.text.display import (
     DisplayLine,
     Sources,
     display,

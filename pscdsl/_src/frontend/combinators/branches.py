@@ -8,8 +8,15 @@ from typing import Any
 from pscdsl._src.frontend.interpreter.frames import inner_block
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.iteration import items_of
-from pscdsl._src.frontend.trees.pytrees import flatten, unflatten
-from pscdsl._src.frontend.trees.tracing import MAX_ROUNDS, Attempt, applicable, at, bool_scalar
+from pscdsl._src.frontend.trees.pytrees import (
+    MAX_ROUNDS,
+    Attempt,
+    applicable,
+    at,
+    bool_scalar,
+    flatten,
+    unflatten,
+)
 from pscdsl._src.frontend.values.values import Applicable, describe
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Block

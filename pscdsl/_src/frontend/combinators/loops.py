@@ -1,28 +1,289 @@
-"""`scan`, `map`, `fori_loop`, `while_loop`."""
+"""`scan`, `map`, `fori_loop`, `while_loop`, `associative_scan` and `map_reduce`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pscdsl._src.frontend.combinators.carries import Carry, TracedBody, trace_carry, trace_counter
 from pscdsl._src.frontend.interpreter.frames import inner_block
-from pscdsl._src.frontend.trees.pytrees import flatten, unflatten
-from pscdsl._src.frontend.trees.tracing import applicable, bool_scalar, of_values, strong
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.transformations.mapping import to_front
+from pscdsl._src.frontend.trees.pytrees import (
+    MAX_ROUNDS,
+    Attempt,
+    applicable,
+    at,
+    bool_scalar,
+    flatten,
+    of_values,
+    strong,
+    unflatten,
+)
 from pscdsl._src.frontend.values.values import Applicable, Poison, Poisoned, describe
 from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.control import Scan, While
-from pscdsl.typing.array_types import ArrayType, Type
+from pscdsl._src.primitives.control import AssociativeScan, MapReduce, Scan, While
+from pscdsl._src.primitives.shaping import Reverse, Transpose
+from pscdsl.numpy.arguments import normalize_axis
+from pscdsl.typing.array_types import (
+    ArrayType,
+    Shape,
+    TupleType,
+    Type,
+    children,
+    map_leaves,
+    paths,
+    same_structure,
+    show_shape,
+)
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.control import BadBody, LoopLengthsDiffer
+from pscdsl.typing.codes.control import COMBINING, BadBody, CarryMismatch, LoopLengthsDiffer
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.codes.shapes import disagreement
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
+from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import Dim, Size, maximum
-from pscdsl.typing.dtypes import I32
+from pscdsl.typing.dtypes import I32, DType, accepts_weak
 from pscdsl.typing.python_containers import is_integer_scalar, is_tuple
+from pscdsl.typing.tree_differences import (
+    Difference,
+    array_difference,
+    repair,
+    structure_differences,
+)
+
+# `scan`, `map`, `fori_loop`, `while_loop`.
+
+
+# The carry of a loop: what is given, what the body returns, and that they agree.
+
+
+@dataclass
+class Carry:
+    """A loop's carry: its initial leaves, some of them weak until the body decides."""
+
+    loop: str
+    leaves: list[Value | Weak]
+    tree: Type
+    dtypes: list[DType]
+    body: Applicable | None = None
+    """The function whose result is the next carry."""
+
+    @classmethod
+    def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> Carry:
+        """The carry with this initial value."""
+        leaves, tree = flatten(here, init, f"the initial carry of `{loop}`")
+        return cls(loop, leaves, tree, [each.dtype for each in leaves], body)
+
+    def initial_types(self) -> list[ArrayType]:
+        """The types of the initial leaves in the dtypes found so far."""
+        return [each.type.with_dtype(d) for each, d in zip(self.leaves, self.dtypes, strict=True)]
+
+    def initial(self) -> list[Value]:
+        """The initial leaves in the dtypes found so far."""
+        return [at(each, dtype) for each, dtype in zip(self.leaves, self.dtypes, strict=True)]
+
+    def settle(
+        self, facts: Assumptions, returned: Sequence[Value | Weak], tree: Type
+    ) -> list[Value] | None:
+        """What the body returned as the next carry; None if a weak leaf changes dtype first."""
+        initial = self.initial_types()
+        remaining = iter(initial)
+        own = map_leaves(self.tree, lambda _: next(remaining))
+        differences = list(structure_differences(tree, own))
+        if differences:
+            raise Failure(*(self.other_structure(own, tree, each) for each in differences))
+        changed = False
+        values: list[Value] = []
+        problems: list[CarryMismatch] = []
+        places = [path for path, _ in paths(own)]
+        for index, (path, start, each) in enumerate(zip(places, initial, returned, strict=True)):
+            value = at(each, start.dtype)
+            if value.dtype is not start.dtype and isinstance(self.leaves[index], Weak):
+                if accepts_weak(value.dtype, self.leaves[index].kind):  # type: ignore[union-attr]
+                    self.dtypes[index] = value.dtype
+                    changed = True
+                    continue
+            values.append(value)
+            found = self.mismatch(facts, path, start, value.type)
+            if found is not None:
+                problems.append(found)
+        if changed:
+            return None
+        if problems:
+            raise Failure(*problems)
+        return values
+
+    def other_structure(self, given: Type, returned: Type, place: Difference) -> CarryMismatch:
+        """How the structure of a part differs."""
+        rewrite = "return what the carry starts as, or start with what is returned"
+        pair = isinstance(returned, TupleType) and len(returned.items) == 2
+        if self.loop in COMBINING:
+            rewrite = "return one tree of the structure of each of the two that are combined"
+        elif pair and self.loop != "psc.scan" and same_structure(children(returned)[0][1], given):
+            rewrite = "return the carry alone: only the body of `psc.scan` has a second result"
+        return CarryMismatch(
+            loop=self.loop,
+            path=place.path,
+            given=str(place.wanted),
+            returned=str(place.found),
+            why=place.why,
+            rewrite=rewrite,
+        )
+
+    def mismatch(
+        self, facts: Assumptions, path: str, given: ArrayType, returned: ArrayType
+    ) -> CarryMismatch | None:
+        """How one leaf differs."""
+        why = array_difference(facts, returned, given)
+        if why is None:
+            return None
+        rewrite = repair(facts, returned, given, "return it")
+        what = "combine rows" if self.loop in COMBINING else "start with a carry"
+        if given.shape == returned.shape:
+            rewrite = f"{what} of dtype {returned.dtype}, or {rewrite}"
+        elif given.rank != returned.rank:
+            start = f"{what} of shape [{show_shape(returned.shape)}]"
+            rewrite = f"{rewrite}, or {start}" if rewrite else start
+        return CarryMismatch(
+            loop=self.loop,
+            path=path,
+            given=str(given),
+            returned=str(returned),
+            why=why,
+            rewrite=rewrite,
+        )
+
+
+def returned_by(here: Builder, body: Applicable | None) -> tuple[Label, ...]:
+    """The place of what a loop's body returns."""
+    place = body.returned if isinstance(body, Closure) else None
+    if place is None:
+        return ()
+    return (Label(place.within(here.program.span.call_site), "the body returns this"),)
+
+
+Run = Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]]
+"""`run(inner, carry, extra)` gives the next carry and further results."""
+
+
+@dataclass(frozen=True)
+class TracedBody:
+    """A loop body: its block takes what it captures, the carry, then the extra parameters."""
+
+    block: Block
+    captured: tuple[Value, ...]
+    carry: list[Value]
+
+
+def trace_carry(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool = False
+) -> TracedBody:
+    """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
+
+    Most bodies do with the default dtypes.  Where they do not, the body is elaborated once with a
+    carry that is weak itself, to see what it makes of it.  With `pairs` the body is given another
+    one like the carry, as the last of its extra parameters.
+    """
+    program = here.program
+    discovered = not any(isinstance(each, Weak) for each in carry.leaves)
+    for _ in range(MAX_ROUNDS):
+        attempt = Attempt(program)
+        traced: TracedBody | None = None
+        try:
+            traced = _trace(here, carry, extra, run, pairs)
+        except Poisoned:
+            if discovered:
+                raise
+        except Failure as failure:
+            if discovered:
+                raise failure.labelled(*returned_by(here, carry.body)) from None
+        if traced is not None and (discovered or not attempt.failed()):
+            return traced
+        attempt.forget()
+        if not discovered:
+            discovered = True
+            _discover(here, carry, extra, run, pairs)
+    raise Failure(
+        CarryMismatch(
+            loop=carry.loop,
+            path="",
+            given="of one dtype",
+            returned="another one each time",
+            why="the dtypes do not settle",
+        )
+    )
+
+
+def _trace(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool
+) -> TracedBody | None:
+    with inner_block(here) as inner:
+        params = [inner.parameter(t) for t in carry.initial_types()]
+        again = carry.initial_types() if pairs else []
+        more = [inner.parameter(t) for t in (*extra, *again)]
+        next_carry, results = run(inner, unflatten(carry.tree, iter(params)), more)
+        leaves, tree = flatten(inner, next_carry, f"the carry that `{carry.loop}` returns")
+        settled = carry.settle(here.facts, leaves, tree)
+        if settled is None:
+            return None
+        block, captured = inner.finish([*params, *more], [*settled, *strong(results)])
+        return TracedBody(block, captured, settled)
+
+
+def _discover(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool
+) -> None:
+    """Note the dtypes that the body gives to the weak leaves of its carry, or wants them in."""
+    program = here.program
+    attempt = Attempt(program)
+    wanted: dict[int, DType] = {}
+    with inner_block(here) as inner:
+        params = [_open(inner, each, wanted, at) for at, each in enumerate(carry.leaves)]
+        more: list[Any] = [inner.parameter(t) for t in extra]
+        if pairs:
+            more += [_open(inner, each, wanted, at) for at, each in enumerate(carry.leaves)]
+        try:
+            next_carry, _ = run(inner, unflatten(carry.tree, iter(params)), more)
+            leaves, _ = flatten(inner, next_carry, "")
+        except (Failure, Poisoned):
+            leaves = []
+    attempt.forget()
+    if len(leaves) != len(carry.leaves):
+        return  # the next round reports what is wrong
+    for index, (start, found) in enumerate(zip(carry.leaves, leaves, strict=True)):
+        dtype = wanted.get(index, found.dtype) if isinstance(found, Weak) else found.dtype
+        if isinstance(start, Weak) and accepts_weak(dtype, start.kind):
+            carry.dtypes[index] = dtype
+
+
+def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: int) -> Value | Weak:
+    """A parameter for a leaf of the carry, weak where the leaf is.
+
+    What dtype a weak one is taken in, if not in its default, is noted.
+    """
+    if isinstance(leaf, Value):
+        return inner.parameter(leaf.type)
+    default, shape = leaf.dtype, leaf.shape
+
+    def at(dtype: DType) -> Value:
+        if dtype is not default:
+            wanted[index] = dtype
+        return inner.parameter(ArrayType(dtype, shape))
+
+    return Weak(inner, leaf.kind, shape, at, whole=I32)
+
+
+def trace_counter(here: Builder, function: Applicable, carry: Carry, counter: DType) -> TracedBody:
+    """The body of a counting loop; the counter is the last of the block's carry."""
+
+    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
+        (i,) = more
+        return function.apply(inner, (i, state), {}), [i + 1]
+
+    return trace_carry(here, carry, [ArrayType(counter)], run)
 
 
 def scan(
@@ -259,3 +520,162 @@ def _counted_while(
     primitive = While(test, body.block, *counts, limits.bound, limits.every)
     results = here.bind(primitive, (*captured, *body.captured, *carry.initial(), start))
     return unflatten(carry.tree, iter(results[: len(body.carry)]))
+
+
+# `associative_scan` and `map_reduce`: rows combined by an associative function.
+
+
+def associative_scan(
+    here: Builder, fn: Any, elems: Any, reverse: bool = False, axis: Any = 0
+) -> Any:
+    """`y[i] = fn(y[i-1], x[i])` along an axis, all rows combined in any grouping."""
+    name = "psc.associative_scan"
+    function = applicable(fn, name)
+    leaves, tree = flatten(here, elems, f"the `elems` of `{name}`")
+    axes = [_axis(axis, each, name) for each in leaves]
+    rows = [_row_of(each, place) for each, place in zip(leaves, axes, strict=True)]
+    carry = Carry(name, rows, tree, [each.dtype for each in rows], function)
+    body = trace_combination(here, carry, function)
+    arrays = [
+        to_front(at(each, dtype), place)
+        for each, dtype, place in zip(leaves, carry.dtypes, axes, strict=True)
+    ]
+    length = scan_length(here.facts, name, arrays, None)
+    if reverse:
+        arrays = [Reverse((0,))(x) for x in arrays]
+    primitive = AssociativeScan(body.block, len(body.captured), length)
+    found = here.bind(primitive, (*body.captured, *arrays))
+    if reverse:
+        found = tuple([Reverse((0,))(x) for x in found])
+    results = [_from_front(x, place) for x, place in zip(found, axes, strict=True)]
+    return unflatten(tree, iter(results))
+
+
+def _axis(axis: Any, leaf: Value | Weak, name: str) -> int:
+    """The axis of one array, counted from the front."""
+    if not leaf.ndim:
+        why = f"{leaf.type} has no axis"
+        raise Failure(LoopLengthsDiffer(combinator=name, lengths=("none (a scalar)",), why=why))
+    return normalize_axis(axis, leaf.ndim, name)
+
+
+def _row_of(array: Value | Weak, axis: int) -> Value | Weak:
+    """What stands for a row of an array: of its type, as weak as it is."""
+    shape = (*array.shape[:axis], *array.shape[axis + 1 :])
+    return _stand_in(array, shape)
+
+
+def _stand_in(array: Value | Weak, shape: Shape) -> Value | Weak:
+    """An array of this shape, of which nothing is known but what kind of array it is."""
+    here = array.builder
+    if isinstance(array, Value):
+        return here.parameter(ArrayType(array.dtype, shape))
+
+    def at(dtype: DType) -> Value:
+        return here.parameter(ArrayType(dtype, shape))
+
+    return Weak(here, array.kind, shape, at, whole=I32)
+
+
+def _from_front(x: Value, axis: int) -> Value:
+    """An array with its first axis moved to this place."""
+    if not axis:
+        return x
+    order = list(range(1, x.ndim))
+    order.insert(axis, 0)
+    return Transpose(tuple(order))(x)
+
+
+def trace_combination(here: Builder, carry: Carry, function: Applicable) -> TracedBody:
+    """A function of two rows, whose types the carry says, that gives another one."""
+
+    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
+        other = unflatten(carry.tree, iter(more))
+        return function.apply(inner, (state, other), {}), []
+
+    return trace_carry(here, carry, (), run, pairs=True)
+
+
+def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any = None) -> Any:
+    """`map_fn` of each row of `xs`, combined with each other, after `init` if that is given."""
+    name = "psc.map_reduce"
+    function, combination = applicable(map_fn, name), applicable(combine, name)
+    leaves, tree = flatten(here, xs, f"the `xs` of `{name}`")
+    columns = strong(leaves)
+    length = scan_length(here.facts, name, columns, None)
+    if init is None and not here.facts.proves(Fact("<=", 1, length)):
+        given, remedy = columns[0].type, "pass `init`, which is what there is of no rows"
+        raise Failure(EmptyReduction(function=name, given=given, size=length, remedy=remedy))
+    start = None if init is None else Carry.of(here, name, init, function)
+    mapping = _Mapping(here, function, columns, tree, start)
+    attempt = Attempt(here.program)
+    mapped = mapping.trace(None)
+    again = any(isinstance(each, Weak) for each in mapped.leaves)
+    if again:
+        attempt.forget()
+    rows = [_stand_in(each, each.shape) for each in mapped.leaves]
+    dtypes = [each.dtype for each in rows] if start is None else list(start.dtypes)
+    carry = Carry(name, rows, mapped.tree, dtypes, combination)
+    body = trace_combination(here, carry, combination)
+    if again:
+        mapped = mapping.trace(carry.dtypes)
+    initial: list[Value] = []
+    if start is not None:
+        initial = [at(x, dtype) for x, dtype in zip(start.leaves, carry.dtypes, strict=True)]
+    counts = len(mapped.captured), len(body.captured), len(initial)
+    primitive = MapReduce(mapped.block, body.block, *counts, length)
+    operands = (*mapped.captured, *body.captured, *initial, *columns)
+    return unflatten(carry.tree, iter(here.bind(primitive, operands)))
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    """What a function makes of a row, as a block of what it captures and of the row."""
+
+    block: Block
+    captured: tuple[Value, ...]
+    leaves: list[Value | Weak]
+    """The results; weak ones where their dtypes are still open."""
+    tree: Type
+
+
+@dataclass(frozen=True)
+class _Mapping:
+    """A function of rows, and what its results have to agree with."""
+
+    here: Builder
+    function: Applicable
+    columns: Sequence[Value]
+    tree: Type
+    start: Carry | None
+
+    def trace(self, dtypes: Sequence[DType] | None) -> _Mapped:
+        """Elaborate it; weak results in these dtypes, if they are known."""
+        here, start = self.here, self.start
+        with inner_block(here) as inner:
+            params = [inner.parameter(ArrayType(x.dtype, x.shape[1:])) for x in self.columns]
+            result = self.function.apply(inner, (unflatten(self.tree, iter(params)),), {})
+            leaves, tree = flatten(inner, result, "what `map_fn` of `psc.map_reduce` returns")
+            found = strong(leaves)
+            if dtypes is not None:
+                found = [at(x, dtype) for x, dtype in zip(leaves, dtypes, strict=True)]
+            elif start is not None:
+                found, leaves = self._agreeing(start, leaves, tree)
+            block, captured = inner.finish(params, found)
+        return _Mapped(block, captured, leaves, of_values(tree, found))
+
+    def _agreeing(
+        self, start: Carry, leaves: Sequence[Value | Weak], tree: Type
+    ) -> tuple[list[Value], list[Value | Weak]]:
+        """Results of the types of what is combined first; weak ones where both are."""
+        facts = self.here.facts
+        try:
+            found = start.settle(facts, leaves, tree) or start.settle(facts, leaves, tree)
+        except Failure as failure:
+            raise failure.labelled(*returned_by(self.here, self.function)) from None
+        assert found is not None
+        open_ = [
+            x if isinstance(x, Weak) and isinstance(first, Weak) else value
+            for x, first, value in zip(leaves, start.leaves, found, strict=True)
+        ]
+        return found, open_

@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pscdsl._src.frontend.combinators.associative import associative_scan, map_reduce
 from pscdsl._src.frontend.combinators.branches import cond, switch
-from pscdsl._src.frontend.combinators.loops import fori_loop, map_, scan, while_loop
+from pscdsl._src.frontend.combinators.loops import (
+    associative_scan,
+    fori_loop,
+    map_,
+    map_reduce,
+    scan,
+    while_loop,
+)
 from pscdsl._src.frontend.combinators.tree_functions import register as register_trees
-from pscdsl._src.frontend.constants import constant
-from pscdsl._src.frontend.transformations.gradients import grad, value_and_grad
-from pscdsl._src.frontend.transformations.implicit import custom_linear_solve, custom_root
-from pscdsl._src.frontend.transformations.jacobians import hessian, jacfwd, jacrev
+from pscdsl._src.frontend.transformations.gradients import (
+    checkpoint,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    stop_gradient,
+    value_and_grad,
+)
 from pscdsl._src.frontend.transformations.mapping import vmap
 from pscdsl._src.frontend.transformations.modes import jvp_, linear_transpose, linearize_, vjp
-from pscdsl._src.frontend.transformations.rules import make_ruled
-from pscdsl._src.frontend.transformations.saving import checkpoint, stop_gradient
+from pscdsl._src.frontend.transformations.rules import custom_linear_solve, custom_root, make_ruled
 from pscdsl._src.frontend.trees.pytrees import flatten
+from pscdsl._src.frontend.values.closed import constant
 from pscdsl._src.frontend.values.values import External, Marker, StaticFunction, describe
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS

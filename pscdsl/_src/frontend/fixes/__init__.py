@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pscdsl._src.frontend.fixes.asserts import precondition
-from pscdsl._src.frontend.fixes.booleans import branch_on_array
 from pscdsl._src.frontend.fixes.casts import (
     accumulator_too_narrow,
     argument_dtype,
+    branch_on_array,
     dtypes_differ,
     integers_make_an_array,
+    mutable_capture,
     negative_power,
+    precondition,
     return_dtype,
     scalar_does_not_fit,
 )
-from pscdsl._src.frontend.fixes.constants import mutable_capture
 from pscdsl._src.frontend.fixes.library import (
     array_leaves_program,
     bad_arguments,
@@ -37,8 +37,7 @@ from pscdsl._src.frontend.fixes.library import (
     unknown_elsewhere,
     unknown_name,
 )
-from pscdsl._src.frontend.fixes.place import Place
-from pscdsl._src.frontend.fixes.tree import Tree
+from pscdsl._src.frontend.fixes.place import Place, Tree
 from pscdsl._src.frontend.fixes.updates import aliased_update, mutation
 from pscdsl._src.frontend.text.source import Source
 from pscdsl.typing.codes.element_types import (

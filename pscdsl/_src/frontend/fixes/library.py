@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from pscdsl._src.frontend.fixes.place import Place
-from pscdsl._src.frontend.fixes.tree import FunctionStatement
-from pscdsl._src.frontend.masked import around
+from pscdsl._src.frontend.fixes.place import FunctionStatement, Place
+from pscdsl._src.frontend.interpreter.subscripts import around
 from pscdsl._src.frontend.text.source import targets
 from pscdsl._src.frontend.values.purity import index_text
 from pscdsl.typing import dtypes

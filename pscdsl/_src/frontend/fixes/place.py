@@ -3,18 +3,339 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from pscdsl._src.frontend.fixes.aliasing import shared
-from pscdsl._src.frontend.fixes.tree import FunctionStatement, Tree
-from pscdsl._src.frontend.lost_results import is_lost
-from pscdsl._src.frontend.text.source import targets
+from pscdsl._src.frontend.interpreter.owned import NEW_FUNCTIONS, NEW_METHODS
+from pscdsl._src.frontend.text.source import FunctionNode, Source, targets
+from pscdsl._src.frontend.text.uses import is_lost
 from pscdsl.typing.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 
-D = TypeVar("D", bound=Diagnostic, covariant=True)
+# A tree by place: which nodes stand at a span, what they stand in, how they are written.
+
+
 N = TypeVar("N", bound=ast.AST)
+
+FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
+ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict, ast.ListComp)
+_NUMBER = (int, float, complex)
+
+
+class Tree:
+    """The syntax tree of a source, with the way back from a place to its nodes."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._at: dict[tuple[int, int, int, int], list[ast.AST]] = {}
+        waiting: list[ast.AST] = [source.tree]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.expr | ast.stmt | ast.arg):
+                end = (node.end_lineno or 0, node.end_col_offset or 0)
+                self._at.setdefault((node.lineno, node.col_offset, *end), []).append(node)
+            if isinstance(node, ast.JoinedStr):
+                continue  # the places of what stands in it are not to be relied on
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
+                waiting.append(child)
+        self._comments: frozenset[int] | None = None
+
+    def at(self, span: Span) -> list[ast.AST]:
+        """The nodes that take up exactly this place, the outermost first."""
+        start = (span.line, self._offset(span.line, span.column))
+        end = (span.end_line, self._offset(span.end_line, span.end_column))
+        return self._at.get((*start, *end), [])
+
+    def _offset(self, line: int, column: int) -> int:
+        """The UTF-8 offset of a column in characters."""
+        lines = self.source.lines
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        return column - 1 if text.isascii() else len(text[: column - 1].encode())
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """What a node stands in."""
+        return self._parents.get(node)
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node stands in, outwards to the module."""
+        current = self._parents.get(node)
+        while current is not None:
+            yield current
+            current = self._parents.get(current)
+
+    def statement(self, node: ast.AST) -> ast.stmt | None:
+        """The statement that a node belongs to."""
+        for each in (node, *self.above(node)):
+            if isinstance(each, ast.stmt):
+                return each
+        return None
+
+    def function(self, node: ast.AST) -> FunctionNode | None:
+        """The innermost function whose text a node belongs to."""
+        return next((each for each in self.above(node) if isinstance(each, FunctionNode)), None)
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements among which one stands."""
+        parent = self._parents[statement]
+        for field in ("body", "orelse", "finalbody"):
+            found = getattr(parent, field, None)
+            if isinstance(found, list) and statement in found:
+                return found  # pyright: ignore[reportUnknownVariableType]
+        return [statement]
+
+    def text(self, node: ast.AST) -> str:
+        """A node exactly as it is written, without parentheses around it."""
+        span = self.source.span(node)
+        rows = self.source.lines[span.line - 1 : span.end_line]
+        rows[-1] = rows[-1][: span.end_column - 1]
+        rows[0] = rows[0][span.column - 1 :]
+        return "\n".join(rows)
+
+    def operand(self, node: ast.expr) -> str:
+        """A node as it can be written beside any operator."""
+        text = self.text(node)
+        bare = isinstance(node, (*ATOMS, ast.Constant)) and "\n" not in text
+        return text if bare or _enclosed(node, text) else f"({text})"
+
+    def receiver(self, node: ast.expr) -> str:
+        """A node as it can be written before a dot."""
+        number = isinstance(node, ast.Constant) and isinstance(node.value, _NUMBER)
+        return f"({self.text(node)})" if number else self.operand(node)
+
+    def argument(self, node: ast.expr) -> str:
+        """A node as it can be written as one argument of a call, or between commas."""
+        text = self.text(node)
+        loose = (ast.Tuple, ast.NamedExpr, ast.Yield, ast.YieldFrom)
+        return f"({text})" if isinstance(node, loose) and not _enclosed(node, text) else text
+
+    def value(self, node: ast.expr) -> str:
+        """A node as it can be written at the right of `=`: on one logical line."""
+        text = self.argument(node)
+        return f"({text})" if "\n" in text and not _parses(text) else text
+
+    def wrapped(self, node: ast.AST) -> Span:
+        """The place of an operand, with the brackets around it alone."""
+        span, lines = self.source.span(node), self.source.lines
+        above = self._parents.get(node)
+        operand = isinstance(above, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
+        before = lines[span.line - 1][: span.column - 1]
+        after = lines[span.end_line - 1][span.end_column - 1 :]
+        if operand and before.endswith("(") and after.startswith(")"):
+            return replace(span, column=span.column - 1, end_column=span.end_column + 1)
+        return span
+
+    def has_comment(self, span: Span) -> bool:
+        """Whether a comment stands in a range, one behind its end left aside."""
+        rows = range(span.line, span.end_line)
+        if not any("#" in self.source.lines[row - 1] for row in rows):
+            return False
+        if self._comments is None:
+            self._comments = frozenset(_comments(self.source.text))
+        return any(row in self._comments for row in rows)
+
+
+def _comments(text: str) -> Iterator[int]:
+    """The lines on which a comment stands."""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0]
+    except (tokenize.TokenError, SyntaxError):
+        return  # the parser accepted it; what was read so far counts
+
+
+def _enclosed(node: ast.expr, text: str) -> bool:
+    """Whether a node's own text has brackets around it."""
+    enclosed = (ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp, ast.Set)
+    if isinstance(node, ast.Tuple | ast.GeneratorExp):
+        return text.startswith("(") and _closes_at_end(text)
+    return isinstance(node, enclosed)
+
+
+def _closes_at_end(text: str) -> bool:
+    """Whether the bracket that opens a text is closed by its last character: not `(a), (b)`."""
+    parsed = _parses(f"f{text}")
+    return parsed is not None and isinstance(parsed.body, ast.Call)
+
+
+def _parses(text: str) -> ast.Expression | None:
+    try:
+        return ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError):
+        return None
+
+
+# Whether an array may be known by another name, so that a change of it would be seen there.
+#
+# `x[0] = 1` under NumPy changes the array, and whoever holds it or a view of it sees the change;
+# `x = psc.update(x, 0, 1)` gives the name a new one.  The two agree where `x` alone stands for the
+# array.  The answer is drawn from the text of the function alone, and errs towards yes.
+
+
+BUILTINS = frozenset({"abs", "bool", "complex", "float", "int", "len", "print", "range", "sum"})
+MODULES = frozenset({"np", "numpy", "psc", "pscdsl"})
+METADATA = frozenset({"shape", "ndim", "size", "dtype"})
+
+OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare)
+"""What makes a new value of its operands, whatever they are."""
+
+DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.DictComp, ast.GeneratorExp)
+"""What holds on to the values in it."""
+
+
+def shared(tree: Tree, node: ast.Name, inlined: bool) -> bool:
+    """Whether what a name of a function stands for may be known by another name.
+
+    `inlined` says that the function is a helper that a kernel calls: what it changes in its
+    arguments, its caller sees.
+    """
+    function = tree.function(node)
+    if not isinstance(function, FunctionStatement):
+        return True
+    nested = tree.function(function) is not None
+    if (inlined or nested) and node.id in parameters(function):
+        return True
+    for each in ast.walk(function):
+        if isinstance(each, ast.Name) and each.id == node.id:
+            if _function(tree, each) is not function:
+                return True  # a nested function holds on to it
+            if isinstance(each.ctx, ast.Load) and _kept(tree, each, node.id):
+                return True
+    return any(not fresh for fresh in _bindings(function, node.id))
+
+
+def parameters(function: FunctionNode) -> frozenset[str]:
+    """The names of a function's parameters."""
+    spec = function.args
+    named = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
+    packed = (each for each in (spec.vararg, spec.kwarg) if each is not None)
+    return frozenset(each.arg for each in (*named, *packed))
+
+
+def _function(tree: Tree, node: ast.AST) -> FunctionNode | None:
+    """The function that a node belongs to, branches of a `psc.cond` counted as its own text."""
+    found = tree.function(node)
+    while isinstance(found, ast.Lambda) and _is_branch(tree, found):
+        found = tree.function(found)
+    return found
+
+
+def _is_branch(tree: Tree, node: ast.Lambda) -> bool:
+    parent = tree.parent(node)
+    return isinstance(parent, ast.Call) and node in parent.args and _is_cond(parent)
+
+
+def _is_cond(call: ast.Call) -> bool:
+    function = call.func
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return False
+    return function.attr == "cond" and function.value.id in MODULES
+
+
+def _bindings(function: FunctionStatement, name: str) -> Iterator[bool]:
+    """For each statement that binds a name: whether it binds it to something new."""
+    for node in ast.walk(function):
+        if isinstance(node, FunctionNode) and node is not function:
+            continue
+        if isinstance(node, ast.Assign) and any(name in targets(each) for each in node.targets):
+            alone = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+            yield alone and _is_fresh(node.value, name)
+        elif isinstance(node, ast.AnnAssign) and name in targets(node.target):
+            yield node.value is None or _is_fresh(node.value, name)
+        elif isinstance(node, ast.For | ast.NamedExpr) and name in targets(node.target):
+            yield False
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            if name in targets(node.optional_vars):
+                yield False
+
+
+def _is_fresh(node: ast.expr, name: str) -> bool:
+    """Whether an expression has a value that nobody holds but, at most, this name."""
+    if isinstance(node, ast.Call) and _is_cond(node):
+        branches = [each.body for each in node.args[1:] if isinstance(each, ast.Lambda)]
+        return len(branches) == 2 and all(_is_fresh(each, name) for each in branches)
+    if isinstance(node, ast.Call):
+        return _makes_new(node, None)
+    if isinstance(node, ast.IfExp):
+        return _is_fresh(node.body, name) and _is_fresh(node.orelse, name)
+    if isinstance(node, ast.Name):
+        return node.id == name
+    return isinstance(node, (*OPERATIONS, ast.List, ast.Dict, ast.ListComp, ast.Constant))
+
+
+def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
+    """Whether a call has a new value, which holds nothing of what is given to it."""
+    if any(each.arg in ("out", "copy") for each in call.keywords):
+        return False
+    function = call.func
+    if isinstance(function, ast.Name):
+        return function.id in BUILTINS
+    if not isinstance(function, ast.Attribute):
+        return False
+    module, _, name = ast.unparse(function).partition(".")
+    if module in MODULES:
+        return f"numpy.{name}" in NEW_FUNCTIONS or name == "update"
+    return function.attr in NEW_METHODS and (given is None or given is function)
+
+
+def _kept(tree: Tree, node: ast.AST, name: str) -> bool:
+    """Whether what a name stands for, or a view of it, goes where it may be kept."""
+    held = False
+    for each in tree.above(node):
+        if isinstance(each, OPERATIONS) and not held:
+            return False
+        if isinstance(each, ast.Attribute) and each.attr in METADATA:
+            return False
+        if isinstance(each, ast.Call):
+            if _makes_new(each, node) or _is_ufunc_at(each):
+                return False
+            if node is each.func and isinstance(tree.parent(each), ast.Expr):
+                return not _is_method_of_name(each.func)  # `x.sort()` itself is what is asked about
+        held = held or isinstance(each, DISPLAYS)
+        if isinstance(each, ast.stmt):
+            return _kept_by(each, node, name)
+        if isinstance(each, ast.NamedExpr):
+            return True
+        if isinstance(each, ast.Lambda) and not _is_branch(tree, each):
+            return True
+        node = each
+    return True
+
+
+def _kept_by(statement: ast.stmt, part: ast.AST, name: str) -> bool:
+    """Whether a statement keeps what the expression in it stands for."""
+    if isinstance(statement, ast.Assign):
+        if part is not statement.value:
+            return _item_of(part) is None  # `x[0] = …`
+        [first, *others] = statement.targets
+        if not others and isinstance(first, ast.Name) and first.id == name:
+            return False  # the name is bound again
+        stored = _item_of(first)  # `x[i] = x[j]` copies
+        return bool(others) or stored is None or stored != _item_of(part)
+    leaving = ast.Return | ast.Assert | ast.Raise | ast.Delete
+    return not isinstance(statement, leaving | ast.AugAssign | ast.If | ast.While)
+
+
+def _item_of(node: ast.AST) -> str | None:
+    """The name in `name[index]`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        return node.value.id
+    return None
+
+
+def _is_ufunc_at(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "at"
+
+
+def _is_method_of_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+
+
+D = TypeVar("D", bound=Diagnostic, covariant=True)
 
 _SHORT = 60
 """Longer texts are cut in the message of a fix."""

@@ -10,8 +10,8 @@ from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.iteration import elements
-from pscdsl._src.frontend.lost_results import is_lost
-from pscdsl._src.frontend.owned import held_elsewhere, updated
+from pscdsl._src.frontend.interpreter.owned import held_elsewhere, updated
+from pscdsl._src.frontend.text.uses import is_lost
 from pscdsl._src.frontend.values import purity
 from pscdsl._src.frontend.values.values import POISON, Poison, Poisoned, is_poisoned, is_traced
 from pscdsl._src.ir.builder import Value, Weak

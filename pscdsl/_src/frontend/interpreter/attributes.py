@@ -9,14 +9,14 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from pscdsl._src.frontend.closed import by_python, is_closed, is_set, require_closed
 from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place, times
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.iteration import items_of
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.known import known_attribute
-from pscdsl._src.frontend.numbers_of_sizes import Number
 from pscdsl._src.frontend.values import purity
+from pscdsl._src.frontend.values.closed import by_python, is_closed, is_set, require_closed
+from pscdsl._src.frontend.values.numbers_of_sizes import Number
 from pscdsl._src.frontend.values.values import (
     Builtin,
     EnumMember,
@@ -32,8 +32,8 @@ from pscdsl._src.frontend.values.values import (
     View,
     describe,
     is_traced,
+    require_short,
 )
-from pscdsl._src.frontend.values.weights import require_short
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.frontend import elsewhere
-from pscdsl._src.frontend.closed import is_closed
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.iteration import elements
-from pscdsl._src.frontend.numbers_of_sizes import Number
-from pscdsl._src.frontend.owned import noted_call
+from pscdsl._src.frontend.interpreter.owned import noted_call
 from pscdsl._src.frontend.trees.pytrees import condition
 from pscdsl._src.frontend.values import purity
+from pscdsl._src.frontend.values import purity as elsewhere
+from pscdsl._src.frontend.values.closed import is_closed
+from pscdsl._src.frontend.values.numbers_of_sizes import Number
 from pscdsl._src.frontend.values.values import (
     POISON,
     PYTHON_DTYPES,

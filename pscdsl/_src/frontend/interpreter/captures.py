@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.frontend import mentions, rebinding
+from pscdsl._src.frontend.captures import rebinding
+from pscdsl._src.frontend.captures import reflection as mentions
+from pscdsl._src.frontend.captures.harmless import Harm, Harmless, is_fresh
+from pscdsl._src.frontend.captures.reflection import reflection, searched_objects, stored_keywords
 from pscdsl._src.frontend.captures.resolution import Module, Resolver
-from pscdsl._src.frontend.fresh import is_fresh
-from pscdsl._src.frontend.harmless import Harm, Harmless
 from pscdsl._src.frontend.modules.known import known_module
-from pscdsl._src.frontend.mutable import Kind, has_keywords, iterator_in, kind_of
-from pscdsl._src.frontend.reflection import reflection, searched_objects, stored_keywords
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.text.uses import ScopeNode, parameters, uses
+from pscdsl._src.frontend.values.closed import Kind, has_keywords, iterator_in, kind_of
 from pscdsl._src.frontend.values.values import EnumMember, KnownModule, Marker, StaticFunction
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.purity import IteratorUsed, MutableCapture

@@ -9,26 +9,29 @@ are compared as facts about them.  Anything else is refused.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
 import numpy as np
 
-from pscdsl._src.frontend.closed import Sets, by_python, is_closed
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.traces import Trace
-from pscdsl._src.frontend.numbers_of_sizes import Number
+from pscdsl._src.frontend.values.closed import Sets, by_python, is_closed
+from pscdsl._src.frontend.values.numbers_of_sizes import Number
 from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import (
     PYTHON_DTYPES,
     EnumMember,
     External,
     KnownModule,
+    MapValue,
+    Marker,
     RecordValue,
     StaticFunction,
     Undecided,
+    VectorValue,
     describe,
     is_traced,
 )
@@ -306,3 +309,78 @@ MISSING: Final = _Missing()
 
 def _no_facts(fact: Fact) -> bool | Undecided:
     raise Failure(NotStatic(what=f"whether {fact}"))
+
+
+# `isinstance`, as far as the class of a value is known while checking.
+
+
+PYTHON: dict[str, type] = {
+    f"builtins.{each.__name__}": each
+    for each in (
+        bool, int, float, complex, str, tuple, list, dict, set, frozenset, range, slice,
+    )
+}  # fmt: skip
+NUMBERS = {f"builtins.{each.__name__}" for each in (bool, int, float, complex)}
+OURS = {
+    "record": {"pscdsl.Record"},
+    "namedtuple": {"builtins.tuple"},
+    "precord": {"pyrsistent.PRecord", "pyrsistent.PMap"},
+}
+"""What instances of the kinds of record classes are besides."""
+OPEN = ("typing.", "collections.", "numbers.", "abc.")
+"""Where classes come from whose instances are decided by what they can do."""
+
+
+def isinstance_(here: Any, value: Any, classes: Any, /) -> bool:
+    """Whether a value is of one of some classes; a Failure where that is not known."""
+    del here
+    value = meant(value)
+    for cls in _flat(classes):
+        found = _is(value, cls)
+        if found is None:  # perhaps no class at all, which Python finds before it tries the next
+            what = f"whether {describe(value)} is an instance of {describe(cls)}"
+            raise Failure(NotStatic(what=what))
+        if found:
+            return True
+    return False
+
+
+def _flat(classes: Any) -> Iterator[Any]:
+    if is_tuple(classes):
+        for each in classes:
+            yield from _flat(each)
+    else:
+        yield classes
+
+
+def _is(value: Any, cls: Any) -> bool | None:
+    name = getattr(cls, "name", None)
+    if isinstance(cls, RecordClass):
+        if cls.kind == "namespace":
+            return None  # an enumeration, a protocol, a class of which no instance is known
+        return isinstance(value, RecordValue) and cls in value.cls.ancestry()
+    if not isinstance(name, str) or not isinstance(cls, Marker | External | StaticFunction):
+        return None
+    if isinstance(cls, StaticFunction) and name not in PYTHON:
+        return None  # Python takes a function for no class
+    if name == "builtins.object":
+        return True
+    if name.startswith(OPEN):
+        return None
+    if isinstance(value, Undecided) or (is_traced(value) and not value.ndim):
+        # A number of Python's or NumPy's, or an array: it is no container.
+        return False if name in PYTHON.keys() - NUMBERS else None
+    if is_traced(value):
+        return name in ("numpy.ndarray", "pscdsl.Array")
+    if isinstance(value, RecordValue):
+        return name in OURS.get(value.cls.kind, ())
+    if isinstance(value, MapValue | VectorValue):
+        return name == ("pyrsistent.PMap" if isinstance(value, MapValue) else "pyrsistent.PVector")
+    if isinstance(value, Dim):
+        return name == "builtins.int"
+    if is_closed(value) or isinstance(value, tuple | list | dict | slice):
+        known = name in PYTHON or not name.startswith(("builtins.", "enum."))
+        return (name in PYTHON and isinstance(value, PYTHON[name])) if known else None
+    if isinstance(value, EnumMember) and name in PYTHON:
+        return False
+    return None

@@ -11,8 +11,6 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pscdsl._src.frontend.closed import formatted, is_closed
-from pscdsl._src.frontend.due import due
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.attributes import attribute
 from pscdsl._src.frontend.interpreter.calls import call, with_operands, with_origins
@@ -20,9 +18,10 @@ from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.iteration import elements, unrolling
+from pscdsl._src.frontend.interpreter.ledger import due, fields
 from pscdsl._src.frontend.interpreter.subscripts import subscript
-from pscdsl._src.frontend.ledger import fields
 from pscdsl._src.frontend.text.source import with_defaults
+from pscdsl._src.frontend.values.closed import formatted, is_closed
 from pscdsl._src.frontend.values.purity import external_value, may_not_exist
 from pscdsl._src.frontend.values.values import (
     POISON,

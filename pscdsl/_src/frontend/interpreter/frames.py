@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pscdsl._src.checker.suppressions import DIRECTIVE
-from pscdsl._src.frontend.ledger import Ledger
+from pscdsl._src.frontend.interpreter.ledger import Ledger
 from pscdsl._src.frontend.text.source import FunctionNode, Source
-from pscdsl._src.frontend.values.values import POISON, Poisoned, is_traced
-from pscdsl._src.frontend.values.weights import require_small
+from pscdsl._src.frontend.values.values import POISON, Poisoned, is_traced, require_small
 from pscdsl._src.ir.builder import Builder, Program
 from pscdsl.typing.assumptions import Verdict
 from pscdsl.typing.codes.language import NotStatic, UnknownName

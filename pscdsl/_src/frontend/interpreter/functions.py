@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session, session_of
-from pscdsl._src.frontend.mutable import is_mutable
 from pscdsl._src.frontend.text.source import FunctionNode, Source
+from pscdsl._src.frontend.values.closed import is_mutable
 from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import Applicable, External, Poison
 from pscdsl._src.ir.builder import Builder

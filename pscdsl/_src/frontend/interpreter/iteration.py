@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pscdsl._src.frontend.closed import range_length
 from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.values.closed import range_length
 from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import (
     External,

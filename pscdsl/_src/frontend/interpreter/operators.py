@@ -10,17 +10,6 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from pscdsl._src.frontend.closed import (
-    BINARY,
-    COMPARE,
-    UNARY,
-    Sets,
-    by_python,
-    is_closed,
-    is_set,
-    refused,
-    require_bounded,
-)
 from pscdsl._src.frontend.interpreter.equality import (
     MISSING,
     Decide,
@@ -33,7 +22,20 @@ from pscdsl._src.frontend.interpreter.equality import (
 )
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
-from pscdsl._src.frontend.numbers_of_sizes import (
+from pscdsl._src.frontend.trees.pytrees import condition
+from pscdsl._src.frontend.values import purity
+from pscdsl._src.frontend.values.closed import (
+    BINARY,
+    COMPARE,
+    UNARY,
+    Sets,
+    by_python,
+    is_closed,
+    is_set,
+    refused,
+    require_bounded,
+)
+from pscdsl._src.frontend.values.numbers_of_sizes import (
     Bounds,
     Find,
     Number,
@@ -42,10 +44,8 @@ from pscdsl._src.frontend.numbers_of_sizes import (
     invert,
     is_whole,
     negate,
+    quotient,
 )
-from pscdsl._src.frontend.quotients import quotient
-from pscdsl._src.frontend.trees.pytrees import condition
-from pscdsl._src.frontend.values import purity
 from pscdsl._src.frontend.values.values import (
     EnumMember,
     External,

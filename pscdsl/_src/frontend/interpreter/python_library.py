@@ -14,26 +14,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pscdsl._src.frontend.closed import Sets, by_python, is_closed, is_set, refused, require_closed
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.calls import invoke
-from pscdsl._src.frontend.interpreter.equality import Table, is_key, meant
+from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_, meant
 from pscdsl._src.frontend.interpreter.frames import Frame, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.interpreter.instances import isinstance_
 from pscdsl._src.frontend.interpreter.iteration import items_of
 from pscdsl._src.frontend.interpreter.records import replaced
-from pscdsl._src.frontend.mutable import holds_arrays, is_mutable
-from pscdsl._src.frontend.numbers_of_sizes import (
+from pscdsl._src.frontend.values.closed import (
+    Sets,
+    by_python,
+    holds_arrays,
+    is_closed,
+    is_mutable,
+    is_set,
+    refused,
+    require_closed,
+)
+from pscdsl._src.frontend.values.numbers_of_sizes import (
     DOMAINS,
     Bounds,
     Find,
     Number,
+    Quotient,
     absolute,
     applied,
     bounds_of,
 )
-from pscdsl._src.frontend.quotients import Quotient
 from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import (
     Applicable,
@@ -49,8 +56,8 @@ from pscdsl._src.frontend.values.values import (
     VectorValue,
     describe,
     is_traced,
+    require_short,
 )
-from pscdsl._src.frontend.values.weights import require_short
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives import elementwise

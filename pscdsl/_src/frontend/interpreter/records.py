@@ -11,7 +11,7 @@ from typing import Any
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod
 from pscdsl._src.frontend.interpreter.iteration import items_of
-from pscdsl._src.frontend.mutable import is_mutable
+from pscdsl._src.frontend.values.closed import is_mutable
 from pscdsl._src.frontend.values.values import (
     Applicable,
     EnumMember,

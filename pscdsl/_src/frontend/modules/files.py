@@ -9,18 +9,152 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 
 from pscdsl._src.frontend.captures.resolution import WORD, patching, storing
 from pscdsl._src.frontend.interpreter.captures import Captures
-from pscdsl._src.frontend.modules.finding import Finder, absolute, is_language, module_name
-from pscdsl._src.frontend.text.cells import NotANotebook, code_cells
-from pscdsl._src.frontend.text.reading import read_bytes
-from pscdsl._src.frontend.text.source import Source, from_bytes, searchable, shown_path
-from pscdsl._src.frontend.text.sources import decode
-from pscdsl._src.support.paths import resolved
+from pscdsl._src.frontend.text.display import NotANotebook, code_cells, decode
+from pscdsl._src.frontend.text.source import Source, from_bytes, read_bytes, searchable, shown_path
+from pscdsl._src.support.paths import Refused, inside, inside_any, real, resolved
+from pscdsl._src.support.tracebacks import FOLDER, LIBRARY
 from pscdsl.typing.diagnostics import Failure
+
+# Where modules are found: Python's own search, in the folders that a check may read.
+#
+# A search starts in some folders and follows the parts of a dotted name. A package with an
+# `__init__.py` ends it in that folder, then a module; folders without one are portions of a
+# namespace package. An extension module (`x.so`) hides what stands beside it, because nothing is
+# known of it.
+
+
+_PACKAGE = os.path.realpath(FOLDER) + os.sep
+_OURS = "pscdsl.stdlib"
+_EXTENSIONS = (".so", ".pyd")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A module: its file, or the folders of a namespace package; and where its submodules are."""
+
+    file: str | None
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A search: the folders it starts in, and the dotted name."""
+
+    folders: tuple[str, ...]
+    name: str
+
+
+def is_language(path: str) -> bool:
+    """Whether a file belongs to the implementation of the language, which no program writes to."""
+    return path.startswith(_PACKAGE) and not path.startswith(os.path.join(LIBRARY, ""))
+
+
+class Finder:
+    """Finds modules; what a folder holds is read once."""
+
+    def __init__(self, bounds: Sequence[str]) -> None:
+        self.bounds = tuple(filter(None, map(real, (*bounds, LIBRARY))))
+        """Nothing outside of these folders is found, also not through links."""
+        self._listings: dict[str, _Listing] = {}
+        self._answers: dict[Question, Found | None] = {}
+
+    def find(self, question: Question) -> Found | None:
+        """What a name stands for; None if there is no such module."""
+        if question not in self._answers:
+            self._answers[question] = self._search(question)
+        return self._answers[question]
+
+    def _search(self, question: Question) -> Found | None:
+        found: Found | None = None
+        folders = question.folders
+        for part in question.name.split("."):
+            found = self._step(folders, part)
+            if found is None:
+                return None
+            folders = found.folders
+        return found
+
+    def _step(self, folders: Sequence[str], part: str) -> Found | None:
+        portions: list[str] = []
+        for folder in folders:
+            here = self._listing(folder)
+            inner = os.path.join(folder, part)
+            if part in here.folders and "__init__.py" in self._listing(inner).files:
+                return self._allowed(os.path.join(inner, "__init__.py"), (inner,))
+            if part in here.extensions:
+                return None
+            if part + ".py" in here.files:
+                return self._allowed(inner + ".py", ())
+            if part in here.folders and inside_any(real(inner), self.bounds):
+                portions.append(inner)
+        return Found(None, tuple(portions)) if portions else None
+
+    def _allowed(self, file: str, folders: tuple[str, ...]) -> Found | None:
+        end = real(file)
+        return Found(end, folders) if end and inside_any(end, self.bounds) else None
+
+    def _listing(self, folder: str) -> _Listing:
+        found = self._listings.get(folder)
+        if found is None:
+            found = self._listings[folder] = _Listing(folder)
+        return found
+
+
+class _Listing:
+    """What modules can be made of in a folder."""
+
+    def __init__(self, folder: str) -> None:
+        self.folders: set[str] = set()
+        self.files: set[str] = set()
+        self.extensions: set[str] = set()
+        """The first parts of the names of extension modules."""
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    self._add(entry)
+        except (OSError, ValueError):
+            pass  # nothing can be found in it
+
+    def _add(self, entry: os.DirEntry[str]) -> None:
+        try:
+            if entry.is_dir():
+                self.folders.add(entry.name)
+            elif entry.name.endswith(_EXTENSIONS):
+                self.extensions.add(entry.name.split(".")[0])
+            elif stat.S_ISREG(entry.stat().st_mode):
+                self.files.add(entry.name)
+        except OSError:
+            pass  # a link to nowhere, or to itself
+
+
+def module_name(path: str) -> tuple[str, str]:
+    """The full name of a module's file, and the folder that its outermost package lies in."""
+    folder, base = os.path.split(resolved(path))
+    stem = os.path.splitext(base)[0]
+    if folder == LIBRARY:
+        return f"{_OURS}.{stem}", folder
+    parts = [] if stem == "__init__" else [stem]
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        if not name:
+            break
+        parts.insert(0, name)
+    return ".".join(parts), folder
+
+
+def absolute(name: str, folders: Sequence[str]) -> Question:
+    """The search for a module by its full name; our own library's lie in a place of their own."""
+    head, _, rest = name.partition(f"{_OURS}.")
+    return Question((LIBRARY,), rest) if rest and not head else Question(tuple(folders), name)
+
 
 # Possessive: what a part has taken it does not give back, so that each line is read once.
 _FROM = re.compile(
@@ -267,3 +401,157 @@ class Files:
             found = self.finder.find(absolute(".".join(parts[:count]), folders))
             if found is not None and found.file is not None:
                 yield found.file
+
+
+# From what was asked for to the files of a check, and the folders that they may import from.
+#
+# What is given is trusted; what lies in it is not: links do not lead out of it, folders that cannot
+# be listed are told, and there is an end to how much is looked through.
+
+
+SUFFIXES = (".py", ".ipynb")
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "build", "dist"})
+MOST_ENTRIES = 1_000_000
+"""So many names are looked at below a folder that is given."""
+MOST_FILES = 50_000
+DEEPEST = 100
+"""So many folders may lie in each other: what the system does for a path grows with its length."""
+
+Excluded = Callable[[str], bool]
+
+
+def _none(path: str) -> bool:
+    del path
+    return False
+
+
+def files_below(
+    paths: Sequence[Path | str], excluded: Excluded | None = None, *, settled: bool = False
+) -> Files:
+    """The files to check, given by themselves or by folders, but for those that are excluded.
+
+    If `settled`, the paths are resolved ones: one that leads elsewhere by now is refused.
+    """
+    leave_out = excluded or _none
+    found = python_files(paths, leave_out, settled=settled)
+    ends = (real(path) or os.path.abspath(path) for path in found)
+    given = [path for path in ends if not leave_out(path)]
+    return Files(given, _roots(paths), _bounds(paths))
+
+
+def python_files(
+    paths: Sequence[Path | str], excluded: Excluded, *, settled: bool = False
+) -> Iterator[str]:
+    """The files to check; links that lead out of a folder are not followed.
+
+    A folder that cannot be listed is among them: to read it is what tells that.
+    """
+    for given in dict.fromkeys(map(str, paths)):
+        root = real(given)
+        if settled and root != given:
+            raise Refused(f"{given} has been changed while it was looked at")
+        if root is None or not os.path.isdir(root):
+            yield given
+            continue
+        if root == os.path.dirname(root):
+            raise Refused(f"{root} is the whole file system: name the folders with the sources")
+        for file in _below(root, excluded):
+            end = real(file)
+            if end is not None and inside(end, root):
+                if end.endswith(SUFFIXES) or not os.path.exists(end):
+                    yield file
+
+
+def _below(root: str, excluded: Excluded) -> Iterator[str]:
+    """The names below a folder that may be sources, a folder's own before those of its folders."""
+    waiting = [root]
+    seen = files = 0
+    most_parts = root.count(os.sep) + DEEPEST
+    while waiting:
+        folder = waiting.pop()
+        if folder.count(os.sep) > most_parts:
+            raise Refused(_too_much(root, f"{DEEPEST} folders in each other"))
+        inner: list[str] = []
+        names: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    seen += 1
+                    if seen > MOST_ENTRIES:
+                        raise Refused(_too_much(root, f"{MOST_ENTRIES:,} files and folders"))
+                    if entry.is_dir(follow_symlinks=False):
+                        inner.append(entry.name)
+                    elif entry.name.endswith(SUFFIXES):
+                        names.append(entry.name)
+        except FileNotFoundError:  # removed since
+            continue
+        except OSError:
+            yield folder
+            continue
+        files += len(names)
+        if files > MOST_FILES:
+            raise Refused(_too_much(root, f"{MOST_FILES:,} files of Python"))
+        yield from (os.path.join(folder, name) for name in sorted(names))
+        within = [os.path.join(folder, name) for name in sorted(inner) if _wanted(name)]
+        waiting.extend(path for path in reversed(within) if not excluded(path))
+
+
+def _wanted(name: str) -> bool:
+    return not name.startswith(".") and name not in SKIPPED_FOLDERS
+
+
+def _too_much(root: str, what: str) -> str:
+    return f"more than {what} below {root}: name the folders with the sources"
+
+
+def _roots(paths: Sequence[Path | str]) -> Iterator[str]:
+    """Folders that modules may be named from: those given, what lies in `src`, and the current one.
+
+    A file's own root comes with the file.
+    """
+    here = os.getcwd()
+    for path in map(real, map(str, paths)):
+        if path is None:
+            continue
+        if inside(path, here):
+            yield from _with_src(here)
+        if os.path.isdir(path):
+            yield from _with_src(module_name(os.path.join(path, "x.py"))[1])
+
+
+def _with_src(folder: str) -> Iterator[str]:
+    yield folder
+    inner = real(os.path.join(folder, "src"))
+    if (
+        inner is not None
+        and inside(inner, folder)
+        and os.path.isdir(inner)
+        and not os.path.isfile(os.path.join(inner, "__init__.py"))
+    ):
+        yield inner
+
+
+def _bounds(paths: Sequence[Path | str]) -> Iterator[str]:
+    """The folders outside of which nothing is read: those given, and the current one above them.
+
+    A file brings the outermost package that it lies in, or its folder.
+    """
+    here = os.getcwd()
+    for path in map(real, map(str, paths)):
+        if path is None:
+            continue
+        if inside(path, here):
+            yield here
+        yield path if os.path.isdir(path) else _package(os.path.dirname(path))
+
+
+def _package(folder: str) -> str:
+    """The outermost package around a folder, but within the repository; else the folder itself."""
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if not os.path.isfile(os.path.join(folder, "__init__.py")) or not os.path.isfile(
+            os.path.join(above, "__init__.py")
+        ):
+            break
+        folder = above
+    return folder

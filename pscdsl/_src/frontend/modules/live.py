@@ -21,20 +21,25 @@ from pscdsl._src.frontend.interpreter.captures import Guard
 from pscdsl._src.frontend.interpreter.equality import compares_as_itself
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
-from pscdsl._src.frontend.loaded_annotations import PartOfModule, named_by_annotations
-from pscdsl._src.frontend.loaded_class_rules import kind_of
-from pscdsl._src.frontend.loaded_classes import class_of_object
-from pscdsl._src.frontend.loaded_code import current_source, function_in_text, unchecked
 from pscdsl._src.frontend.modules.known import KNOWN_MODULES, LOADING, builtin, known_module
 from pscdsl._src.frontend.modules.live_texts import (
+    alias_of,
     captures_beside,
+    is_applied,
     is_pythons,
     loaded_text,
     public_name,
     refuse_derived,
     text_of,
 )
-from pscdsl._src.frontend.modules.live_types import alias_of, is_applied
+from pscdsl._src.frontend.modules.loaded_classes import class_of_object, kind_of
+from pscdsl._src.frontend.modules.loaded_code import (
+    PartOfModule,
+    current_source,
+    function_in_text,
+    named_by_annotations,
+    unchecked,
+)
 from pscdsl._src.frontend.modules.traces import (
     MISSING,
     Trace,
@@ -42,9 +47,9 @@ from pscdsl._src.frontend.modules.traces import (
     is_outside,
     namespace_of,
 )
-from pscdsl._src.frontend.specs.type_variables import TypeVariable, bounded_by
+from pscdsl._src.frontend.specs.annotations import TypeVariable, bounded_by
 from pscdsl._src.frontend.text.bindings import Bindings
-from pscdsl._src.frontend.text.neighbours import file_of
+from pscdsl._src.frontend.text.code_texts import file_of
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.text.uses import uses
 from pscdsl._src.frontend.values.values import (

@@ -29,8 +29,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_args, g
 
 import numpy as np
 
-from pscdsl._src.frontend.text.code_content import content
-from pscdsl._src.frontend.text.neighbours import file_of, loaded_beside, root_of
+from pscdsl._src.frontend.text.code_texts import content, file_of, loaded_beside, root_of
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.support.tracebacks import FOLDER
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.records import RecordClass
-from pscdsl._src.frontend.specs.type_variables import TREE, TypeVariable
 from pscdsl._src.frontend.values.values import (
     POISON,
     Alias,
@@ -23,6 +22,7 @@ from pscdsl._src.frontend.values.values import (
     describe,
     shortened,
 )
+from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadAnnotation, UnknownName
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure, Span
@@ -46,6 +46,63 @@ from pscdsl.typing.signatures import (
     walk_paths,
 )
 from pscdsl.typing.static_values import Either, Instance, Items, OneOf, StaticForm
+
+# Type variables: `T = TypeVar("T", bound=psc.Tree[f32])`, read from source or loaded.
+
+
+TREE = Marker("pscdsl.Tree")
+
+
+@dataclass(frozen=True)
+class TypeVariable:
+    """A type variable, and which trees of arrays it stands for."""
+
+    name: str
+    dtype: DType | DTypeClass | None = None
+    """The dtype of all arrays; None if each has its own."""
+    bounded: bool = False
+    problem: str = ""
+    """Why it stands for no tree of arrays; empty if it does."""
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the type variable {self.name}"
+
+    def spec(self, span: Span) -> TreeSpec:
+        """What an annotation says that consists of it."""
+        return TreeSpec(self.name, self.dtype, bounded=self.bounded, span=span)
+
+
+def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
+    """The variable whose bound is `head`, or `head[inside]`."""
+    if not name.isidentifier():
+        return TypeVariable(name, problem="its name is no identifier")
+    if head is None:
+        return TypeVariable(name)
+    if not (isinstance(head, Marker) and head == TREE):
+        return TypeVariable(name, problem="its bound is not `psc.Tree`")
+    if inside is None or isinstance(inside, DType | DTypeClass):
+        return TypeVariable(name, inside, bounded=True)
+    return TypeVariable(name, problem="its bound is `psc.Tree[…]` of something that is no dtype")
+
+
+def type_variable(
+    here: Any, name: Any, *constraints: Any, bound: Any = None, **options: Any
+) -> TypeVariable:
+    """What `TypeVar(…)` gives."""
+    from pscdsl._src.frontend.interpreter.expressions import evaluate
+
+    del here, options
+    if constraints:
+        return TypeVariable(str(name), problem="it has constraints, and no bound")
+    if isinstance(bound, Alias) and isinstance(bound.node, ast.Subscript):
+        inside = evaluate(bound.frame, bound.node.slice)
+        return bounded_by(str(name), bound.head, inside)
+    return bounded_by(str(name), bound, None)
+
+
+MEANINGS["typing.TypeVar"] = StaticFunction("typing.TypeVar", type_variable)
+
 
 _INSTANCES: dict[str, type] = {
     f"builtins.{cls.__name__}": cls for cls in (bool, int, float, complex, str, bytes)

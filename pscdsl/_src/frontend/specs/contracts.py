@@ -9,20 +9,21 @@ Python's, `Moments[T]`, it is checked that it is one.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.specs.annotations import named_trees, spec_of
-from pscdsl._src.frontend.text.source import FunctionNode
-from pscdsl._src.frontend.trees.arguments import settle
+from pscdsl._src.frontend.text.source import FunctionNode, with_defaults
+from pscdsl._src.frontend.trees.arguments import result_problems, settle, static_type
 from pscdsl._src.frontend.trees.pytrees import flatten
-from pscdsl._src.frontend.trees.results import result_problems
 from pscdsl._src.frontend.values.values import Poisoned, RecordValue, is_poisoned
-from pscdsl._src.ir.builder import Builder
+from pscdsl._src.ir.builder import Builder, Program
 from pscdsl.typing.array_types import ArrayType, Type, map_leaves
-from pscdsl.typing.diagnostics import Failure, Label, Span
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim, Size, names, substitute, variable
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -30,6 +31,7 @@ from pscdsl.typing.signatures import (
     RecordSpec,
     Signature,
     Spec,
+    StaticSpec,
     TreeSpec,
     trees_of,
     walk_paths,
@@ -165,3 +167,36 @@ def _says_of_arrays(spec: Spec) -> bool:
     if any(not each.bounded for each in trees_of(spec)):
         return False  # a type variable of Python's, which says nothing of arrays
     return any(isinstance(part, ArraySpec | TreeSpec) for _, part in walk_paths(spec, ""))
+
+
+# Defaults of a kernel's parameters: each is an argument that its own annotation takes.
+
+
+def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnostic]:
+    """What a call without an argument would be told of it, at the default.
+
+    Sizes that several arguments share are for calls to compare: a default need not fit all others.
+    """
+    places = {each.arg: default for each, default in with_defaults(closure.node.args)}
+    for parameter in signature.parameters:
+        if not parameter.has_default:
+            continue
+        try:
+            default_fit(closure, signature, parameter)
+        except Failure as failure:
+            span = closure.source.span(places[parameter.name])
+            yield from (each.at(span) for each in failure.diagnostics)
+        except Poisoned:
+            pass
+
+
+def default_fit(closure: Closure, signature: Signature, parameter: Parameter) -> Match:
+    """How a default fits its parameter; a Failure if it does not, Poisoned if it is unknown."""
+    here = Program(Assumptions()).current
+    value = closure.defaults[parameter.name]
+    if isinstance(parameter.spec, StaticSpec):
+        tree = static_type(here, value)
+    else:
+        tree = settle(here, parameter.spec, value, signature.name, {})[1]
+    alone = Signature(signature.name, (parameter,), None)
+    return match(alone, {parameter.name: tree}, here.facts)

@@ -7,11 +7,188 @@ what is meant to work; a handler's names count where the body does not bind them
 from __future__ import annotations
 
 import ast
+import operator
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from pscdsl._src.frontend.text.conditions import for_type_checkers, taken
 from pscdsl._src.frontend.text.source import FunctionStatement
+from pscdsl.typing.python_containers import is_tuple
+
+# Conditions of module-level branches, as far as their text decides them.
+
+
+_UNKNOWN = object()
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+
+
+def for_type_checkers(test: ast.expr) -> bool:
+    """Whether a branch is there for readers of the source only."""
+    return isinstance(test, ast.Name | ast.Attribute) and _last(test) == "TYPE_CHECKING"
+
+
+def taken(test: ast.expr) -> bool | None:
+    """Whether a branch is taken by this version of Python; None if its text does not say."""
+    value = _value(test)
+    return None if value is _UNKNOWN else bool(value)
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Tuple):
+        items = [_value(each) for each in node.elts]
+        return _UNKNOWN if _UNKNOWN in items else tuple(items)
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _known(node)
+    if isinstance(node, ast.Subscript):
+        return _item(_value(node.value), node.slice)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        value = _value(node.operand)
+        return _UNKNOWN if value is _UNKNOWN else not value
+    if isinstance(node, ast.BoolOp):
+        return _joined(node)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        compare = _COMPARE.get(type(node.ops[0]))
+        left, right = _value(node.left), _value(node.comparators[0])
+        if compare is None or left is _UNKNOWN or right is _UNKNOWN:
+            return _UNKNOWN
+        return _tried(lambda: compare(left, right))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
+        owner = _value(node.func.value)
+        arguments = [_value(each) for each in node.args]
+        if node.func.attr == "startswith" and isinstance(owner, str):
+            return (
+                _UNKNOWN if _UNKNOWN in arguments else _tried(lambda: owner.startswith(*arguments))
+            )
+    return _UNKNOWN
+
+
+def _known(node: ast.Name | ast.Attribute) -> Any:
+    name = _last(node)
+    owner = _last(node.value) if isinstance(node, ast.Attribute) else ""
+    if name == "TYPE_CHECKING":
+        return False
+    if name == "version_info":
+        return tuple(sys.version_info)
+    if owner == "version_info" and name in ("major", "minor", "micro"):
+        return getattr(sys.version_info, name)
+    if (owner, name) == ("sys", "platform"):
+        return sys.platform
+    return os.name if (owner, name) == ("os", "name") else _UNKNOWN
+
+
+def _item(value: Any, index: ast.expr) -> Any:
+    if not is_tuple(value):
+        return _UNKNOWN
+    if not isinstance(index, ast.Slice):
+        place = _value(index)
+        return _UNKNOWN if place is _UNKNOWN else _tried(lambda: value[place])
+    parts = [None if p is None else _value(p) for p in (index.lower, index.upper, index.step)]
+    return _UNKNOWN if _UNKNOWN in parts else _tried(lambda: value[slice(*parts)])
+
+
+def _joined(node: ast.BoolOp) -> Any:
+    """`and` and `or`: one operand may decide."""
+    stop = isinstance(node.op, ast.Or)
+    values = [_value(each) for each in node.values]
+    if any(value is not _UNKNOWN and bool(value) is stop for value in values):
+        return stop
+    return _UNKNOWN if _UNKNOWN in values else not stop
+
+
+def _tried(compute: Callable[[], Any]) -> Any:
+    try:
+        return compute()
+    except (TypeError, ValueError, LookupError):
+        return _UNKNOWN
+
+
+# What a module exports by `__all__`, read from its statements.
+
+
+Other = Callable[[ast.expr], "Iterable[str] | None"]
+
+
+def exported(body: Iterable[ast.stmt], other: Other) -> list[str] | None:
+    """What `__all__` lists; None if there is no such list, or not one that can be followed.
+
+    `other` gives the list of another module from an expression like `impl.__all__`.
+    """
+    names: list[str] | None = None
+    for statement in body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and _binds_all(statement):
+            added = None if statement.value is None else _listed(statement.value, names, other)
+            names = []
+        elif isinstance(statement, ast.AugAssign) and _is_all(statement.target):
+            added = _listed(statement.value, names, other)
+        elif isinstance(statement, ast.Expr) and (call := _call_of_all(statement.value)):
+            added = _added(call, names, other)
+        else:
+            continue
+        if added is None or names is None:
+            return None
+        names = [*names, *added]
+    return names
+
+
+def _listed(node: ast.expr, so_far: list[str] | None, other: Other) -> Iterable[str] | None:
+    """The names in an expression; None if they are not all plain."""
+    if isinstance(node, ast.List | ast.Tuple):
+        found: list[str] = []
+        for item in node.elts:
+            if isinstance(item, ast.Constant) and isinstance(item.value, str):
+                found.append(item.value)
+                continue
+            more = _listed(item.value, so_far, other) if isinstance(item, ast.Starred) else None
+            if more is None:
+                return None
+            found.extend(more)
+        return found
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _listed(node.left, so_far, other), _listed(node.right, so_far, other)
+        return None if left is None or right is None else [*left, *right]
+    return so_far if _is_all(node) else other(node)
+
+
+def _call_of_all(node: ast.expr) -> ast.Call | None:
+    """`__all__.extend(…)`, or another of its methods."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node if _is_all(node.func.value) else None
+    return None
+
+
+def _added(call: ast.Call, so_far: list[str] | None, other: Other) -> Iterable[str] | None:
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if len(call.args) != 1 or method not in ("append", "extend"):
+        return None
+    [argument] = call.args
+    whole = ast.List([argument], ast.Load()) if method == "append" else argument
+    return _listed(whole, so_far, other)
+
+
+def _is_all(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "__all__"
+
+
+def _binds_all(statement: ast.Assign | ast.AnnAssign) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return any(_is_all(target) for target in targets)
+
 
 Node = ast.stmt | ast.alias
 Binding: TypeAlias = tuple[Node, ast.stmt]

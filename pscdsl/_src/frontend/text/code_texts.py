@@ -1,21 +1,103 @@
-"""Where the text of loaded code is found: files, cells of notebooks, prompts, `python -c`.
-
-Python's `linecache` knows files, and what IPython, doctest and, from Python 3.13 on, Python's own
-prompt and `-c` enter there under names that are none of files.  Before, `sys.orig_argv` has the
-text of `-c`.  Code that several programs share the name of, `<string>`, is compared with what the
-text compiles to: `exec`, `dataclass` and `namedtuple` make code of that name, too.
-"""
+"""Loaded code: its content, where its text is found, and which modules are of its project."""
 
 from __future__ import annotations
 
 import linecache
 import os
+import struct
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from hashlib import blake2b
+from typing import Any, Final, cast
+
+# What code is, whatever text it was compiled from and wherever that stands: its content.
+#
+# Two pieces of code of the same content do the same.  Python's own comparison of code takes 0.0 for
+# -0.0 in places, and before Python 3.12 forgets in which columns something stands; this does not.
+
+
+SIZE: Final = 32
+"""Bytes of a digest."""
+
+
+def content(code: types.CodeType, *, columns: bool = True) -> bytes:
+    """The digest of all of a code object but the name of its file.
+
+    Without `columns` only the lines of what it does count, not where in them it stands.
+    """
+    made = blake2b(digest_size=SIZE)
+    places = code.co_linetable if columns else repr(list(code.co_lines())).encode()
+    numbers = (
+        *(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+        *(code.co_flags, code.co_firstlineno),
+    )
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    parts: tuple[str | bytes, ...] = (
+        *(code.co_name, code.co_qualname, repr(numbers), repr(names)),
+        *(code.co_code, code.co_exceptiontable, places),
+        *[_constant(each, columns=columns) for each in code.co_consts],
+    )
+    for part in parts:
+        data: bytes = part.encode(errors="surrogatepass") if isinstance(part, str) else part
+        made.update(len(data).to_bytes(8, "little") + data)
+    return made.digest()
+
+
+def same(one: types.CodeType, other: types.CodeType) -> bool:
+    """Whether two pieces of code do the same at the same places of their texts.
+
+    Where one of them was made without columns (`python -X no_debug_ranges`), the lines decide.
+    """
+    if content(one) == content(other):
+        return True
+    if has_columns(one) and has_columns(other):
+        return False
+    return content(one, columns=False) == content(other, columns=False)
+
+
+def has_columns(code: types.CodeType) -> bool:
+    """Whether code knows in which columns of its text it stands."""
+    return any([column is not None for _, _, column, _ in code.co_positions()])
+
+
+def _constant(given: object, *, columns: bool) -> bytes:
+    """A constant with its class: True is not 1, and 0.0 not -0.0."""
+    value: Any = given
+    if isinstance(given, types.CodeType):
+        return b"code " + content(given, columns=columns)
+    if isinstance(given, float):
+        return b"float " + struct.pack("<d", given)
+    if isinstance(given, complex):
+        return b"complex " + struct.pack("<dd", given.real, given.imag)
+    if isinstance(given, int) and not isinstance(given, bool):
+        return f"int {given:x}".encode()
+    if isinstance(given, bytes):
+        return b"bytes " + given
+    if isinstance(given, tuple | frozenset):
+        members = cast("Iterable[Any]", given)
+        parts = [_constant(each, columns=columns) for each in members]
+        return _joined(value, sorted(parts) if isinstance(given, frozenset) else parts)
+    if isinstance(given, slice):  # from Python 3.14 on
+        bounds = (value.start, value.stop, value.step)
+        return _joined(value, [_constant(each, columns=columns) for each in bounds])
+    return f"{type(given).__name__} {given}".encode(errors="surrogatepass")
+
+
+def _joined(value: object, parts: list[bytes]) -> bytes:
+    kind = type(value).__name__.encode()
+    return kind + b"".join([len(each).to_bytes(8, "little") + each for each in parts])
+
+
+# Where the text of loaded code is found: files, cells of notebooks, prompts, `python -c`.
+#
+# Python's `linecache` knows files, and what IPython, doctest and, from Python 3.13 on, Python's own
+# prompt and `-c` enter there under names that are none of files.  Before, `sys.orig_argv` has the
+# text of `-c`.  Code that several programs share the name of, `<string>`, is compared with what the
+# text compiles to: `exec`, `dataclass` and `namedtuple` make code of that name, too.
+
 
 COMMAND: Final = "<string>"
 """What Python calls the text of `-c`, and any other text that it was given without a name."""
@@ -148,3 +230,73 @@ def remedy(filename: str) -> str:
             "define it in a file or in a cell of a notebook"
         )
     return f"{filename} cannot be read, or no longer has it: define it in a file that is there"
+
+
+# Which loaded modules belong to the same project: those whose files lie in the same folder.
+
+
+def file_of(namespace: Mapping[str, Any]) -> str | None:
+    """The file of a module; None if it has none.
+
+    Python's prompt runs in the names of the module that it is written in, which it leaves a file.
+    """
+    file = namespace.get("__file__")
+    if not isinstance(file, str) or (namespace.get("__name__") == "__main__" and is_pythons(file)):
+        return None
+    return file
+
+
+def root_of(namespace: Mapping[str, Any]) -> str:
+    """The folder of a module's outermost package; its name if it has no file."""
+    file = file_of(namespace)
+    if file is None:
+        return f"<{namespace.get('__name__')}>"
+    folder = os.path.dirname(_real(file))
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def loaded_beside(root: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The modules of Python below a folder, and that of a namespace, by their files.
+
+    None of them is among installed packages, whose modules no project writes to.
+    """
+    found: dict[str, Any] = {}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("pscdsl.") and not name.startswith("pscdsl.stdlib."):
+            continue  # the language itself
+        file = file_of(getattr(module, "__dict__", {}))
+        if file is not None and file.endswith(".py") and not is_installed(file):
+            if module.__dict__ is namespace or _belongs(_real(file), root):
+                found[file] = module
+    return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _real(file: str) -> str:
+    """Where the file of a loaded module is; asked for thousands, whenever one more is loaded."""
+    return os.path.realpath(file)
+
+
+def _belongs(file: str, root: str) -> bool:
+    if not file.startswith(os.path.join(root, "")):
+        return False
+    return is_installed(root) or not is_installed(file)
+
+
+@lru_cache(maxsize=1 << 16)
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to an installed package, or to Python itself."""
+    return not _INSTALLED.isdisjoint(path.split(os.sep)) or is_pythons(path)
+
+
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+_LIBRARY: Final = os.path.dirname(os.path.realpath(os.__file__))
+
+
+@lru_cache(maxsize=1 << 16)
+def is_pythons(path: str) -> bool:
+    """Whether a file belongs to the standard library."""
+    inside, _, rest = _real(path).partition(os.path.join(_LIBRARY, ""))
+    return not inside and bool(rest) and _INSTALLED.isdisjoint(rest.split(os.sep))

@@ -11,7 +11,7 @@ import ast
 import re
 from bisect import bisect_right
 
-from pscdsl._src.frontend.text.cells import Cell, NotANotebook, cell_path, code_cells
+from pscdsl._src.frontend.text.display import Cell, NotANotebook, cell_path, code_cells
 from pscdsl._src.frontend.text.source import Source, parsed
 from pscdsl.typing.codes.projects import InvalidNotebook
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span

@@ -2,27 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.frames import Session
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.specs.defaults import default_fit
+from pscdsl._src.frontend.specs.contracts import default_fit
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.transformations.result_specs import spec_of_type
+from pscdsl._src.frontend.transformations.gradients import spec_of_type
+from pscdsl._src.frontend.transformations.modes import jvp_, tangent_tree, vjp
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
-from pscdsl._src.frontend.trees.results import result_problems
+from pscdsl._src.frontend.trees.arguments import result_problems
+from pscdsl._src.frontend.trees.pytrees import flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values.values import Poisoned
-from pscdsl._src.ir.builder import Builder
-from pscdsl._src.ir.program import Function
+from pscdsl._src.ir.builder import Builder, Program, Value
+from pscdsl._src.ir.program import Function, Var
+from pscdsl.typing.array_types import NONE, Type, leaves, paths
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.diagnostics import Failure, Span
+from pscdsl.typing.diagnostics import Failure, Severity, Span
 from pscdsl.typing.signatures import Choice, NoneSpec, OptionalSpec, Parameter, Signature, Spec
+
+# `jvp` and `vjp` of a kernel as kernels, whose parameters include the directions.
+
+
+# Typed programs made of a kernel's: one for each choice, with further parameters and results.
+
+
+def elaborate(
+    definition: Definition,
+    choice: Choice,
+    name: str,
+    extra: Sequence[tuple[str, Type]],
+    run: Callable[[Builder, list[Any], list[Any]], Any],
+) -> Function:
+    """The program of `run(here, arguments, extra)`, in the sizes of a kernel's program.
+
+    Raises a Failure with all findings if there is none.
+    """
+    instance = definition.instance(choice)
+    program = Program(instance.facts)
+    session = Session(program, definition.closure)
+    here = program.current
+    params: list[Value] = []
+
+    def given(declared: Sequence[tuple[str, Type]]) -> list[Any]:
+        values: list[Any] = []
+        for called, tree in declared:
+            own = [Value(here, Var(leaf, called + path)) for path, leaf in paths(tree)]
+            params.extend(own)
+            values.append(unflatten(tree, iter(own)))
+        return values
+
+    arguments = given(instance.parameters)
+    more = given(extra)
+    program.span = definition.span
+    try:
+        with np.errstate(all="ignore"):  # as where a definition is run
+            result = run(here, arguments, more)
+    except Poisoned:
+        raise Failure(*session.findings) from None
+    errors = [each for each in session.findings if each.severity is Severity.ERROR]
+    if errors:
+        raise Failure(*errors)
+    leaves, tree = flatten(here, result, f"the result of `{name}`")
+    values = strong(leaves)
+    body, _ = here.finish(params, values)
+    declared = (*instance.parameters, *extra)
+    result_tree = of_values(tree, values)
+    return Function(name, instance.dims, program.facts, body, declared, result_tree, instance.span)
+
+
+Mode: TypeAlias = Literal["jvp", "vjp"]
+
+
+class Along(Definition):
+    """A kernel's derivative along given directions.
+
+    jvp  takes the arguments and their tangents: the result and its tangent
+    vjp  takes the arguments and the result's cotangent: the result and their cotangents
+    """
+
+    def __init__(self, base: Definition, mode: Mode) -> None:
+        super().__init__(base.closure)
+        self.base = base
+        self.mode: Mode = mode
+        self.name = f"{mode}({base.name})"
+
+    @property
+    def signature(self) -> Signature:
+        """What is left open is what the kernel leaves open; the program says the rest."""
+        return replace(self.base.signature, name=self.name, result=None)
+
+    def _elaborate(self, choice: Choice) -> Function:
+        instance = self.base.instance(choice)
+        if self.mode == "jvp":
+            wanted = [(f"d_{name}", tangent_tree(tree)) for name, tree in instance.parameters]
+        else:
+            assert instance.result is not None
+            wanted = [("cotangent", tangent_tree(instance.result))]
+        taken = {name for name, _ in instance.parameters}
+        extra = [(_free(name, taken), tree) for name, tree in wanted if _is_there(tree)]
+
+        def run(here: Builder, args: list[Any], more: list[Any]) -> Any:
+            given = iter(more)
+            moves = [
+                next(given) if _is_there(tree) else unflatten(tree, iter(())) for _, tree in wanted
+            ]
+            function = _ByPosition(self.base)
+            if self.mode == "jvp":
+                return jvp_(here, function, tuple(args), tuple(moves))
+            value, back = vjp(here, function, *args)
+            return value, back.apply(here, moves, {})
+
+        return elaborate(self.base, choice, self.name, extra, run)
+
+
+@dataclass(frozen=True)
+class _ByPosition:
+    """A kernel that takes all its arguments by position."""
+
+    kernel: Definition
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def signature(self) -> Signature:
+        return self.kernel.signature
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        parameters = self.signature.parameters
+        pairs = list(zip(parameters, args, strict=True))
+        first = [value for each, value in pairs if not each.keyword_only]
+        named = {each.name: value for each, value in pairs if each.keyword_only}
+        return self.kernel.apply(here, first, {**named, **kwargs})
+
+
+def _is_there(tree: Type) -> bool:
+    """Whether there is anything to move."""
+    return tree != NONE and any(True for _ in leaves(tree))
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 @dataclass(frozen=True)

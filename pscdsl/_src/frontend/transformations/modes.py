@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pscdsl._src.frontend.transformations.fitting import at_place, fitted
-from pscdsl._src.frontend.transformations.forward_mode import require_forward
-from pscdsl._src.frontend.transformations.origins import made_of
 from pscdsl._src.frontend.transformations.traced import (
     Traced,
     Transformed,
     asked_for,
+    made_of,
     name_of,
     trace,
 )
-from pscdsl._src.frontend.trees.pytrees import unflatten
-from pscdsl._src.frontend.trees.tracing import applicable
+from pscdsl._src.frontend.trees.pytrees import applicable, at, flatten, unflatten
 from pscdsl._src.frontend.values.values import Applicable, describe
 from pscdsl._src.interpreters.jvp import has_tangent, jvp
 from pscdsl._src.interpreters.replay import closed, zeros
 from pscdsl._src.interpreters.transpose import transpose
 from pscdsl._src.ir.builder import Builder, Value
-from pscdsl._src.ir.program import Function
+from pscdsl._src.ir.program import Block, Equation, Function, walk
+from pscdsl._src.ir.regions import functions_in
+from pscdsl._src.primitives.control.custom_derivatives import BackwardOnly
 from pscdsl._src.transforms.linearize import Linear, linearize
 from pscdsl.typing.array_types import (
     NONE,
@@ -33,12 +32,58 @@ from pscdsl.typing.array_types import (
     Type,
     leaves,
     map_leaves,
+    paths,
 )
 from pscdsl.typing.codes.control import BadBody
-from pscdsl.typing.codes.derivatives import TangentMismatch
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.codes.derivatives import NoForwardMode, TangentMismatch
+from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.signatures import Signature, StaticSpec
+from pscdsl.typing.tree_differences import array_difference, structure_differences
+
+# Trees of arrays that have to have the type of something else: a tangent, what a rule gives.
+
+
+Mismatch = Callable[[str, str, str, str], Diagnostic]
+"""A finding, from the place in the tree, what stands there, what is wanted, and what differs."""
+
+
+def fitted(here: Builder, given: Any, wanted: Type, what: str, mismatch: Mismatch) -> list[Value]:
+    """The leaves of a tree, weak ones in the dtypes wanted; a Failure if they do not fit."""
+    found, tree = flatten(here, given, what)
+    for each in structure_differences(tree, wanted):
+        raise Failure(mismatch(each.path, str(each.found), str(each.wanted), each.why))
+    values: list[Value] = []
+    for leaf, (path, type_) in zip(found, paths(wanted), strict=True):
+        value = at(leaf, type_.dtype)
+        why = array_difference(here.facts, value.type, type_)
+        if why is not None:
+            raise Failure(mismatch(path, str(value.type), str(type_), why))
+        values.append(value)
+    return values
+
+
+def at_place(what: str, path: str) -> str:
+    """What a message speaks of, and where in it."""
+    return f"{what} at `{path}`" if path else what
+
+
+# What forward mode cannot pass: functions that only say how to go backwards.
+
+
+def require_forward(equations: Sequence[Equation]) -> None:
+    """Refuse equations, or functions that they call, with tangents that nobody can compute."""
+    met: set[Function] = set()
+    due = [Block((), tuple(equations), ())]
+    while due:
+        for equation in walk(due.pop()):
+            primitive = equation.primitive
+            if isinstance(primitive, BackwardOnly):
+                raise Failure(NoForwardMode(function=primitive.function)).at(equation.span)
+            for function in functions_in(primitive):
+                if function not in met:
+                    met.add(function)
+                    due.append(function.body)
 
 
 def tangent_tree(tree: Type) -> Type:

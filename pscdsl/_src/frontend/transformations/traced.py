@@ -2,23 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from pscdsl._src.analysis.keys.walk import concerns_keys
 from pscdsl._src.frontend.interpreter.frames import inner_block, require_program
-from pscdsl._src.frontend.trees.pytrees import flatten, unflatten
-from pscdsl._src.frontend.trees.tracing import Attempt, of_values, strong
-from pscdsl._src.frontend.values.values import Applicable, Poison, Poisoned, describe
+from pscdsl._src.frontend.trees.pytrees import (
+    Attempt,
+    applicable,
+    flatten,
+    of_values,
+    strong,
+    unflatten,
+)
+from pscdsl._src.frontend.values.values import (
+    Applicable,
+    MapValue,
+    Poison,
+    Poisoned,
+    RecordValue,
+    VectorValue,
+    describe,
+)
+from pscdsl._src.interpreters.jvp import has_tangent
 from pscdsl._src.ir.builder import Builder, Value, Weak
-from pscdsl._src.ir.program import Block
+from pscdsl._src.ir.program import Block, Equation, Origin, Var
+from pscdsl._src.primitives.control.scan import Rows
+from pscdsl._src.primitives.shaping import Reshape
 from pscdsl._src.transforms.simplify.simplify import tidied
-from pscdsl.typing.array_types import ArrayType, Type
+from pscdsl.typing.array_types import ArrayType, Type, paths
 from pscdsl.typing.codes.control import BadBody
+from pscdsl.typing.codes.derivatives import BadArgnums, NoTangent
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Span
+from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, DType
-from pscdsl.typing.python_containers import is_tuple
+from pscdsl.typing.python_containers import is_sequence, is_tuple
 from pscdsl.typing.signatures import Signature
+
+# The parts of a container of static values, whichever kind of container it is.
+
+
+def parts_of(value: Any) -> list[Any] | None:
+    """The items in the order of the tree's leaves; None if it is no container."""
+    if is_sequence(value):
+        return list(value)
+    if isinstance(value, RecordValue):
+        return list(value.fields.values())
+    if isinstance(value, MapValue):
+        return [value.items[key] for key in sorted(value.items)]
+    return list(value.items) if isinstance(value, VectorValue) else None
+
+
+# What derivatives and batches were made of, for warnings and for how often keys are used.
+
+
+@contextmanager
+def made_of(
+    here: Builder, block: Block | None, operands: Sequence[Value], results: list[Value]
+) -> Generator[None]:
+    """What is appended in this context is made of a block; `results` are filled in meanwhile.
+
+    None as the block: of something that was computed before.
+    """
+    current = here.program.current
+    first = len(current.equations)
+    inputs = tuple(map(current.atom, operands))
+    yield
+    count = len(current.equations) - first
+    if not count:
+        if block is None or not operands or not concerns_keys(block):
+            return
+        current.bind(Reshape(operands[0].shape), operands[:1])  # so that what it did is known
+        count = 1
+    outputs = tuple(map(current.atom, results))
+    here.program.origins[current.equations[first]] = Origin(count, block, inputs, outputs)
+
+
+def over_rows(
+    here: Builder, block: Block, batched: Sequence[bool], size: Size
+) -> tuple[Block, list[int]]:
+    """A block as a loop over rows, and which of the block's operands its own are, in order."""
+    held = [at for at, flag in enumerate(batched) if not flag]
+    rows = [at for at, flag in enumerate(batched) if flag]
+    order = [*held, *rows]
+    body = Block(tuple([block.params[at] for at in order]), block.equations, block.results)
+    given = [Var(block.params[at].type, block.params[at].hint) for at in held]
+    for at in rows:
+        row = block.params[at]
+        given.append(Var(row.type.with_shape((size, *row.type.shape)), row.hint))
+    results = tuple([Var(t.with_shape((size, *t.shape))) for t in block.out_types])
+    loop = Rows(body, len(held), 0, size)
+    equation = Equation(loop, tuple(given), results, here.program.span)
+    return Block(tuple(given), (equation,), results), order
 
 
 @dataclass(frozen=True)
@@ -213,3 +291,85 @@ def _open(
         return inner.parameter(ArrayType(dtype, leaf.shape))
 
     return Weak(inner, leaf.kind, leaf.shape, at, whole=I32)
+
+
+# What `grad` and the Jacobians are told: in which arguments, and what comes besides.
+
+
+@dataclass(frozen=True)
+class Options:
+    """A transformation by its name, the function it transforms, and how."""
+
+    name: str
+    function: Applicable
+    argnums: Any
+    has_aux: bool
+
+    @property
+    def called(self) -> str:
+        """How messages call it."""
+        return f"psc.{self.name}"
+
+    def trace(
+        self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[int], Traced]:
+        """The places of the arguments that vary, and the function traced at them."""
+        where = self._places(len(args))
+        traced = trace(here, self.called, self.function, args, kwargs, where, has_aux=self.has_aux)
+        for at, argument in traced.varying.items():
+            self.require_tangents(f"argument {at}", argument.tree)
+        return where, traced
+
+    def require_tangents(self, what: str, tree: Type) -> None:
+        """Refuse leaves that have no tangents."""
+        for path, leaf in paths(tree):
+            if not has_tangent(leaf):
+                place = what + (f" at `{path}`" if path else "")
+                raise Failure(NoTangent(transformation=self.called, argument=place, type=str(leaf)))
+
+    def selected(self, where: Sequence[int], found: Mapping[int, Any]) -> Any:
+        """What was found for the arguments: alone, or as a tuple if several were named."""
+        if is_sequence(self.argnums):
+            return tuple(found[at] for at in where)
+        return found[where[0]]
+
+    def _places(self, count: int) -> list[int]:
+        """The positions that `argnums` names, counted from the first argument."""
+        argnums = self.argnums
+        items = list(argnums) if is_sequence(argnums) else [argnums]
+        found: list[int] = []
+        for each in items:
+            if isinstance(each, bool) or not isinstance(each, int):
+                raise Failure(
+                    self._bad_argnums(count, f"{describe(each)} is no place of an argument")
+                )
+            if not -count <= each < count:
+                raise Failure(self._bad_argnums(count))
+            if each % count in found:
+                why = f"argument {each % count} is named twice"
+                raise Failure(self._bad_argnums(count, why))
+            found.append(each % count)
+        if not found:
+            raise Failure(self._bad_argnums(count, "it names no argument"))
+        return found
+
+    def _bad_argnums(self, count: int, why: str = "") -> BadArgnums:
+        argnums = describe(self.argnums)
+        return BadArgnums(transformation=self.called, argnums=argnums, count=count, why=why)
+
+
+Run = Callable[[Options, Builder, Sequence[Any], Mapping[str, Any]], Any]
+
+
+def transformed(
+    run: Run,
+    signature: Callable[[Any, bool, Signature], Signature],
+    name: str,
+    fun: Any,
+    argnums: Any,
+    has_aux: bool,
+) -> Transformed:
+    """The function that `run` makes of another one."""
+    options = Options(name, applicable(fun, f"psc.{name}"), argnums, has_aux)
+    typed = partial(signature, argnums, has_aux)
+    return Transformed(name, options.function, partial(run, options), typed)

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.frontend.closed import is_closed
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
-from pscdsl._src.frontend.mutable import parts
-from pscdsl._src.frontend.trees.pytrees import flatten
-from pscdsl._src.frontend.trees.tracing import of_values
+from pscdsl._src.frontend.trees.pytrees import flatten, of_values
+from pscdsl._src.frontend.values.closed import is_closed, parts
 from pscdsl._src.frontend.values.values import (
     EnumMember,
     External,
@@ -28,6 +26,7 @@ from pscdsl._src.frontend.values.values import (
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.typing.array_types import (
+    ArrayType,
     MapType,
     NoneType,
     RecordType,
@@ -35,11 +34,19 @@ from pscdsl.typing.array_types import (
     TupleType,
     Type,
     VectorType,
+    leaves,
     map_leaves,
+    paths,
+    show_shape,
 )
 from pscdsl.typing.array_types import leaves as leaves_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control import ReturnTree
+from pscdsl.typing.codes.element_types import ReturnDtype
 from pscdsl.typing.codes.language import NotStatic
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.codes.shapes import axes, disagreement
+from pscdsl.typing.codes.shapes_of_arguments import ReturnShape
+from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import DType, accepts_weak
 from pscdsl.typing.python_containers import is_constant, is_tuple
@@ -54,6 +61,7 @@ from pscdsl.typing.signatures import (
     TreeSpec,
     TupleSpec,
 )
+from pscdsl.typing.tree_differences import repair, structure_differences
 
 
 def settle(
@@ -171,3 +179,52 @@ def _dtypes(spec: Spec, tree: Type) -> Iterator[DType | DTypeClass | None]:
             yield from _dtypes(spec.item, part)
     elif not isinstance(tree, StaticType | NoneType):
         yield None
+
+
+# What a function returns beside what it declares.
+
+
+def result_problems(
+    facts: Assumptions, function: str, found: Type, declared: Type
+) -> list[Diagnostic]:
+    """How the type that was found differs from the one declared."""
+    problems: list[Diagnostic] = [
+        ReturnTree(
+            function=function,
+            path=each.path,
+            declared=str(each.wanted),
+            found=str(each.found),
+            why=each.why,
+        )
+        for each in structure_differences(found, declared)
+    ]
+    if problems:
+        return problems
+    for (path, wanted), mine in zip(paths(declared), leaves(found), strict=True):
+        why = differs(facts, mine, wanted)
+        if why is not None:
+            problems.append(
+                ReturnShape(
+                    function=function,
+                    path=path,
+                    declared=wanted,
+                    found=mine,
+                    why=why,
+                    rewrite=repair(facts, mine, wanted, "return it"),
+                )
+            )
+        elif mine.dtype is not wanted.dtype:
+            problems.append(ReturnDtype(function=function, path=path, declared=wanted, found=mine))
+    return problems
+
+
+def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | None:
+    """Why the shape that was found is not the declared one, or None; `_1` fits everything."""
+    if found.rank != declared.rank:
+        return f"[{show_shape(found.shape)}] has {axes(found.rank)}, not {declared.rank}"
+    for mine, wanted in zip(found.shape, declared.shape, strict=True):
+        if isinstance(wanted, Dim) and str(wanted).startswith("_"):
+            continue
+        if not facts.equal(mine, wanted):
+            return disagreement(facts, mine, wanted)
+    return None

@@ -12,8 +12,8 @@ from pscdsl._src.calls import boundary
 from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.frontend.modules.live import record_class
 from pscdsl._src.frontend.transformations import modes
+from pscdsl._src.frontend.transformations.derived import elaborate
 from pscdsl._src.frontend.transformations.modes import LinearFunction, tangent_tree
-from pscdsl._src.frontend.transformations.programs import elaborate
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.executables import Executables

@@ -1,27 +1,125 @@
-"""Closed values: what CPython has, through and through, and what CPython computes of it.
-
-A static value is *closed* if it is a number, a string, None, a range, a slice, or a container of
-such: then an operation on it is done by CPython itself, on the very objects.  Everything else (a
-size, a condition on sizes, an array, a record, a function) is *open*: an operation on it has an
-exact meaning that is written down, or is refused.  Where CPython itself is not determined (the
-order of a set), closed values are refused as well.
-"""
+"""Closed values: what CPython has, through and through, and which values can change in place."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from dataclasses import replace
+from enum import Enum, auto
 from typing import Any, Final, TypeGuard
 
+import numpy as np
+
 from pscdsl._src.frontend.values.purity import external_value
-from pscdsl._src.frontend.values.values import External, Poison, Poisoned, describe
-from pscdsl._src.frontend.values.weights import MAX_BITS, MAX_ITEMS, require_narrow, require_short
-from pscdsl.typing.codes.language import BadArguments, NotStatic
+from pscdsl._src.frontend.values.values import (
+    MAX_BITS,
+    MAX_ITEMS,
+    EnumMember,
+    External,
+    MapValue,
+    Once,
+    Partial,
+    Poison,
+    Poisoned,
+    RecordValue,
+    VectorValue,
+    describe,
+    is_traced,
+    require_narrow,
+    require_short,
+)
+from pscdsl._src.ir.builder import Builder, Weak
+from pscdsl._src.language.elements import frozen, is_frozen
+from pscdsl.typing.codes.language import BadArguments, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.purity import SetOrder
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.python_containers import is_dict, is_sequence, is_slice, is_tuple
+from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, is_slice, is_tuple
+
+# Which values can be changed in their place, and how.
+
+
+class Kind(Enum):
+    """How a value can be changed."""
+
+    ARRAY = auto()
+    """An array, and through each of its views."""
+    FLAT = auto()
+    """A list, dict or set of what cannot be changed itself."""
+    DEEP = auto()
+    """A value that holds others that can be changed."""
+
+
+def kind_of(value: Any) -> Kind | None:
+    """How a value can be changed; None if it cannot."""
+    if is_constant(value) and isinstance(value, np.ndarray):
+        if is_frozen(value):
+            return None
+        plain = type(value) is np.ndarray and not value.dtype.hasobject
+        return Kind.ARRAY if plain else Kind.DEEP
+    if isinstance(value, Once):
+        return Kind.DEEP
+    if isinstance(value, list | dict | set):
+        return Kind.DEEP if any(kind_of(part) for part in parts(value)) else Kind.FLAT
+    return Kind.DEEP if any(kind_of(part) for part in parts(value)) else None
+
+
+def is_mutable(value: Any) -> bool:
+    """Whether a value, or something in it, can be changed in its place."""
+    return kind_of(value) is not None
+
+
+def holds_arrays(value: Any) -> bool:
+    """Whether a value is or holds an array that is computed."""
+    return (is_traced(value) and not isinstance(value, Weak)) or any(
+        map(holds_arrays, parts(value))
+    )
+
+
+def iterator_in(value: Any) -> Once | None:
+    """The iterator that a value is or holds."""
+    if isinstance(value, Once):
+        return value
+    return next((once for part in parts(value) if (once := iterator_in(part)) is not None), None)
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """What a value holds."""
+    if is_dict(value):
+        yield from value.values()
+    elif is_sequence(value) or is_tuple(value):
+        yield from value
+    elif isinstance(value, RecordValue):
+        yield from value.fields.values()
+    elif isinstance(value, MapValue):
+        yield from value.items.values()
+    elif isinstance(value, VectorValue):
+        yield from value.items
+    elif isinstance(value, Partial):
+        yield from (*value.args, *value.kwargs.values())
+    elif isinstance(value, EnumMember):
+        yield value.value
+    elif isinstance(value, Enum):
+        yield value._value_
+    elif hasattr(value, "self_value"):  # a bound method
+        yield value.self_value
+
+
+def has_keywords(value: Any) -> bool:
+    """Whether a value is or holds a partial function with keywords, which are a dict."""
+    if isinstance(value, Partial) and value.kwargs:
+        return True
+    return any(has_keywords(part) for part in parts(value))
+
+
+# Closed values: what CPython has, through and through, and what CPython computes of it.
+#
+# A static value is *closed* if it is a number, a string, None, a range, a slice, or a container of
+# such: then an operation on it is done by CPython itself, on the very objects.  Everything else (a
+# size, a condition on sizes, an array, a record, a function) is *open*: an operation on it has an
+# exact meaning that is written down, or is refused.  Where CPython itself is not determined (the
+# order of a set), closed values are refused as well.
+
 
 ATOMS: Final[tuple[type[Any], ...]] = (
     *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range),
@@ -217,3 +315,33 @@ def hashable(value: Any) -> bool:
     if is_tuple(value):
         return all(map(hashable, value))
     return not (is_dict(value) or isinstance(value, list | set) or is_slice(value))
+
+
+# The meaning of `psc.constant`.
+
+
+def constant(here: Builder, value: Any) -> Any:
+    """The same value where nothing can change; a copy of what can be changed."""
+    if is_constant(value) and isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise Failure(Unsupported(what="a constant array of Python objects", rewrite=""))
+        return frozen(value)
+    if is_sequence(value) or is_tuple(value):
+        return tuple([constant(here, each) for each in value])
+    if is_dict(value):
+        if not all(isinstance(key, str) for key in value):
+            rewrite = "use strings as keys"
+            raise Failure(Unsupported(what="a constant dict with other keys", rewrite=rewrite))
+        return MapValue({key: constant(here, each) for key, each in value.items()})
+    if is_set(value):
+        return frozenset(value)
+    if isinstance(value, MapValue):
+        return MapValue({key: constant(here, each) for key, each in value.items.items()})
+    if isinstance(value, VectorValue):
+        return VectorValue(tuple([constant(here, each) for each in value.items]))
+    if isinstance(value, RecordValue):
+        fields = {name: constant(here, each) for name, each in value.fields.items()}
+        return replace(value, fields=fields)
+    if isinstance(value, Once):
+        raise Failure(Unsupported(what=f"{value.kind} as a constant", rewrite="make it a tuple"))
+    return value

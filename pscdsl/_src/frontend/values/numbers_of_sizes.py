@@ -13,9 +13,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from pscdsl._src.ir.builder import Weak
+from pscdsl._src.ir.builder import Builder, Weak
+from pscdsl.numpy import methods as table
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.dims import Dim
+from pscdsl.typing.dims import Dim, Size
 
 LARGEST_SIZE = 2.0**63
 """What is counted, and what is made of counts, fits 64 bits."""
@@ -255,3 +256,48 @@ def applied(name: str, real: Callable[[float], float], x: Find) -> Find | None:
 def is_whole(x: Any) -> bool:
     """Whether a number is known to be an integer."""
     return isinstance(x, int | Dim) or (isinstance(x, float) and x.is_integer())
+
+
+# `n / 2` of a size: a number, of which rounding gives a size again.
+
+
+LARGEST = 2**20
+"""Python divides into f64: below this, what it gives for a size is rounded as the quotient is."""
+
+
+class Quotient(Number):
+    """A size divided by a positive integer, as a number in Python's arithmetic."""
+
+    __slots__ = ("denominator", "numerator")
+
+    numerator: Size
+    denominator: int
+
+    def floor(self) -> Size:
+        """The largest integer that is not above it."""
+        return self.numerator // self.denominator
+
+    def ceil(self) -> Size:
+        """The smallest integer that is not below it."""
+        return -((-self.numerator) // self.denominator)
+
+    def truncated(self) -> Size | None:
+        """What `int` makes of it; None if its sign is not known."""
+        return self.floor() if self.builder.facts.proves(Fact("<=", 0, self.numerator)) else None
+
+
+def quotient(here: Builder, numerator: Dim, denominator: int) -> Number:
+    """A size divided by a positive integer."""
+    weak: Weak = table.BINARY["Div"].apply(here, (here.weak(numerator), denominator), {})
+    size = bounds_of(here.facts, numerator)
+    assert size is not None
+
+    def bounds(tight: bool) -> Bounds:
+        low, high = size(tight)
+        return Bounds(low / denominator, high / denominator)
+
+    if denominator > LARGEST:
+        return Number.of(weak, bounds)
+    made = Quotient.of(weak, bounds)
+    made.numerator, made.denominator = numerator, denominator
+    return made

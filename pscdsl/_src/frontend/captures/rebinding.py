@@ -10,10 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from pscdsl._src.frontend.captures.harmless import Harm
+from pscdsl._src.frontend.captures.reflection import called_name, is_instance, only_read, reflection
 from pscdsl._src.frontend.captures.resolution import WORD, Asked, Module, Resolver
-from pscdsl._src.frontend.harmless import Harm
-from pscdsl._src.frontend.mentions import called_name, is_instance
-from pscdsl._src.frontend.reflection import only_read, reflection
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.text.uses import uses
 

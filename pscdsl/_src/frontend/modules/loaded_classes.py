@@ -1,0 +1,627 @@
+"""The texts of loaded classes: where the statement of a real class stands, if that is known."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import types
+import weakref
+from abc import ABC, ABCMeta
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum, EnumType, Flag, IntEnum, StrEnum
+from types import FunctionType
+from typing import Any, Final, Generic, Protocol, cast, get_args, get_origin
+
+import pyrsistent
+
+from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
+from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
+from pscdsl._src.frontend.modules.live_texts import Abstract, Written
+from pscdsl._src.frontend.modules.loaded_code import unchecked
+from pscdsl._src.frontend.specs.classes import (
+    FACTORIES,
+    OF_CLASSES,
+    OF_RECORDS,
+    REBUILDING,
+    admitted,
+    class_text,
+)
+from pscdsl._src.frontend.text import code_texts
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.frontend.values.purity import external_value
+from pscdsl._src.frontend.values.values import External
+from pscdsl._src.language.records import Record
+from pscdsl.typing.codes.language import BadAnnotation, Unsupported
+from pscdsl.typing.diagnostics import Failure
+
+
+class LoadedClass:
+    """A real class that is to be read, and the class statement that it may be from."""
+
+    def __init__(
+        self, cls: type[Any], scope: Scope, abstract: Abstract, source: Source | None = None
+    ) -> None:
+        self.cls = cls
+        self.scope = scope
+        self.abstract = abstract
+        self.source = source
+        """The text of its module, if that is in a file."""
+
+    @functools.cached_property
+    def statement(self) -> tuple[Source, ast.ClassDef] | None:
+        """The newest text with a statement that may be this class's: findings point there."""
+        first = vars(self.cls).get("__firstlineno__")
+        for source in _texts(self.cls) if self.source is None else (self.source,):
+            node = source.classes().get(self.cls.__qualname__)
+            if node is not None and _agrees(node, self.cls, first):
+                return source, node
+        return None
+
+    def frame(self) -> Frame:
+        """Where annotations and values of the class are read."""
+        source = Source("<a class>", "") if self.statement is None else self.statement[0]
+        return Frame(Session(None), source, self.scope)
+
+    def failure(self, what: str, rewrite: str) -> Failure:
+        """What to say of a class that cannot be a record."""
+        found = Unsupported(what=what, rewrite=rewrite)
+        if self.statement is None:
+            return Failure(found)
+        source, node = self.statement
+        return Failure(found.at(source.span(node)))
+
+    def at(self, function: Any, what: str, rewrite: str) -> Failure:
+        """A refusal at a method, as far as its place is known."""
+        method = None if function is None else self.abstract(function, function.__name__)
+        node, source = getattr(method, "node", None), getattr(method, "source", None)
+        if node is None or source is None:
+            return self.failure(what, rewrite)
+        return Failure(Unsupported(what=what, rewrite=rewrite, span=source.span(node)))
+
+    def annotation(self, name: str, value: Any) -> tuple[ast.expr, Frame]:
+        """The type of a field as an annotation, at its place if that is known."""
+        frame = self.frame()
+        if isinstance(value, str):
+            text = value
+        else:
+            written = Written(self.abstract)
+            text, frame.names = written.text(value), written.names
+        try:
+            node = ast.parse(text.strip(), mode="eval").body
+        except SyntaxError:
+            reason = f"`{name}: {text}` is no type"
+            raise Failure(
+                BadAnnotation(text=text, reason=reason, rewrite='write `f32["n d"]`')
+            ) from None
+        place = None if self.statement is None else annotated_names(self.statement[1]).get(name)
+        if place is not None and ast.dump(node) == ast.dump(place):
+            return place, frame
+        if place is not None:
+            for each in ast.walk(node):
+                ast.copy_location(each, place)
+        elif self.statement is None:
+            frame.source = Source("<a type>", text)
+        return node, frame
+
+
+def _texts(cls: type[Any]) -> Iterator[Source]:
+    """The texts that may have the statement, those that its methods are from first."""
+    names = dict.fromkeys(
+        function.__code__.co_filename
+        for member in vars(cls).values()
+        if is_own(function := function_of(member))
+    )
+    word = f"class {cls.__name__}"
+    for name in names or dict.fromkeys(code_texts.kept_names()):
+        text = code_texts.shown_text(name)
+        if text is not None and word in text:
+            try:
+                yield _source(code_texts.shown_name(name), text)
+            except Failure:
+                continue
+
+
+@functools.lru_cache(maxsize=64)
+def _source(name: str, text: str) -> Source:
+    return Source(name, text)
+
+
+def _agrees(node: ast.ClassDef, cls: type[Any], first: object) -> bool:
+    """Whether a class statement annotates what the class does, in the same order."""
+    line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    own = vars(cls).get("__annotations__", {})
+    return (
+        first in (None, line)
+        and [*own] == [*annotated_names(node)]
+        and all(
+            line <= code.co_firstlineno <= (node.end_lineno or line)
+            for name, member in vars(cls).items()
+            if is_own(function := function_of(member))
+            and (code := function.__code__).co_qualname == f"{cls.__qualname__}.{name}"
+        )
+    )
+
+
+def annotated_names(node: ast.ClassDef) -> dict[str, ast.expr]:
+    """The annotations of a class statement, by the names that have them."""
+    return {
+        each.target.id: each.annotation
+        for each in node.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    }
+
+
+def function_of(member: Any) -> Any:
+    """The function in a member of a class; None if there is none."""
+    if isinstance(member, property):
+        member = member.fget
+    elif isinstance(member, functools.cached_property):
+        member = cast("Any", member).func
+    elif isinstance(member, staticmethod | classmethod):
+        member = cast("Any", member).__func__
+    return unchecked(member) if isinstance(member, types.FunctionType) else None
+
+
+_GENERATING = ("dataclasses", "reprlib", "collections", "typing")
+
+
+def is_generated(function: types.FunctionType) -> bool:
+    """Whether `dataclass` or `NamedTuple` wrote a method."""
+    home = function.__globals__.get("__name__")
+    made = function.__code__.co_qualname.startswith("__create_fn__.")
+    return made or home in _GENERATING or str(home).startswith("namedtuple_")
+
+
+def is_own(function: Any) -> bool:
+    """Whether whoever wrote a class wrote this method."""
+    return isinstance(function, types.FunctionType) and not is_generated(function)
+
+
+# The loaded classes that have a meaning: what `class_rules` asks of a text, asked of the class.
+#
+# Whatever made a class (decorators, a metaclass, writes to its attributes), what it holds is there
+# to be looked at.  So a class is read only if it holds nothing that is not modelled exactly; and
+# where its statement is known, that has to be one of the short list, and to say all there is.
+
+
+MADE: Final = frozenset(
+    "__annotate__ __annotate_func__ __annotations__ __annotations_cache__ __dataclass_fields__ "
+    "__dataclass_params__ __dict__ __dims__ __doc__ __firstlineno__ __hash__ __match_args__ "
+    "__module__ __orig_bases__ __parameters__ __qualname__ __slots__ __static_attributes__ "
+    "__type_params__ __weakref__ _abc_impl __abstractmethods__ __non_callable_proto_members__ "
+    "__protocol_attrs__ _is_protocol _is_runtime_protocol __final__ "
+    "__callable_proto_members_only__ __slotnames__".split()
+)
+"""What Python and the makers of records enter into a class."""
+TUPLES: Final = frozenset(
+    "__getnewargs__ __new__ __replace__ __repr__ _asdict _field_defaults _fields _make "
+    "_replace".split()
+)
+"""What `NamedTuple` defines, and forbids to define."""
+ENUMERATIONS: Final = (Enum, Flag, IntEnum, StrEnum)
+_WITHOUT_MEANING: Final[tuple[Any, ...]] = (object, tuple, Generic, Protocol, ABC)
+_BASES: Final[tuple[Any, ...]] = (Record, pyrsistent.PRecord, pyrsistent.PClass)
+
+
+def kind_of(cls: type[Any]) -> str | None:
+    """Which kind of record a class is; None if it is none."""
+    if issubclass(cls, Record):
+        return "record"
+    if tuple in cls.__mro__ and hasattr(cls, "_fields"):
+        return "namedtuple"
+    if issubclass(cls, pyrsistent.PRecord | pyrsistent.PClass):
+        return "precord"
+    return "dataclass" if hasattr(cls, "__dataclass_fields__") else None
+
+
+def require_plain(loaded: LoadedClass, kind: str | None) -> None:
+    """A Failure unless all that the class is made of has an exact meaning."""
+    if loaded.statement is not None and "<locals>" not in loaded.cls.__qualname__:
+        class_text(loaded.frame(), loaded.statement[1])
+    if isinstance(loaded.cls, EnumType):
+        _require_enumeration(loaded)
+        return
+    _require_bases(loaded, kind)
+    for name, member in vars(loaded.cls).items():
+        _require_name(loaded, kind, name, member)
+    if kind in ("dataclass", "record"):
+        _require_dataclass(loaded, kind)
+    if kind is not None:
+        _require_new_names(loaded)
+
+
+def _require_new_names(loaded: LoadedClass) -> None:
+    """Refuse a field, a method or a value by the name of a field that is inherited."""
+    cls = loaded.cls
+    inherited = {name for base in cls.__mro__[1:] for name in field_names(base)}
+    for name in (*vars(cls), *vars(cls).get("__annotations__", ())):
+        if name in inherited:
+            what = f"`{name}`, which is a field of the base class already,"
+            raise loaded.failure(what, "give it another name")
+
+
+def field_names(cls: type[Any]) -> Iterator[str]:
+    """The names of the fields that a class declares or inherits."""
+    if kind_of(cls) == "precord":
+        yield from getattr(cls, "_precord_fields", getattr(cls, "_pclass_fields", ()))
+    elif kind_of(cls) == "namedtuple":
+        yield from getattr(cls, "_fields", ())
+    elif dataclasses.is_dataclass(cls):
+        yield from (each.name for each in dataclasses.fields(cls))
+
+
+def _require_bases(loaded: LoadedClass, kind: str | None) -> None:
+    cls = loaded.cls
+    plain = type(cls) in (type, ABCMeta, type(Protocol))
+    if not plain and kind != "precord":
+        raise loaded.failure("a metaclass of a class", "derive from `psc.Record`")
+    bases = [each for each in cls.__bases__ if each not in _WITHOUT_MEANING]
+    if len(bases) > 1:
+        what = "a class with several base classes"
+        raise loaded.failure(what, "derive from one; use functions for the rest")
+    for base in bases:
+        if base not in _BASES and (kind is None or kind_of(base) is None):
+            raise loaded.failure(f"the base class `{base.__name__}`", "use a function of it")
+
+
+def _require_name(loaded: LoadedClass, kind: str | None, name: str, member: Any) -> None:
+    """Refuse methods by which Python does something else with the class, or its instances."""
+    function = function_of(member)
+    if name.startswith(f"_{loaded.cls.__name__.lstrip('_')}__"):
+        raise loaded.at(function, "a name with two underscores", "one underscore, or none")
+    if not name.startswith("__") or (function is not None and is_generated(function)):
+        return
+    if kind is None:
+        known = name not in OF_CLASSES
+    elif name == "__invariant__":
+        known = kind == "precord"
+    elif function is not None:
+        known = name in OF_RECORDS and isinstance(member, FunctionType)
+    else:
+        known = name in MADE or kind == "precord"
+    if not known:
+        what = f"`{name}` of {'a class' if kind is None else 'a record'}"
+        rewrite = REBUILDING.get(name, "a method with a name of its own")
+        raise loaded.at(function, what, rewrite)
+
+
+def _require_dataclass(loaded: LoadedClass, kind: str) -> None:
+    cls = loaded.cls
+    parameters: Any = vars(cls).get("__dataclass_params__")
+    if parameters is None:
+        if vars(cls).get("__annotations__"):
+            what = f"fields of `{cls.__name__}`, which is no dataclass itself,"
+            raise loaded.failure(what, "decorate it with `@dataclass(frozen=True)`")
+        return
+    if not parameters.frozen:
+        what = f"the mutable dataclass `{cls.__name__}`"
+        raise loaded.failure(what, "@dataclass(frozen=True)")
+    usual = {"init": True, "eq": kind == "dataclass", "order": False, "unsafe_hash": False}
+    for name, value in usual.items():
+        if getattr(parameters, name) is not value:
+            raise loaded.failure(f"`{name}=` of a dataclass", "leave it out")
+    for each in vars(cls)["__dataclass_fields__"].values():
+        own = each.name in vars(cls).get("__annotations__", {})
+        if own and not (each.init and each.compare and each.hash is None):
+            what = f"the field `{each.name}` of `{cls.__name__}`, which is set otherwise"
+            raise loaded.failure(what, "declare fields that are given in their order")
+
+
+def _require_enumeration(loaded: LoadedClass) -> None:
+    cls = loaded.cls
+    if len(cls.__bases__) != 1 or cls.__bases__[0] not in ENUMERATIONS or type(cls) is not EnumType:
+        what = "an enumeration with other base classes than one of Python's"
+        raise loaded.failure(what, "derive from `enum.Enum`")
+    for name, member in vars(cls).items():
+        if name in ("name", "value", "_name_", "_value_") or isinstance(member, property):
+            raise loaded.failure(f"`{name}` of an enumeration", "a function of a member")
+
+
+# Classes as loaded: what a real class holds, where no text of a file says it.
+#
+# A class statement in a cell, at a prompt or in `-c` leaves no trace of where it stood; and a name
+# may stand for several classes, one after the other.  So the real class is read: its fields with
+# their types as they were evaluated, its methods, each with the text of its own code, its values.
+# `loaded_class_rules` refuses what is not modelled exactly.  Where a text is found that has such a
+# statement, findings point into it, and it must say all that there is to the class.
+
+
+def class_of_object(
+    cls: type[Any], scope: Scope, abstract: Abstract, source: Source | None = None
+) -> RecordClass:
+    """A real class as a record class; what is no record, for its constants and static methods."""
+    loaded = LoadedClass(cls, scope, abstract, source)
+    kind = kind_of(cls)
+    require_plain(loaded, kind)
+    if kind is None:
+        return _namespace(loaded)
+    parents = [
+        each for base in cls.__bases__ if isinstance(each := abstract(base, ""), RecordClass)
+    ]
+    records = [each for each in parents if each.kind != "namespace"]
+    return RecordClass(
+        cls.__name__,
+        cls.__module__,
+        kind,
+        tuple(_fields(loaded, kind, records)),
+        _all_members(loaded, kind),
+        tuple(getattr(cls, "__dims__", ())),
+        cls,
+        _guard(loaded),
+        tuple(parents),
+        tuple([each.__name__ for each in getattr(cls, "__parameters__", ())]),
+        number=_number(cls),
+    )
+
+
+_NUMBERED: dict[tuple[str, str], list[weakref.ref[type[Any]]]] = {}
+
+
+def _number(cls: type[Any]) -> int:
+    """Which of the classes of its name a class is, in the order in which they were first read."""
+    known = _NUMBERED.setdefault((cls.__module__, cls.__name__), [])
+    for number, each in enumerate(known):
+        if each() is cls:
+            return number
+    known.append(weakref.ref(cls))
+    return len(known) - 1
+
+
+def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:
+    """What refuses attributes of the class that its text writes."""
+    if loaded.statement is None:
+        return None
+    source, node = loaded.statement
+
+    def guard(name: str, value: Any) -> None:
+        loaded.scope.guard.of_class(source, node, name, value)
+
+    return guard
+
+
+# What it holds.
+
+
+def _fields(loaded: LoadedClass, kind: str, parents: list[RecordClass]) -> Iterator[Field]:
+    """The fields in the order of the constructor's parameters."""
+    inherited: dict[str, Field] = {}
+    for parent in reversed(parents):
+        inherited.update((each.name, each) for each in _as_inherited(loaded, parent))
+    for name, found in _declared(loaded, kind):
+        field = found() if _owns(loaded.cls, kind, name) else inherited.get(name)
+        if field is None:
+            field = found()
+        yield field
+
+
+def _owns(cls: type[Any], kind: str, name: str) -> bool:
+    """Whether a class declares a field itself."""
+    if kind == "precord":
+        own = vars(cls)
+        fields = own.get("_precord_fields", own.get("_pclass_fields", {}))
+        return all(
+            name not in _pyrsistent(base) or _pyrsistent(base)[name] is not fields.get(name)
+            for base in cls.__bases__
+        )
+    return name in vars(cls).get("__annotations__", {})
+
+
+def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[], Field]]]:
+    cls = loaded.cls
+    if kind == "namedtuple":
+        hints: Mapping[str, Any] = _tuple_types(cls)
+        for name in cls._fields:
+            yield name, functools.partial(_tuple_field, loaded, name, hints)
+    elif kind == "precord":
+        for name, each in _pyrsistent(cls).items():
+            yield name, functools.partial(_precord_field, loaded, name, each)
+    else:
+        named = {each.name for each in dataclasses.fields(cls)}
+        for name, each in cls.__dataclass_fields__.items():
+            if name in named:
+                yield name, functools.partial(_dataclass_field, loaded, each)
+            elif get_origin(each.type) is None and isinstance(each.type, dataclasses.InitVar):
+                what = f"the variable `{name}` of `{cls.__name__}` that is only given"
+                raise loaded.failure(what, "declare a field")
+
+
+def _tuple_types(cls: type[Any]) -> Mapping[str, Any]:
+    """The types of a NamedTuple's fields; none of those of `collections.namedtuple`."""
+    for each in cls.__mro__:
+        if "_fields" in vars(each):
+            found: Mapping[str, Any] = getattr(each, "__annotations__", {})
+            return found
+    return {}
+
+
+def _tuple_field(loaded: LoadedClass, name: str, hints: Mapping[str, Any]) -> Field:
+    defaults = loaded.cls._field_defaults
+    default = (
+        functools.partial(_default, loaded, name, defaults[name]) if name in defaults else None
+    )
+    if name not in hints:
+        return Field(name, None, None, default)
+    return Field(name, *loaded.annotation(name, hints[name]), default)
+
+
+def _dataclass_field(loaded: LoadedClass, each: dataclasses.Field[Any]) -> Field:
+    annotation, keyword = loaded.annotation(each.name, each.type), each.kw_only is True
+    if each.default is not dataclasses.MISSING:
+        default = functools.partial(_default, loaded, each.name, each.default)
+        return Field(each.name, *annotation, default, keyword=keyword)
+    if each.default_factory is dataclasses.MISSING:
+        return Field(each.name, *annotation, keyword=keyword)
+    factory = each.default_factory
+
+    def made() -> Any:
+        function = _default(loaded, each.name, factory)
+        if getattr(function, "name", "") not in FACTORIES:
+            what = f"the `default_factory` of `{loaded.cls.__name__}.{each.name}`"
+            raise loaded.failure(what, "a default, or a function that makes the record")
+        return function.apply(annotation[1].here(annotation[0]), (), {})
+
+    return Field(each.name, *annotation, made, keyword=keyword, anew=True)
+
+
+def _pyrsistent(cls: type[Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = getattr(cls, "_precord_fields", getattr(cls, "_pclass_fields", {}))
+    return found
+
+
+def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
+    """What a class, or the first that it derives from, annotates a name with."""
+    for each in cls.__mro__:
+        found: Mapping[str, Any] = vars(each).get("__annotations__", {})
+        if name in found:
+            yield found[name]
+            return
+
+
+def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
+    """A field of pyrsistent's, which has names of its own for what is not given."""
+    from pyrsistent import _field_common
+
+    absent: Any = _field_common
+    kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
+    node: ast.expr | None = None
+    frame: Frame | None = None
+    if len(kinds) == 1:
+        node, frame = loaded.annotation(name, kinds[0])
+    convert: Callable[[Any, Any], Any] | None = None
+    default: Callable[[], Any] | None = None
+    if each._factory is not absent.PFIELD_NO_FACTORY:
+
+        def through(here: Any, value: Any) -> Any:
+            return _default(loaded, name, each._factory).apply(here, (value,), {})
+
+        convert = through
+    if each.initial is not absent.PFIELD_NO_INITIAL:
+
+        def initial() -> Any:
+            value = _default(loaded, name, each.initial)
+            if not hasattr(value, "apply"):
+                return value
+            here = loaded.frame() if frame is None else frame
+            return value.apply(here.here(node or ast.Name(name)), (), {})
+
+        default = initial
+    checked = each.invariant is not absent.PFIELD_NO_INVARIANT
+    return Field(name, node, frame, default, convert=convert, checked=checked)
+
+
+def _default(loaded: LoadedClass, name: str, real: Any) -> Any:
+    """A value that was worked out when the class was made."""
+    value = loaded.abstract(real, name)
+    if isinstance(value, External):
+        raise Failure(external_value(value))
+    return value
+
+
+def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
+    """The fields of a parent as a class has them that derives from it."""
+    given: tuple[Any, ...] = ()
+    bases: tuple[Any, ...] = vars(loaded.cls).get("__orig_bases__", loaded.cls.__bases__)
+    for base in bases:
+        if get_origin(base) is parent.constructor and get_args(base):
+            given = get_args(base)
+    if not parent.variables or not given:
+        return [*parent.fields]
+    written = Written(loaded.abstract)
+    texts = ", ".join(map(written.text, given))
+    node = ast.parse(f"({texts},)", mode="eval").body
+    frame = Frame(Session(None), Source("<a type>", f"({texts},)"), loaded.scope)
+    frame.names = written.names
+    applied = (parent.variables, frame, node)
+    return [dataclasses.replace(each, applied=(*each.applied, applied)) for each in parent.fields]
+
+
+def _all_members(loaded: LoadedClass, kind: str) -> dict[str, Member]:
+    """The methods and values of a class, those that it inherits among them."""
+    members: dict[str, Member] = {}
+    for base in reversed(loaded.cls.__mro__[1:]):
+        if base in (object, tuple, Record) or base.__module__ in ("typing", "abc", "pyrsistent"):
+            continue
+        if base.__module__.startswith("pyrsistent."):
+            continue
+        parent = loaded.abstract(base, base.__name__)
+        for name, member in _members(LoadedClass(base, loaded.scope, loaded.abstract), kind):
+            if isinstance(parent, RecordClass):
+                of_parent = functools.partial(admitted, parent, name, member)
+                member = dataclasses.replace(member, admit=of_parent)
+            members[name] = member
+    members.update(_members(loaded, kind))
+    return members
+
+
+def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
+    """What stands in the body of a class, its fields left out."""
+    cls = loaded.cls
+    fields = {*getattr(cls, "_fields", ()), *getattr(cls, "__dataclass_fields__", ())}
+    fields -= _variables(cls)
+    for name, member in vars(cls).items():
+        function = function_of(member)
+        if function is None and (name in MADE or name.startswith(("_precord_", "_pclass_"))):
+            continue
+        if name in fields or (kind == "namedtuple" and name in TUPLES):
+            continue
+        if kind == "precord" and name in _pyrsistent(cls):
+            continue
+        if function is not None and is_generated(function):
+            continue
+        yield name, _member(loaded, name, member)
+
+
+def _variables(cls: type[Any]) -> set[str]:
+    """The class variables that a dataclass keeps beside its fields."""
+    if not dataclasses.is_dataclass(cls):
+        return set()
+    return {*cls.__dataclass_fields__} - {each.name for each in dataclasses.fields(cls)}
+
+
+def _member(loaded: LoadedClass, name: str, member: Any) -> Member:
+    function = function_of(member)
+    kernel = member.__func__ if isinstance(member, staticmethod) else member
+    if hasattr(kernel, "__pscdsl_definition__"):
+        kind = "method" if kernel is member else "static"
+        return Member(kind, loaded.abstract(kernel, name))
+    if function is None:
+        shown = f"{loaded.cls.__module__}.{loaded.cls.__qualname__}.{name}"
+        return Member("value", loaded.abstract(member, shown))
+    kind = "method"
+    for each, known in _WRAPPERS.items():
+        if isinstance(member, each):
+            kind = known
+    return Member(kind, loaded.abstract(function, name))
+
+
+_WRAPPERS: Final[Mapping[type[Any], str]] = {
+    property: "property",
+    functools.cached_property: "property",
+    staticmethod: "static",
+    classmethod: "class",
+}
+
+
+def _namespace(loaded: LoadedClass) -> RecordClass:
+    """A class that has no instances in kernels: its static methods and constants can be used."""
+    cls = loaded.cls
+    members: dict[str, Member] = {}
+    names: Any = getattr(cls, "__members__", {}) if isinstance(cls, EnumType) else {}
+    for name, member in vars(cls).items():
+        function = function_of(member)
+        special = name.startswith("__") and name.endswith("__")
+        if name in names or name in MADE or (isinstance(cls, EnumType) and function is None):
+            continue
+        if function is not None and isinstance(member, staticmethod | classmethod):
+            members[name] = _member(loaded, name, member)
+        elif function is None and not special and not isinstance(member, _DESCRIPTORS):
+            members[name] = _member(loaded, name, member)
+    for name, each in names.items():
+        members[name] = Member("value", loaded.abstract(each, f"{cls.__name__}.{name}"))
+    made = RecordClass(cls.__name__, cls.__module__, "namespace", (), members, guard=_guard(loaded))
+    made.enumeration = isinstance(cls, EnumType)
+    return made
+
+
+_DESCRIPTORS: Final = (types.GetSetDescriptorType, types.MemberDescriptorType, property)
