@@ -308,7 +308,7 @@ def make_complex(x: Value, y: Value) -> Value:
     return e.make_complex(to_inexact(x), to_inexact(y))  # type: ignore[no-any-return]
 
 
-@of_arrays("numpy.angle", together=("z",))
+@of_numbers("numpy.angle", together=("z",))
 def angle(z: Value, deg: bool = False) -> Value:
     """The angle of each number in the complex plane; pi for a negative real number."""
     z = to_inexact(z)
