@@ -9,7 +9,7 @@ import numpy as np
 import pscdsl as psc
 import pscdsl.numpy
 from pscdsl import f32
-from pscdsl.numpy.registry import register_all
+from pscdsl._src.frontend.modules.known import register_all
 
 
 @psc.kernel

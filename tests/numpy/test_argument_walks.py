@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pscdsl._src.frontend.modules.known import register_all
 from pscdsl._src.frontend.values.values import Poison
 from pscdsl._src.language.meanings import MEANINGS, Meaning
-from pscdsl.numpy.registry import register_all
 from tests.frontend.test_static_walks import KINDS, SHARE, Elaboration
 
 register_all()

@@ -13,12 +13,12 @@ import pytest
 
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.cli import main
+from pscdsl._src.frontend.modules.known import register_all
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives.elementwise import TABLE, Elementwise
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl.numpy import keywords
-from pscdsl.numpy.registry import register_all
 from tests.primitives.test_primitive_laws import NOT_RUN, subclasses
 from tests.support.documents import blocks
 from tests.support.function_values import COMPLEX, REAL

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from pscdsl._src.frontend.modules.known import register_all
 from pscdsl._src.ir.builder import Program, Value, Weak
 from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.meanings import MEANINGS, Meaning
-from pscdsl.numpy.registry import register_all
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import importlib
 import math
+import pkgutil
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+import pscdsl.numpy
+import pscdsl.random
+import pscdsl.special
 from pscdsl._src.frontend.combinators import table as combinators
 from pscdsl._src.frontend.interpreter import python_library
 from pscdsl._src.frontend.values.values import External, KnownModule, Marker, StaticFunction
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.primitives import elementwise as e
-from pscdsl.numpy.registry import register_all
 from pscdsl.typing import dtypes
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import DTypeClass
+
+
+def register_all() -> None:
+    """Import every module of library functions, so that they are declared."""
+    for package in (pscdsl.numpy, pscdsl.random, pscdsl.special):
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+
 
 KNOWN_MODULES = frozenset(
     {
