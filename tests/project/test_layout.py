@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,15 @@ def _tracked() -> list[str]:
         pytest.skip("not a git checkout")
     command = ["git", "-C", str(ROOT), "ls-files", "--stage"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def test_every_file_that_contributing_names_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    everywhere = {path.as_posix() for path in (*ROOT.glob("pscdsl/**/*"), *ROOT.glob("t*/**/*"))}
+    for name in re.findall(r"`([\w./]+(?:\.py|\.md|\w/))`", text):
+        assert (ROOT / name).exists() or any(
+            path.endswith(f"/{name.rstrip('/')}") for path in everywhere
+        ), name
 
 
 def test_the_six_entries_are_there() -> None:
