@@ -41,7 +41,7 @@ from pscdsl.arrays import (
 )
 from pscdsl._src.artefacts.contents import ArtefactError as ArtefactError
 from pscdsl._src.kernels.lowered import compile_all as compile_all
-from pscdsl._src.kernels.constants import constant as constant
+from pscdsl._src.kernels.frozen_constants import constant as constant
 from pscdsl._src.language.control import (
     associative_scan as associative_scan,
     avg_pool as avg_pool,

@@ -15,7 +15,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl._src.artefacts.files import packed, unpacked
+from pscdsl._src.artefacts.format import packed, unpacked
 from pscdsl._src.targets.cpu.options import module_options
 from pscdsl._src.xla import admission, lapack
 from pscdsl._src.xla.compilation.portable import VERSION

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl._src.artefacts.files import MAGIC, packed, read, unpacked, written
+from pscdsl._src.artefacts.format import MAGIC, packed, read, unpacked, written
 from tests.fuzz.artefacts import KEY, Point, exported
 
 DATA = exported()

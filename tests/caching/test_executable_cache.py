@@ -29,7 +29,7 @@ from pscdsl._src.xla.compilation import keys as conditions
 from pscdsl._src.xla.compilation.executable_store import NoKey, module_key, obtain, program_key
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.runtime.device_arrays import to_numpy
 from pscdsl._src.xla.runtime.executable import Refused
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.signatures import Choice

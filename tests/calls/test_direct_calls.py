@@ -17,7 +17,7 @@ import pscdsl as psc
 from pscdsl import Float, f32, f64
 from pscdsl._src.language.records import plain_fields
 from pscdsl._src.xla.calls.fast_path import fast_path_works
-from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.runtime.device_arrays import to_numpy
 from pscdsl._src.xla.runtime.devices import put
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.artefacts.files import packed, unpacked
+from pscdsl._src.artefacts.format import packed, unpacked
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
 
 KEY = bytes(range(32))

@@ -21,7 +21,7 @@ import pscdsl as psc
 from pscdsl import Float, f32, f64, i32
 from pscdsl._src.cli import main
 from pscdsl._src.xla.calls.fast_path import fast_path_works
-from pscdsl._src.xla.runtime.arrays import to_numpy
+from pscdsl._src.xla.runtime.device_arrays import to_numpy
 from pscdsl._src.xla.runtime.devices import put
 from tests.calls.test_direct_calls import frames
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.xla.runtime.arrays import is_result
+from pscdsl._src.xla.runtime.device_arrays import is_result
 from pscdsl._src.xla.runtime.devices import from_dlpack, put
 from pscdsl.arrays import Array
 from pscdsl.typing import dtypes

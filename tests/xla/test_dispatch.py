@@ -24,8 +24,8 @@ from pscdsl._src.xla.calls import fast_path, trees
 from pscdsl._src.xla.calls.binding import Parameter
 from pscdsl._src.xla.calls.dispatch import BoundExecutable, Dispatcher
 from pscdsl._src.xla.device import CPU
-from pscdsl._src.xla.runtime.arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.boot import Aval
+from pscdsl._src.xla.runtime.device_arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.devices import put
 from pscdsl._src.xla.runtime.executable import Executable, compile_options
 from pscdsl.typing.dtypes import F32

@@ -240,7 +240,7 @@ class Called(Generic[P, R]):
         `constants` are not given to programs where a call leaves them out.
         """
         from pscdsl._src.xla.calls.dispatch import Dispatcher
-        from pscdsl._src.xla.runtime.arrays import prepare
+        from pscdsl._src.xla.runtime.device_arrays import prepare
 
         prepare()
         convention = self._calling_convention()

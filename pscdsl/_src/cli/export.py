@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from pscdsl._src.artefacts.files import SUFFIX
+    from pscdsl._src.artefacts.format import SUFFIX
     from pscdsl._src.kernels.loaded import load
 
     found = list(chosen(arguments))

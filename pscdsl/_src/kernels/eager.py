@@ -243,7 +243,7 @@ def _together(names: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
 
 def call(name: str, *args: Any, **kwargs: Any) -> Any:
     """The result of a function of `psc`, as a kernel gives it; CheckError if it is refused."""
-    from pscdsl._src.xla.runtime.arrays import prepare
+    from pscdsl._src.xla.runtime.device_arrays import prepare
 
     prepare()
     try:

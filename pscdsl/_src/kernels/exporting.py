@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
 from pscdsl._src.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
-from pscdsl._src.artefacts.files import written
-from pscdsl._src.artefacts.forms import NotWritable, encoded
-from pscdsl._src.artefacts.keys import signing_key
+from pscdsl._src.artefacts.format import written
+from pscdsl._src.artefacts.json_forms import NotWritable, encoded
+from pscdsl._src.artefacts.signing import signing_key
 from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.text.display import Sources

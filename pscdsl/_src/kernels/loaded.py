@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.artefacts.contents import Artefact, ArtefactError, Module, Program
-from pscdsl._src.artefacts.files import LARGEST, read
-from pscdsl._src.artefacts.keys import Trust
+from pscdsl._src.artefacts.format import LARGEST, read
+from pscdsl._src.artefacts.signing import Trust
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import Called, admit
 from pscdsl._src.calls.errors import ArgumentError

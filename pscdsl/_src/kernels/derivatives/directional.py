@@ -47,7 +47,7 @@ class Point:
     """A kernel at given arguments: what was chosen, the sizes, the arrays."""
 
     def __init__(self, kernel: Kernel[..., Any], args: Sequence[Any]) -> None:
-        from pscdsl._src.xla.runtime.arrays import prepare
+        from pscdsl._src.xla.runtime.device_arrays import prepare
 
         prepare()
         self.kernel = kernel

@@ -12,8 +12,8 @@ import numpy as np
 from pscdsl._src.ir.numpy_dtypes import NUMPY, is_masked
 from pscdsl._src.xla.calls import trees
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.arrays import to_numpy
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, is_committed
+from pscdsl._src.xla.runtime.device_arrays import to_numpy
 from pscdsl._src.xla.runtime.devices import Placement, host_view
 
 # Python's numbers as arguments of calls.

@@ -16,8 +16,8 @@ from pscdsl._src.xla.calls.binding import dtypes, is_native
 from pscdsl._src.xla.compilation import disk, keys
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.arrays import to_numpy
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval
+from pscdsl._src.xla.runtime.device_arrays import to_numpy
 from pscdsl._src.xla.runtime.devices import COPYING, Placement
 from pscdsl._src.xla.runtime.executable import Executable, transfer
 from pscdsl._src.xla.runtime.settings import calls_wait

@@ -11,8 +11,8 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.support.processes import once_a_client, require
 from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
 from pscdsl._src.xla.interrupts import watch
-from pscdsl._src.xla.runtime import arrays, boot
-from pscdsl._src.xla.runtime.arrays import prepare
+from pscdsl._src.xla.runtime import boot, device_arrays
+from pscdsl._src.xla.runtime.device_arrays import prepare
 from pscdsl._src.xla.runtime.memory import keep_freed_memory
 from pscdsl._src.xla.runtime.settings import calls_wait
 
@@ -150,6 +150,6 @@ def host_view(exporter: Any) -> Any:
         return np.from_dlpack(exporter)
     except (BufferError, RuntimeError) as error:
         try:  # NumPy cannot read bf16
-            return arrays.bfloats_view(exporter.__dlpack__())
+            return device_arrays.bfloats_view(exporter.__dlpack__())
         except (BufferError, RuntimeError):
             raise BufferError(str(error)) from None

@@ -21,7 +21,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from pscdsl._src.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
-from pscdsl._src.artefacts.forms import (
+from pscdsl._src.artefacts.json_forms import (
     array_form,
     array_of,
     choice_form,
@@ -34,7 +34,7 @@ from pscdsl._src.artefacts.forms import (
     type_form,
     type_of,
 )
-from pscdsl._src.artefacts.keys import Trust, other_key, trusted_key
+from pscdsl._src.artefacts.signing import Trust, other_key, trusted_key
 from pscdsl.typing.array_types import ArrayType, leaves
 from pscdsl.typing.assumptions import Assumptions, parse_fact
 from pscdsl.typing.signatures import Instantiation, Signature
