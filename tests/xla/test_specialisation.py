@@ -63,3 +63,10 @@ def test_nothing_is_compiled_for_a_device_that_is_not_supported() -> None:
     gpu = replace(scaled.lower(n=3).specialisation, device=Device("cuda"))
     with pytest.raises(UnsupportedDeviceError, match="not supported yet"):
         scaled.executable(gpu)
+
+
+def test_nothing_is_lowered_for_a_device_that_is_not_supported() -> None:
+    lowered = scaled.lower(n=3)
+    gpu = replace(lowered, specialisation=replace(lowered.specialisation, device=Device("cuda")))
+    with pytest.raises(UnsupportedDeviceError, match="not supported yet"):
+        gpu.text()

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pscdsl._src.calls.errors import CheckError
 from pscdsl._src.support.processes import require_modules
+from pscdsl._src.xla.device import CPU, Device
 
 if TYPE_CHECKING:
     from pscdsl._src.caching.store import Store
     from pscdsl._src.ir.program import Function
-    from pscdsl._src.xla.device import Device
+    from pscdsl._src.targets.target import Target
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Compiler, Key, Specialisation
 
@@ -118,8 +119,16 @@ class Executables:
         return executable
 
 
+def target_of(device: Device) -> Target:
+    """The target of a device; an `UnsupportedDeviceError` if there is none."""
+    device.require_supported()
+    from pscdsl._src.targets.cpu.table import CPU as TARGET
+
+    return TARGET
+
+
 def compiler_of(device: Device) -> Compiler:
-    """What compiles for a device; an `UnsupportedDeviceError` if nothing does."""
+    """What compiles the modules of the same target."""
     device.require_supported()
     from pscdsl._src.targets.cpu.options import module_options
 
@@ -164,14 +173,14 @@ def emitted(
     sizes: Mapping[str, int],
     donate: Sequence[int] = (),
     *,
+    device: Device = CPU,
     portable: bool = False,
 ) -> Any:
-    """The module of a program at these sizes; CheckError where a rule is missing.
+    """The module of a program at these sizes, for a device; CheckError where a rule is missing.
 
-    One that is `portable` is for other devices than CPUs too.
+    One that is `portable` is for all devices.
     """
     from pscdsl._src.analysis.numbers.made_of_sizes import require_fitting
-    from pscdsl._src.targets.cpu.table import CPU
     from pscdsl._src.targets.pipeline import lower_module
     from pscdsl._src.targets.portable import PORTABLE
     from pscdsl._src.transforms.written_out import require_compilable
@@ -180,14 +189,14 @@ def emitted(
     try:
         require_compilable(program)
         require_fitting(program, sizes)
-        target = PORTABLE if portable else CPU
+        target = PORTABLE if portable else target_of(device)
         return lower_module(program, sizes, donate=donate, target=target)
     except Failure as failure:
         raise CheckError(failure.at(program.span).diagnostics) from None
 
 
 def _module(wanted: Specialisation) -> Any:
-    return emitted(wanted.program, wanted.sizes, wanted.donate)
+    return emitted(wanted.program, wanted.sizes, wanted.donate, device=wanted.device)
 
 
 def _rejected(program: Function, error: object) -> Exception:

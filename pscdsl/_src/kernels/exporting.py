@@ -210,7 +210,9 @@ def _module(wanted: Specialisation, target: Target) -> Module:
     from pscdsl._src.xla.runtime.executable import aval_of
 
     program = wanted.program
-    module = emitted(program, wanted.sizes, wanted.donate, portable=target == "any")
+    module = emitted(
+        program, wanted.sizes, wanted.donate, device=wanted.device, portable=target == "any"
+    )
     sizes = {name: wanted.sizes[name] for name in program.dims}
     calls = tuple(portable.targets(module))
     made = Module(sizes, portable.portable(module), calls, wanted.donate)

@@ -17,6 +17,7 @@ from pscdsl._src.artefacts.signing import Trust
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import Called, admit
 from pscdsl._src.calls.errors import ArgumentError
+from pscdsl._src.kernels.executables import compiler_of
 from pscdsl._src.language.instances import Layout, layout_of, stand_in_class
 from pscdsl._src.support import paths as files
 from pscdsl._src.support.tracebacks import public
@@ -277,11 +278,14 @@ class Loaded(Called[..., Any]):
         from pscdsl._src.xla.compilation import portable
         from pscdsl._src.xla.runtime.executable import Refused
 
-        module = variant.module
+        module, device = variant.module, self.device
+
+        def compiled(read: Any) -> Executable:
+            executable: Executable = compiler_of(device).compiled(read)
+            return executable
+
         try:
-            return portable.executable(
-                module, *variant.avals(), _compiled, self._calls, self.device
-            )
+            return portable.executable(module, *variant.avals(), compiled, self._calls, device)
         except portable.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
         except Refused as problem:
@@ -296,12 +300,6 @@ class Loaded(Called[..., Any]):
             portable.verified(variant.module, *variant.avals(), self._calls)
         except portable.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
-
-
-def _compiled(module: Any) -> Executable:
-    from pscdsl._src.targets.cpu.options.module_options import compiled
-
-    return compiled(module)
 
 
 def _layouts(artefact: Artefact, types: Sequence[type[Any]]) -> Iterator[tuple[RecordName, Layout]]:

@@ -63,7 +63,9 @@ class Lowered:
         """The module as text."""
         from pscdsl._src.xla.emit.emit import module_text
 
-        return module_text(emitted(self.program, self.sizes, self.specialisation.donate))
+        known = self.specialisation
+        module = emitted(known.program, known.sizes, known.donate, device=known.device)
+        return module_text(module)
 
     def compile(self) -> Compiled:
         """The compiled kernel."""
