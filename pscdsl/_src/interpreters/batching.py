@@ -10,8 +10,6 @@ from pscdsl._src.interpreters.jvp import Mask, derived
 from pscdsl._src.interpreters.replay import Environment, append, closed
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block, Function
-from pscdsl._src.primitives.elementwise import Select
-from pscdsl._src.primitives.shaping import Broadcast
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Failure
@@ -29,8 +27,7 @@ def over_batch(type: ArrayType, size: Size) -> ArrayType:  # noqa: A002
 def repeated(value: Value, size: Size) -> Value:
     """A batch of one array, the same everywhere."""
     rank = value.ndim
-    primitive = Broadcast((size, *value.shape), tuple(range(1, rank + 1)))
-    return value.builder.bind(primitive, (value,))[0]
+    return value.builder.spread(value, (size, *value.shape), tuple(range(1, rank + 1)))
 
 
 def batch(
@@ -91,10 +88,3 @@ def batch_function(
     block, kept = batch_block(facts, function.body, batched, name(called))
     made = derived(function, "batch", block)
     return replace(made, dims=(*made.dims, called), facts=facts), called, kept
-
-
-def select_rows(predicate: Value, one: Value, other: Value) -> Value:
-    """Of two batches, each lane from the one that its predicate says."""
-    if one.ndim > 1:
-        predicate = predicate.builder.bind(Broadcast(one.shape, (0,)), (predicate,))[0]
-    return Select()(predicate, one, other)

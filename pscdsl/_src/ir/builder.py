@@ -167,7 +167,11 @@ class Builder:
     def full(self, value: Scalar | Value, shape: Shape, dtype: DType) -> Value:
         """An array with the same number everywhere."""
         scalar = value if isinstance(value, Value) else self.literal(value, dtype)
-        return scalar if not shape else self.bind(Broadcast(shape, ()), (scalar,))[0]
+        return self.spread(scalar, shape, ()) if shape else scalar
+
+    def spread(self, value: Value, shape: Shape, dims: tuple[int, ...]) -> Value:
+        """A value repeated along new axes: axis i of it becomes axis `dims[i]` of the shape."""
+        return self.bind(Broadcast(shape, dims), (value,))[0]
 
     def weak(self, operand: Scalar | Size) -> Weak:
         """A Python scalar or a size as a weak operand."""

@@ -108,3 +108,10 @@ class Clamp(Pointwise, name="clamp", cheap=True):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * 2
+
+
+def select_rows(predicate: Value, one: Value, other: Value) -> Value:
+    """Of two batches, each lane from the one that its predicate says."""
+    if one.ndim > 1:
+        predicate = predicate.builder.spread(predicate, one.shape, (0,))
+    return Select()(predicate, one, other)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pscdsl._src.interpreters.batching import batch_block, repeated, select_rows
+from pscdsl._src.interpreters.batching import batch_block, repeated
 from pscdsl._src.interpreters.cut import Cut, Halves, split_block
 from pscdsl._src.interpreters.jvp import Mask, has_tangent, jvp_block
 from pscdsl._src.interpreters.replay import closed, replay, zeros
 from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives.choosing import select_rows
 from pscdsl._src.primitives.control.base import Control, Nesting, block_cost
 from pscdsl._src.primitives.elementwise import Clamp, equal
 from pscdsl._src.primitives.lanes import Lanes

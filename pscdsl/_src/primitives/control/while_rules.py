@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pscdsl._src.interpreters.batching import batch_block, repeated, select_rows
+from pscdsl._src.interpreters.batching import batch_block, repeated
 from pscdsl._src.interpreters.jvp import jvp_block
 from pscdsl._src.interpreters.replay import closed, replay, zeros
 from pscdsl._src.ir.program import Block, Var
+from pscdsl._src.primitives.choosing import select_rows
 from pscdsl._src.primitives.control.scan_rules import parts
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.typing.assumptions import Assumptions
