@@ -269,3 +269,20 @@ def test_every_rewrite_is_used_by_a_program(target: Target) -> None:
     every: list[Rewrite | Pass] = [*rewrites, *target.passes]
     missing = [each for each in every if each not in used]
     assert not missing, [each.rule.__name__ for each in missing]
+
+
+@psc.kernel
+def product_of_rows(x: f64["n m"], y: f64["n m"]) -> f64["n"]:
+    return np.einsum("ij,ij->i", x, y)
+
+
+@psc.kernel
+def product_of_all(x: f64["n m"], y: f64["n m"]) -> f64:
+    return np.einsum("ij,ij->", x, y)
+
+
+@pytest.mark.parametrize("kernel", [product_of_rows, product_of_all])
+def test_products_of_matrices_that_are_no_matrix_stay(kernel: Any) -> None:
+    x, y = normal(64, 64), normal(64, 64) + 1
+    wanted = np.sum(x * y, axis=1 if kernel is product_of_rows else None)
+    np.testing.assert_allclose(kernel(x, y), wanted)

@@ -160,7 +160,7 @@ def is_large_in_f64(inputs: Types, outputs: Types) -> bool:
     XLA's kernels for f64 read the first factor by rows: 600x500 by 600x500, summed over the rows
     of both, takes 5.8 ms, or 3.3 with the first factor turned.  Those for f32 do not mind.
     """
-    if outputs[0].dtype is not F64 or any(operand.rank != 2 for operand in inputs):
+    if outputs[0].dtype is not F64 or any(array.rank != 2 for array in (*inputs, *outputs)):
         return False
     elements = prod(numbers(inputs[0].shape))
     rows, columns = numbers(outputs[0].shape)
