@@ -30,7 +30,7 @@ def value_and_grad(
 ) -> tuple[Any, Any]:
     """The mean of `loss(parameters, batch)` over the batches, and its gradient.
 
-    Each batch is differentiated by itself, so that the memory is that of one of them: the
+    Each batch is differentiated on its own, so that the memory is that of one of them: the
     gradient of a batch as large as all together.  The gradient is like the parameters.
     """
 

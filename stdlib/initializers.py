@@ -22,7 +22,7 @@ from pscdsl.stdlib.precision import widened
 Shape = tuple[int, ...]
 
 TRUNCATED_DEVIATION: Final = 0.8796256610342398
-"""The standard deviation of standard normal numbers that are kept only within [-2, 2]."""
+"""The standard deviation of standard normal numbers that are truncated to [-2, 2]."""
 
 
 def glorot_uniform(key: Key, shape: Shape, dtype: Any = np.float32) -> Float["..."]:

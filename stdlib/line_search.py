@@ -100,7 +100,7 @@ def line_search(
 
 
 def _between(low: Any, high: Any) -> Any:
-    """The least point of the cubic through both ends with their slopes, kept off the ends.
+    """The least point of the cubic through both ends with their slopes, away from the ends.
 
     The middle where there is none, or where a value is infinite.
     """

@@ -145,7 +145,7 @@ def lion(
 ) -> tuple[T, T]:
     """A step of Lion: the sign of a mean of gradients (Chen et al. 2023).
 
-    The mean that decides is mixed with `decay`, the one that is kept with `mean_decay`.
+    The mean that decides is mixed with `decay`, the stored one with `mean_decay`.
     """
 
     def step(p: Any, m: Any, g: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which dtype to compute in."""
+"""The choice of the dtype to compute in."""
 
 from __future__ import annotations
 

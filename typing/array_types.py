@@ -98,7 +98,7 @@ def size_of(shape: Shape) -> Size:
 
 @dataclass(frozen=True, slots=True)
 class RecordName:
-    """Which class a record is of; `definition` is whatever the front end knows of the class."""
+    """The class of a record; `definition` is what the front end knows of it."""
 
     name: str
     module: str

@@ -81,7 +81,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One way to mend a finding; all of its edits are made, or none.  They lie in one file."""
+    """One way to fix a finding; all of its edits are made, or none.  They lie in one file."""
 
     message: str
     """What it does, as an imperative: "replace `x[0] = 1` by `x = psc.update(x, 0, 1)`"."""
@@ -174,7 +174,7 @@ class _Facts:
 
 
 class Diagnostic(_Facts):
-    """Base of every kind of diagnostic; `span` is filled in by whoever knows the place.
+    """Base of every kind of diagnostic; `span` is filled in by the code that knows the place.
 
     A kind is a class with a code; its annotated names are keyword-only fields.
     """
@@ -191,7 +191,7 @@ class Diagnostic(_Facts):
     spelling: tuple[tuple[str, str], ...] = ()
     """How the kernel's code writes the names of sizes: `n` is `x.shape[0]`; not compared."""
     fixes: tuple[Fix, ...] = ()
-    """What would mend it, the likeliest first: alternatives, of which one is made; not compared."""
+    """What would fix it, the likeliest first: alternatives, of which one is made; not compared."""
 
     def __init_subclass__(cls, code: str = "", severity: Severity | None = None) -> None:
         super().__init_subclass__()
@@ -275,7 +275,7 @@ class Diagnostic(_Facts):
 
 
 class Failure(Exception):
-    """Carries one or more diagnostics out of a rule to whoever knows where they belong."""
+    """Carries one or more diagnostics out of a rule to the code that knows where they belong."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__(*diagnostics)

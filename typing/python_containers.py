@@ -1,4 +1,4 @@
-"""Which Python container a value is, with types for what it holds.
+"""Type guards for Python containers, with types for their items.
 
 `isinstance(value, tuple)` leaves the items of an unknown type; these say that they are anything.
 """

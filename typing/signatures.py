@@ -468,7 +468,7 @@ class Signature:
         return tuple(dict.fromkeys(text for _, text, complete in found if not complete))
 
     def unrolled_examples(self) -> tuple[str, ...]:
-        """Those of which a program may have as many operations as the value says."""
+        """Static values that a program may have as many operations of as the value says."""
         return tuple(
             dict.fromkeys(
                 text
@@ -639,7 +639,7 @@ class Instantiation:
 def exclusion(failing: Sequence[Choice], right: Sequence[Choice]) -> str:
     """A lower bound of a length or static number that keeps choices in which all is right.
 
-    None is kept of those that fail, and one that is right must be: else the bound mends nothing.
+    None of those that fail stays, and one that is right must be: else the bound excludes nothing.
 
     In the words of the kernel: `len(xs) >= 1`; empty if there is none.
     """

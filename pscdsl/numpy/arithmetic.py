@@ -47,7 +47,7 @@ class _Terms:
         self.logarithm = partial(with_own_tangents, "logaddexp", self._value, self._rule)
 
     def operands(self, *terms: Value) -> list[Value]:
-        """Those that are not known."""
+        """The terms that are not known constants."""
         return [x for x, number in zip(terms, self.numbers, strict=True) if number is None]
 
     def _both(self, given: Values) -> list[Value]:

@@ -185,13 +185,13 @@ def array(
 
 @function("numpy.asarray", "numpy.asanyarray")
 def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
-    """As `np.array`."""
+    """Like `np.array`."""
     return made(here, "numpy.asarray", a, as_dtype(dtype))
 
 
 @function("numpy.ascontiguousarray")
 def ascontiguousarray(here: Builder, a: Any, dtype: Any = None) -> Value | Weak:
-    """As `np.array`, with at least one axis."""
+    """Like `np.array`, with at least one axis."""
     return array(here, a, dtype, ndmin=1)  # type: ignore[no-any-return]
 
 

@@ -222,7 +222,7 @@ def transpose(a: Value, axes: Any = None) -> Value:
 
 @of_arrays("numpy.permute_dims", together=("a",))
 def permute_dims(a: Value, axes: Any = None) -> Value:
-    """As `transpose`."""
+    """Like `transpose`."""
     return transpose(a, axes)  # type: ignore[no-any-return]
 
 
@@ -433,7 +433,7 @@ def split(here: Builder, ary: Any, indices_or_sections: Any, axis: int = 0) -> A
 
 @function("numpy.array_split")
 def array_split(here: Builder, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """As `split`; the first parts are longer by one where they cannot be equal."""
+    """Like `split`; the first parts are longer by one where they cannot be equal."""
     return _split(here, "numpy.array_split", ary, indices_or_sections, axis)
 
 

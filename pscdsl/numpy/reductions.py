@@ -84,7 +84,7 @@ def count_along(shape: Shape, axes: Sequence[int]) -> Size:
 
 
 def finished(reduced: Value, shape: Shape, axes: Sequence[int], keepdims: bool) -> Value:
-    """A reduction of an array of a shape, with the axes kept if so asked."""
+    """A reduction of an array of a shape, with the axes retained if so asked."""
     return reshaped(reduced, reduced_shape(shape, axes, True)) if keepdims else reduced
 
 

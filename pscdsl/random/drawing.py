@@ -50,7 +50,7 @@ def of_key(name: str) -> Callable[[Callable[..., Any]], Meaning]:
 
 
 def subkeys(key: Value, count: int) -> list[Value]:
-    """So many keys in place of one."""
+    """An array of `count` keys, derived from one."""
     keys = SplitKey((count,))(key)
     return [at(keys, 0, index) for index in range(count)]
 

@@ -656,7 +656,7 @@ class TreesDiffer(Diagnostic, code="PSC509"):
         return self.why
 
     def help(self) -> str | None:
-        """That None may stand in the later trees."""
+        """Says that None may stand in the later trees."""
         if not self.surplus:
             return None
         return (

@@ -364,7 +364,7 @@ class AccumulatorTooNarrow(Diagnostic, code="PSC420"):
 
 
 def _number(declared: str) -> str:
-    """Which numbers a declared dtype takes up, in words; none for keys and complex numbers."""
+    """The numbers that a declared dtype accepts, in words; empty for keys and complex numbers."""
     for start, words in (
         (("bool", "Bool"), "`True` or `False`"),
         (("i", "u", "Int"), "a whole number"),

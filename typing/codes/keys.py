@@ -8,7 +8,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 class KeyReused(Diagnostic, code="PSC601"):
     """A random key is used again after it has been consumed.
 
-    Whoever draws from a key or splits it consumes it: the same key gives the same numbers, so
+    Drawing from a key or splitting it consumes it: the same key gives the same numbers, so
     numbers that are meant to be independent would be equal.  `psc.random.split` gives new keys in
     the place of one.  A loop's body that consumes a key from outside would consume it in every
     step: split it outside and loop over the keys, or carry the key along and split it in each step.
@@ -87,7 +87,7 @@ class NotOneKey(Diagnostic, code="PSC602"):
     """A function of `psc.random` gets something other than one key.
 
     The first argument is a key: a parameter of type `psc.Key`, or what `psc.random.key`,
-    `psc.random.split` or `psc.random.fold_in` gave.  Of an array of keys each is used by itself.
+    `psc.random.split` or `psc.random.fold_in` gave.  Each key of an array is used on its own.
 
     ## Example
 

@@ -367,7 +367,7 @@ class TooLargeToCompile(Diagnostic, code="PSC952"):
 class TooManyFindings(Diagnostic, code="PSC951"):
     """A kernel has so many findings that the rest is not checked.
 
-    A report of that length is read by nobody, and most of it tends to have one cause.  Mend what
+    A report of that length is read by nobody, and most of it tends to have one cause.  Correct what
     is found first, and check again.
 
     ## No example

@@ -9,7 +9,7 @@ from pscdsl.typing.dims import Size
 class AliasedUpdate(Diagnostic, code="PSC701", severity=Severity.ERROR):
     """`+=` on an array that may be shared.
 
-    In a kernel `y += 1` binds `y` to a new array, and whoever holds the old one keeps it.  NumPy
+    In a kernel `y += 1` binds `y` to a new array, and other holders of the old one keep it.  NumPy
     changes the array itself, and everybody sees the change: the caller whose argument it is,
     another name, a list, an array of which it is a view.  `+=` is accepted where the function
     itself made the array, by an operator or by a function of NumPy that makes new memory, and hands
@@ -601,7 +601,7 @@ class NanInGradient(Diagnostic, code="PSC704"):
     operand: str
     safe: str
     rewrite: str
-    """The whole expression, mended; empty if it cannot be told."""
+    """The whole expression, corrected; empty if it is not known."""
 
     def message(self) -> str:
         """Where it is NaN."""

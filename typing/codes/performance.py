@@ -63,7 +63,7 @@ class LargeConstant(Diagnostic, code="PSC802"):
     """A large array that is written into the program.
 
     A captured array is part of the program: it is hashed when the program is looked up, compiled
-    into it, and kept in memory once for each size that the program is compiled for.  As an
+    into it, and stored in memory once for each size that the program is compiled for.  As an
     argument it is none of that.
 
     Reported from 1 MiB on.

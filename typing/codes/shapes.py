@@ -67,7 +67,7 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
     sign: str = ""
     """The operator between them."""
     kept: tuple[str, str] = ("", "")
-    """How they are written with an axis kept along which they are reduced now, and which one."""
+    """How they are written with `keepdims`, and along which axis."""
     kept_axes: tuple[int, int] = (-1, -1)
 
     @classmethod

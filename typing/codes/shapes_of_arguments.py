@@ -275,7 +275,7 @@ class TooFewElements(Diagnostic, code="PSC333"):
 
 
 class LongerUnknown(Diagnostic, code="PSC334"):
-    """It is not known which of two arrays is the longer one, and the result depends on it.
+    """The result depends on which of two arrays is longer, and that is not known.
 
     `np.convolve` and `np.correlate` slide the shorter array along the longer one.
 

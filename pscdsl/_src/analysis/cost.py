@@ -78,7 +78,7 @@ def traffic(equation: Equation) -> Size:
 
 
 def _moved(equation: Equation) -> Size:
-    """Of an equation without blocks."""
+    """The elements and bytes that an equation without blocks moves."""
     primitive = equation.primitive
     given = [atom.type for atom in equation.inputs if not isinstance(atom, Literal)]
     made = [var.type for var in equation.outputs]
@@ -98,7 +98,7 @@ def _moved(equation: Equation) -> Size:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one call of a program."""
+    """What one call of a program costs."""
 
     flops: Size
     """Floating-point operations; of loops without a bound those of one step."""

@@ -4,7 +4,7 @@ r"""Artefacts as files: how one lies there, and how it is read and written.
     4 bytes      the version of this form, 2
     8 bytes      the length of the head
     32 bytes     SHA-256 of the 12 bytes before and of the head and the modules: of what is damaged
-    32 bytes     HMAC-SHA-256 of all before and after these, with the key of whoever exported it
+    32 bytes     HMAC-SHA-256 of all before and after these, with the key of the exporting user
     the head     JSON in UTF-8; see `written`
     the modules  one after the other, as long as the head says
 

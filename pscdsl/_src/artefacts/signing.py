@@ -2,7 +2,7 @@
 
 What is in an artefact goes through XLA's reader and compiler, which trust it, and becomes machine
 code.  No check of ours makes that safe.  So it is signed with a key, and read only if the signature
-is right: whoever has not got the key can make none.
+is right: without the key nobody can make one.
 
 The user's key is made by the first export, and lies where no artefact, cache or checkout can
 have put it: PSCDSL_KEY names the file, otherwise it is `key` in the user's folder for settings.

@@ -1,1 +1,1 @@
-"""Files that are kept between processes, and where they are kept."""
+"""Files that are stored between processes, and where."""

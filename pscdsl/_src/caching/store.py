@@ -1,6 +1,6 @@
 """Files that are kept between processes: where they lie, the user's key, and a bounded store.
 
-PSCDSL_CACHE=off              nothing is kept
+PSCDSL_CACHE=off              nothing is stored
 PSCDSL_CACHE=/path            in this folder; otherwise in the user's folder for caches
 PSCDSL_CACHE_LIMIT=500M       at most so many bytes: a number, or one with K, M, G or T
 """
@@ -21,7 +21,7 @@ from typing import Final
 
 from pscdsl._src.support.paths import Folder, inside_any, is_secret, real, resolved
 
-# Where compiled programs are kept, and how much of them: what the environment says.
+# Where compiled programs are stored, and how much of them: what the environment says.
 
 
 FOLDER_VARIABLE: Final = "PSCDSL_CACHE"
@@ -38,7 +38,7 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 def cache_folder() -> Path | None:
-    """The folder for compiled programs; None if nothing is to be kept."""
+    """The folder for compiled programs; None if nothing is to be stored."""
     given = os.environ.get(FOLDER_VARIABLE, "").strip()
     if given.lower() in OFF or cache_limit() == 0:
         return None
@@ -61,7 +61,7 @@ def user_folder() -> Path:
 
 
 def cache_limit() -> int:
-    """How many bytes are kept at most."""
+    """The most bytes that are stored."""
     given = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not given:
         return DEFAULT_LIMIT
@@ -77,7 +77,7 @@ def cache_limit() -> int:
     return int(min(float(found[1]) * (1 << _UNITS[found[2]]), _MOST))
 
 
-# The user's key: what is kept for this user is sealed with it, so that nobody else's is believed.
+# The user's key: what is stored for this user is sealed with it, so that nobody else's is trusted.
 #
 # It lies in the user's folder for caches, where no repository can have put it.
 
@@ -123,7 +123,7 @@ def _is_good(folder: Folder) -> bool:
 # all, because it is written beside its place and then moved there. Where nothing can be read or
 # written the store is empty; nothing here raises.
 #
-# What is kept is run. The seal is no secret, so that a folder in which others can write is not
+# Entries are run. The seal is no secret, so that a folder in which others can write is not
 # used, of the entries only regular files count which nobody else could have written, and nothing is
 # removed but what has the name of an entry.
 
@@ -136,7 +136,7 @@ _UNFINISHED = 3600.0
 _BLOCK: Final = 4096
 """What a file takes of a disk is a multiple of this."""
 _ROOM: Final = 0.9
-"""How much of the limit is kept when entries have to go, so that they need not go each time."""
+"""How much of the limit stays when entries have to go, so that they need not go each time."""
 _SEAL: Final = 32
 _LARGEST: Final = 1 << 30
 """Bytes of the largest entry that is written or read."""
@@ -182,7 +182,7 @@ class Store:
             return None
 
     def put(self, name: str, content: bytes) -> bool:
-        """Keep an entry, unless it is too large or there is no place; whether it is kept."""
+        """Keep an entry, unless it is too large or there is no place; whether it is stored."""
         if _SEAL + len(content) > _LARGEST or _on_disk(_SEAL + len(content)) > self.limit:
             return False
         try:

@@ -72,8 +72,8 @@ def argument(
     """The type of an argument, its arrays appended to `leaves`.
 
     Python scalars take the dtype that the specification names, or the one that `classes` has for
-    its class; arrays add theirs there.  `register` is told of every container class that is met,
-    and `records` tells what is known of record classes.
+    its class; arrays add theirs there.  `register` receives every container class that is met,
+    and `records` gives what is known of record classes.
     """
     if isinstance(spec, OptionalSpec):
         spec = spec.item
@@ -288,7 +288,7 @@ def register_result(tree: Type, register: Register, *, apart: bool = False) -> N
 
 
 def register_record(cls: RecordClass | None, register: Register, *, apart: bool = False) -> None:
-    """Tell `register` of the class of a record, if there is one that has to be told of.
+    """Pass the class of a record to `register`, if it has to know one.
 
     With `apart`, static fields are no children, but belong to the structure.
     """

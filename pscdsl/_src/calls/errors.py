@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pscdsl.typing.diagnostics import Diagnostic, Span
 
 
-# Where a call of one of our functions stands in the source of whoever makes it.
+# Where a call of one of our functions stands in the source of the caller.
 
 
 _THROUGH: Final = "pscdsl._src.support.tracebacks"
-"""Stands between our functions and whoever calls them."""
+"""Stands between our functions and their callers."""
 
 
 class CallSite:

@@ -171,7 +171,7 @@ class Baseline:
 
 
 def place(path: str, root: str) -> str:
-    """A path as it stands in a baseline file."""
+    """A path as a baseline file writes it."""
     real = resolved(split_cell(path)[0])
     try:
         real = os.path.relpath(real, resolved(root))
@@ -257,7 +257,7 @@ def _field(value: object, name: str) -> object:
     return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
 
 
-# Findings within the standard library, told where the user's code calls it.
+# Findings within the standard library, reported where the user's code calls it.
 
 
 _LIBRARY = os.path.join(LIBRARY, "")

@@ -389,7 +389,7 @@ def stray_comments(source: Source, places: Collection[Span]) -> Iterator[Diagnos
 
 
 def _budgets(definition: Definition) -> Iterator[Budget | Diagnostic]:
-    """Those of the decorator, then those of comments; or why there is none."""
+    """The budgets of the decorator, then those of comments; a finding if one cannot be read."""
     for text in definition.budget:
         span = _argument_place(definition, text)
         if isinstance(text, str):

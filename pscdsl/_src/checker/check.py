@@ -363,7 +363,7 @@ def _check_choices(
 
 
 def summary(results: Sequence[CheckResult]) -> CheckResult:
-    """One result of several: comments are applied, and what is found twice is told once."""
+    """One result of several: comments are applied, and what is found twice is reported once."""
     comments = tuple({each.span: each for result in results for each in result.comments}.values())
     examined = together(result.examined for result in results)
     silenced = silence((d for r in results for d in r.diagnostics), comments, examined)

@@ -126,7 +126,7 @@ class Settings:
         return any(matches(pattern, place) for pattern in self.exclude)
 
     def selection(self, *more: Layer) -> Selection:
-        """Which findings are reported, with what the command line says on top."""
+        """The codes to report, with the layers of the command line on top."""
         own = Layer(self.select, self.extend_select, self.ignore)
         return Selection((own, *more), self.per_file_ignores, self.root, self.strict)
 
@@ -235,7 +235,7 @@ READERS: Mapping[str, Callable[[object], object]] = {
 _TABLE = ("tool", "pscdsl")
 _LIMIT = 1_000_000
 _MOST = 20
-"""More problems than this are not told."""
+"""More problems than this are not reported."""
 _MOST_PARTS = 50
 _PART = r"""(?:(?<![\w-])[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _DEEP = re.compile(rf"(?:{_PART}[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}")
@@ -282,7 +282,7 @@ def read_settings(path: str) -> Settings:
 def _read(path: str, root: str) -> Settings | None:
     """The settings in a file, if it has any; a Failure with all that is wrong with them.
 
-    What is read here was written by whoever wrote the program: it names nothing outside of `root`,
+    What is read here was written by the author of the program: it names nothing outside of `root`,
     the current folder apart.
     """
     content = _content(path)

@@ -9,7 +9,7 @@ changed text bears it out:
   its turn: a precondition is missing at the callers of what has it now, another name is unknown.
 
 A safe fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
-behind what was mended.
+behind what was fixed.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ _HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, UnknownFunction, UnknownV
 
 
 def _asks(finding: Diagnostic) -> bool:
-    """Whether a finding may come to light when another is mended, and can be mended in its turn.
+    """Whether a finding may appear when another is fixed, and can be fixed in its turn.
 
     So it is with preconditions, which callers may lack, too, and with what has no value until then.
     """

@@ -211,7 +211,7 @@ def _finding(data: Any) -> Recorded:
 
 @dataclass(frozen=True)
 class Reads:
-    """Everything that the check of a file was told about other files."""
+    """Everything that the check of a file learned about other files."""
 
     contents: tuple[tuple[str, str], ...]
     """The files whose text mattered, and what stands for their content."""
@@ -221,7 +221,7 @@ class Reads:
     """What was asked of all files, and what stands for the answers; see `Files.answer_to`."""
 
     def hold(self, files: Files) -> bool:
-        """Whether the check would be told the same today."""
+        """Whether the check would learn the same today."""
         return (
             all(files.digest(path) == digest for path, digest in self.contents)
             and all(files.finder.find(question) == found for question, found in self.answers)
@@ -297,7 +297,7 @@ class Store:
             return None
 
     def put(self, path: str, reads: Reads, result: CheckResult) -> None:
-        """Keep a result; without a place for it, nothing is kept."""
+        """Keep a result; without a place for it, nothing is stored."""
         if any(finding.code in _UNCERTAIN for finding in result.diagnostics):
             return
         if self._key is None:

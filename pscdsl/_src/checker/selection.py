@@ -1,4 +1,4 @@
-"""Which codes are reported, and where: the kinds of diagnostics, and patterns for paths."""
+"""The selection of codes to report, by kinds of diagnostics and by patterns for paths."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class Selection:
     def narrowed(self, finding: Diagnostic) -> Diagnostic | None:
         """The finding as it is reported, if it is.
 
-        A suppression of codes that are not reported here is not told to be unused.
+        A suppression of codes that are not reported here is not reported as unused.
         """
         path = finding.span.path
         if not self.includes(finding.code, path):

@@ -58,7 +58,7 @@ class Suppression:
         return self.last == _END
 
     def names(self, code: str) -> tuple[str, ...]:
-        """Those of its codes that mean this one; an empty text for a comment without codes."""
+        """The comment's codes that cover a code; an empty string for a comment without codes."""
         if self.problem:
             return ()
         if not self.codes:

@@ -85,7 +85,7 @@ _FAREWELL = 10.0
 
 @dataclass(frozen=True)
 class Answer:
-    """The result for a file, and what it depends on; without that it is not to be kept."""
+    """The result for a file, and what it depends on; without that it is not to be stored."""
 
     path: str
     result: CheckResult
@@ -258,7 +258,7 @@ class Options:
     jobs: int | None = None
     """How many processes; None for as many as are worth it."""
     progress: Callable[[int, int], None] = lambda done, total: None
-    """Told how many files are done, and of how many."""
+    """Receives how many files are done, and of how many."""
 
 
 def check_project(files: Files, options: Options) -> CheckResult:
@@ -300,7 +300,7 @@ def _checked(files: Files, paths: Sequence[str], options: Options) -> Iterator[A
 
 
 def _jobs(files: Files, paths: Sequence[str]) -> int:
-    """As many processes as have enough to do."""
+    """How many processes have enough files to check."""
     total = 0
     for path in paths:
         try:

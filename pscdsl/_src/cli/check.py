@@ -70,7 +70,7 @@ def checked(
 ) -> CheckResult:
     """What is found in files and below folders, given by resolved paths.
 
-    Results are kept in the user's folder for caches, or where it is said, but not behind a link
+    Results are stored in the user's folder for caches, or where it is said, but not behind a link
     that leads out of `root` or the current folder.
     """
     from pscdsl._src.checker.workers import Options, check_project
@@ -321,7 +321,7 @@ def _paths(arguments: argparse.Namespace, settings: Settings) -> tuple[list[str]
 def _excluded(
     arguments: argparse.Namespace, settings: Settings, paths: list[str]
 ) -> Callable[[str], bool]:
-    """Which files are left out; those that are given by name only if that is forced."""
+    """A test for files to leave out; files given by name are left out only if that is forced."""
     named = {resolved(path) for path in paths if os.path.isfile(path)}
     kept = frozenset[str]() if arguments.force_exclude else frozenset(named)
     return lambda path: settings.excludes(path) and resolved(path) not in kept

@@ -8,8 +8,8 @@ run (`psc.compile_all` compiles them where it is).  What a signature leaves open
 first that it admits, unless --dims names it.  A kernel with numbers for defaults is compiled twice:
 with these as constants, and for all other calls.
 
-A program finds what is kept if it runs with the same versions on the same kind of machine, and
-with PSCDSL_CACHE as here.  Exit code 1: a kernel has errors; 2: could not run, or nothing kept.
+A program finds what is stored if it runs with the same versions on the same kind of machine, and
+with PSCDSL_CACHE as here.  Exit code 1: a kernel has errors; 2: could not run, or nothing stored.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Sizes that are given several times are combined with all others; all are in the 
 signature leaves open besides is the first that it admits, unless --dims names it.
 
 It is signed with your key, the file that $PSCDSL_KEY names, or one among your settings: `psc.load`
-takes it from whoever has that key.
+accepts it from users who have that key.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ def _within(span: Span, other: Span) -> bool:
 
 
 def standing(found: Sequence[Sequence[Diagnostic]]) -> list[Diagnostic]:
-    """The findings that every attempt had and no signature can mend, the firmest first."""
+    """The findings that every attempt had and no signature avoids, the firmest first."""
     if not found:
         return []
     common = {(each.code, each.span) for each in found[0]}
@@ -321,7 +321,7 @@ _ARRAY = re.compile(r"an array of type \w+\[(\S+)[^\]]*\]")
 
 
 def demands(finding: Diagnostic) -> Iterator[Fact]:
-    """The facts, any of which may mend the finding; equalities first."""
+    """The facts, any of which may avoid the finding; equalities first."""
     seen: set[Fact] = set()
     direct = [*_equalities(finding), *_assertions(finding)]
     for fact in [simpler for each in direct for simpler in (*_divisible(each), each)]:
@@ -391,7 +391,7 @@ class Search:
     trial: Trial | None = None
     failed: list[tuple[Candidate, Trial]] = field(default_factory=list[tuple[Candidate, Trial]])
     blocked: tuple[Diagnostic, ...] = ()
-    """Obstacles that no signature can mend and that stand in no branch."""
+    """Obstacles that no signature avoids and that stand in no branch."""
 
 
 def search(
@@ -436,7 +436,7 @@ def _successors(
     options: Mapping[str, Sequence[Alternative]],
     blame: Blame,
 ) -> Iterator[Candidate]:
-    """The candidates in which the first error may be mended."""
+    """The candidates that may avoid the first error."""
     guesses = [each for each in errors if firmness(each) is Firmness.GUESS]
     for first in (guesses or list(errors))[:1]:
         for fact in demands(first):

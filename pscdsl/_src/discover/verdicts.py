@@ -61,7 +61,7 @@ from pscdsl.typing.signatures import NoneSpec, OptionalSpec
 
 Status = Literal["psc", "helper", "obstacle", "unknown"]
 MAX_ALSO = 4
-"""Other signatures, and values that do not fit, that are told once one was found."""
+"""Other signatures, and values that do not fit, that are reported once one was found."""
 MAX_OPTIONAL = 3
 """Parameters that are `None` by default for which another type is looked for."""
 MAX_TRIALS_OPTIONAL = 16
@@ -194,7 +194,7 @@ def _also(seen: _Seen, found: Candidate, final: Candidate) -> Iterator[Candidate
 
 
 def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...]]:
-    """What stands in the way: what no signature can mend, or the best that was found."""
+    """What stands in the way: what no signature avoids, or the best that was found."""
     trials = seen.trials
     if not found.failed:
         span = seen.module.source.span(seen.function).head(3)

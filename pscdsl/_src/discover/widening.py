@@ -136,7 +136,7 @@ def first_dtypes(candidate: Candidate) -> Candidate:
 
 
 def opened(trials: Trials, candidate: Candidate) -> Candidate:
-    """As many values of each static parameter as are accepted beside the defaults of the others."""
+    """A candidate with all values of each static parameter that are accepted beside defaults."""
     quick = first_dtypes(fixed(candidate))
     taken: dict[str, tuple[object, ...]] = {}
     facts: list[Fact] = []
@@ -166,7 +166,7 @@ class Refused:
 
 
 def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterator[Refused]:
-    """The static values with which the function meets an obstacle that no signature mends."""
+    """The static values with which the function meets an obstacle that no signature avoids."""
     quick = first_dtypes(fixed(tried))
     kept = dict(_static(final))
     for name, spec in _static(tried):

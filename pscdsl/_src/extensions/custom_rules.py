@@ -220,7 +220,7 @@ class Reader:
     here: Builder
 
     def items(self, result: Any, what: str, count: int) -> list[Any]:
-        """As many items as there should be; a single one may stand for itself."""
+        """The `count` items of a rule's result; a single item may stand for itself."""
         if not is_sequence(result) and count == 1:
             return [result]
         if not is_sequence(result) or len(result) != count:

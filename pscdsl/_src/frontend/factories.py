@@ -39,7 +39,7 @@ from pscdsl.typing.signatures import ArraySpec, Parameter, Signature, Spec, Stat
 from pscdsl.typing.static_values import Instance
 
 NUMBERS: Final[Mapping[type, DType]] = {float: F64, complex: C128}
-"""In which dtype a number is kept of which nothing is known but its type."""
+"""The dtype of a number of which nothing is known but its type."""
 
 
 class NotKnown(Exception):

@@ -44,12 +44,12 @@ class Subject:
 
     @property
     def active(self) -> tuple[bool, ...]:
-        """Which parameters have tangents."""
+        """Flags of the parameters: whether each has a tangent."""
         return tuple(map(has_tangent, self.function.body.in_types))
 
     @property
     def moving(self) -> tuple[bool, ...]:
-        """Which results have tangents."""
+        """Flags of the results: whether each has a tangent."""
         return tuple(map(has_tangent, self.function.body.out_types))
 
     def derived(self, mode: Mode) -> Subject:

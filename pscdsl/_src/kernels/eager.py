@@ -52,7 +52,7 @@ from pscdsl.typing.python_containers import is_counted, is_dtype, is_pmap, is_pr
 from pscdsl.typing.static_values import exact
 
 MOST_PROGRAMS: Final = 512
-"""So many compiled programs are kept; those that were not called for longest are forgotten."""
+"""Compiled programs that are cached; those that were not called for longest are forgotten."""
 MOST_KEYS: Final = 5
 """Of more arrays that may be keys or words, all are the one or the other."""
 _STATIC: Final = (bool, int, float, complex, str, bytes, range, slice, type(None), type(Ellipsis))

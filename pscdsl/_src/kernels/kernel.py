@@ -433,7 +433,7 @@ class Kernel(Called[P, R]):
         *("dispatcher", "_start", "number_defaults", "_python_signature"),
         *("_derived", "_transformed"),
     )
-    """What is kept of what was read."""
+    """The cache of what was read."""
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -599,7 +599,7 @@ class Kernel(Called[P, R]):
 
     @functools.cached_property
     def _start(self) -> Start | None:
-        """What an earlier process kept of this kernel, and this one will."""
+        """What an earlier process stored of this kernel, and this one will."""
         from pscdsl._src.kernels.warm_start import Start
 
         return Start.of(self)

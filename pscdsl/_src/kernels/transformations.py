@@ -130,13 +130,13 @@ class _Kernels:
 
     def __init__(self, owner: object) -> None:
         self.owner = owner
-        """Decorators copy what is kept with a function to another one."""
+        """Decorators copy what is stored with a function to another one."""
         self.held = _held(owner)
         self.made: dict[object, Kernel[..., Any]] = {}
 
     @classmethod
     def of(cls, fun: object) -> _Kernels:
-        """Those of a function, which are kept as long as it is."""
+        """The transformations of a function, stored as long as the function lives."""
         found = getattr(fun, "__pscdsl_kernels__", None)
         if not isinstance(found, _Kernels) or not found.are_of(fun):
             found = cls(fun)

@@ -1,8 +1,8 @@
 """Kernels that an earlier process compiled, called without being read.
 
-Three kinds of entries stand in the store beside the executables.  One is kept for a kernel, under
-the digest of what it holds by itself: which look-ups reading it took, in the ways that are known.
-One is kept for what these look-ups found: how its arguments are passed.  And one for each kind of
+Three kinds of entries stand in the store beside the executables.  One is stored for a kernel, under
+the digest of what it holds on its own: which look-ups reading it took, in the ways that are known.
+One is stored for what these look-ups found: how its arguments are passed.  And one for each kind of
 arguments that it was called with: which executable that comes to, its types, and how the result is
 put together.  None is found, and the kernel is read as ever, if anything that was read is
 different; see `pscdsl._src.frontend.modules.traces`.
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _DTYPES: Final = {to_numpy(each).name: to_numpy(each) for each in dtypes.ALL}
 _WAYS: Final = 8
-"""Of reading one kernel that are kept: what is captured may be different each time."""
+"""The stored ways of reading one kernel: what is captured may be different each time."""
 _NEXT_WAY: Final = "\f"
 _STATIC: Final = (bool, int, float, str, type(None))
 """Of the static parts of results; other values are not written down."""
@@ -59,7 +59,7 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 class StoredCall(NamedTuple):
-    """What is kept for arguments of a kind."""
+    """What is stored for arguments of a kind."""
 
     executable: str
     """The entry that holds it."""
@@ -86,7 +86,7 @@ class Unknown(Exception):
 
 
 class Start:
-    """What is kept of one kernel, and what is to be."""
+    """What is stored of one kernel, and what is to be."""
 
     def __init__(self, store: Store, kernel: Any) -> None:
         self._store = store
@@ -94,9 +94,9 @@ class Start:
         self._here = _conditions(self._device)
         self._loaded: dict[str, Executable] = {}
         self._keys: list[str] = []
-        """Under which the kernel is kept as the look-ups find it that are known."""
+        """The key under which the kernel is stored, as the known look-ups find it."""
         self.convention: CallingConvention | None = None
-        """How its arguments are passed; None if nothing is kept of it."""
+        """How its arguments are passed; None if nothing is stored of it."""
         self._texts = texts = Texts()
         self.traces: list[Trace] = []
         """Of the kernel and all that it meets, if it is found in one of these ways."""
@@ -136,9 +136,9 @@ class Start:
 
     @classmethod
     def of(cls, kernel: Any) -> Start | None:
-        """What is kept of a kernel; None if nothing can be.
+        """What is stored of a kernel; None if nothing can be.
 
-        Where somebody wants to be told why a program is loaded, it is read.
+        Where a log of reasons is wanted, the program is read.
         """
         store = disk.opened()
         if store is None or log.isEnabledFor(logging.INFO):
@@ -149,7 +149,7 @@ class Start:
         return keys.digest("look-ups", *self._here, start)
 
     def _ways(self, start: bytes) -> list[tuple[Names, ...]]:
-        """The look-ups that reading a kernel took, in each way that is kept."""
+        """The look-ups that reading a kernel took, in each way that is stored."""
         content = self._store.get(self._entry(start))
         if content is None:
             return []
@@ -164,7 +164,7 @@ class Start:
     def find(
         self, kernel: Called[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[BoundExecutable, Key] | None:
-        """The program for arguments of this kind, if one is kept."""
+        """The program for arguments of this kind, if one is stored."""
         convention = self.convention
         if convention is None:
             return None
@@ -271,7 +271,7 @@ class Start:
         self._add(start, read.names)
 
     def _add(self, start: bytes, wanted: tuple[Names, ...]) -> None:
-        """Keep look-ups among those of the kernel; what was kept long ago makes room."""
+        """Keep look-ups among those of the kernel; the oldest entries make room."""
         known = self._ways(start)
         if wanted not in known:
             ways = [wanted, *known][:_WAYS]

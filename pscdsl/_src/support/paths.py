@@ -1,6 +1,6 @@
 """Files that strangers may have named: where a path leads, and opening it without following links.
 
-A repository can hold links, and whoever works in it pipes and devices, in place of anything.  So a
+A repository can hold links, and its users pipes and devices, in place of anything.  So a
 path is resolved once (`real`), what comes out is compared with the folders that may be read or
 written (`inside`), and then that resolved path is opened with no link anywhere in it: one that was
 put there since is an error, never another file.
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class NotAFile(OSError):
-    """It is there, but is no regular file, or one that is too large; `strerror` says which."""
+    """The path exists, but is no regular file or too large a one; `strerror` says which."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(None, reason)
@@ -171,7 +171,7 @@ class Folder:
         return found if stat.S_ISREG(found.st_mode) else None
 
     def replace(self, name: str, data: bytes, mode: int = 0o600, *, keep: bool = False) -> None:
-        """Write a file at once: whoever reads it finds the old content or the new.
+        """Write a file at once: readers find the old content or the new.
 
         What stood under the name, be it a link, is not written to, but replaced; a NotAFile if it
         is a folder, a pipe or a device.  If `keep`, a regular file keeps its permissions; else they

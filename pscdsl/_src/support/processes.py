@@ -11,7 +11,7 @@ can be called.  And it ends other threads where they come back to it: in C++ tha
 they do not: from the moment on at which functions of `atexit` are called, kernels that other
 threads call never return, and those that run are waited for, up to a bound.
 
-What is kept of a program's modules is forgotten then.  Parts of this package live until after
+Caches of a program's modules are emptied then.  Parts of this package live until after
 Python has cleared its builtins: a module that is reached from here would live as long, and a
 `__del__` of its objects would run without `float` and `print`.
 """
@@ -88,12 +88,12 @@ _forgotten: Final[list[MutableMapping[Any, Any]]] = []
 
 
 def tell(thing: Asking) -> None:
-    """Have something told when calls are no longer what they were."""
+    """Register a function to call when calls are no longer what they were."""
     _told.add(thing)
 
 
 def forget_at_end(*kept: MutableMapping[Any, Any]) -> None:
-    """Empty what is kept of a program's modules, and can be made again, when Python ends."""
+    """Empty caches of a program's modules, which can be rebuilt, when Python ends."""
     _forgotten.extend(kept)
 
 

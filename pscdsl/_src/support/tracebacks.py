@@ -2,7 +2,7 @@
 
 An error that leaves one of our functions has an entry for each frame that it went through.  Where
 the outermost of ours sets the entries anew and says `raise` alone, Python adds none for it.  Errors
-of ours keep all: whoever reads them wants to know where they are from.
+of ours keep all: their readers want to know where they are from.
 
 PSCDSL_TRACEBACK=full   every error keeps all
 """

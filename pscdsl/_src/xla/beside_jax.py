@@ -4,7 +4,7 @@ Both are of jaxlib's class `ArrayImpl`, and jax gives that class attributes of i
 imported.  From then on each attribute that both give it is looked up for the array at hand: what
 results mean is not changed by an import, and jax's arrays are what they are without us.
 
-* An array is told by its `aval`: results carry our class (`boot.is_ours`).
+* An array is recognised by its `aval`: results carry our class (`boot.is_ours`).
 * jax is shown a result as an array of its own that no device was chosen for, so that all of its
   functions take it and compute where they would for a NumPy array.
 * An operation on a result and an array of jax's is jax's, as one on a NumPy array would be.
@@ -191,7 +191,7 @@ def _is_too_wide(array: Any) -> bool:
 def _devices(array: Any) -> set[Any]:
     """Where an array is.
 
-    jax asks before it copies an array to a device that it was told of.  It would go by way of
+    jax asks before it copies an array to a device that it knows.  It would go by way of
     numbers of 32 bits then, for an array that another client of jaxlib has.
     """
     if _is_too_wide(array):

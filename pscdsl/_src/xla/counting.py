@@ -21,7 +21,7 @@ MOST: Final = 1 << 31
 """Sizes below are numbers of i32, the dtype of indices and counts."""
 _COUNTS: Final = (I32, U32, KEY)
 _UNCOUNTED: Final = (Pointwise, Shaping, Call)
-"""What works on each element by itself, or moves all: no number says where."""
+"""What works on each element alone, or moves all: no number says where."""
 
 
 def require_countable(function: Function, number: Callable[[Size], int]) -> None:

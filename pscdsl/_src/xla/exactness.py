@@ -1,6 +1,6 @@
 """The options with which XLA on CPUs computes what is written.
 
-By itself it rewrites arithmetic by laws that hold for real numbers alone, and hands sums, with what
+By default it rewrites arithmetic by laws that hold for real numbers alone, and gives sums with what
 they are sums of, to a library that is wrong for some of them.  Each rule here says which modules
 get which option; one that asks for fast math gets none.
 

@@ -5,7 +5,7 @@ that arrives to a descriptor, if it is given one; a thread reads there.  With th
 asks Python to tell when the main thread is in Python again.  If it was not when another one comes,
 the process is ended.  Calls pay nothing for that.
 
-Whoever has given Python a descriptor before, as asyncio does for handlers of signals, keeps it.
+Code that has given Python a descriptor before, as asyncio does for handlers of signals, keeps it.
 IPython's prompt takes it away each time: there, it is given again before each cell.
 """
 

@@ -1,7 +1,7 @@
-"""Which versions of jaxlib the tests are run with, and what is said of others.
+"""The jaxlib versions that the tests run with, and the warning about others.
 
 XLA comes with jaxlib and changes with it.  `make compat` tries the oldest and the newest, and
-README has the table; pip is told not to choose another one.
+README has the table; pip must not choose another one.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ class Loop:
     def _moves(
         self, gives: Places, positions: Sequence[Root | None]
     ) -> list[list[tuple[int, Place | None]]]:
-        """Where the key at each position goes in a turn: which part of it, if it is told."""
+        """Where the key at each position goes in a turn: which part of it, if that is known."""
         moves: list[list[tuple[int, Place | None]]] = [[] for _ in positions]
         of = {root: index for index, root in enumerate(positions) if root is not None}
         for to, place in _keys(gives, len(positions)):
@@ -322,7 +322,7 @@ def _keys(places: Places, count: int) -> list[tuple[int, Place]]:
 
 
 def _moved(arrived: _Arrived, part: Place | None) -> _Arrived:
-    """What comes on if a part of it does, or if it is not told which."""
+    """What comes on if a part of it does, or if which part is not known."""
     if part is None or arrived.part:
         return replace(arrived, part=True)
     return replace(arrived, place=part.within(arrived.place, {}))

@@ -1,4 +1,4 @@
-"""Which part of which array of keys a variable is, and what was done with it."""
+"""The part of an array of keys that a variable is, and how it was used."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ class Root:
         self.agent: Final = self if agent is None else agent
         """Who uses the sources: one agent's uses are of different keys, or seen to elsewhere."""
         self.element: Number | None = None
-        """Which place of its one source it is, along the first axis, if that can be told."""
+        """Which place of its one source it is, along the first axis, if that is known."""
         self.is_row = False
         """Whether it is an element of its one source, along the first axis."""
         self.uses: list[Use] = []
@@ -508,7 +508,7 @@ class Use:
     data: Number | None = None
     """What the key is folded with; None where it is consumed."""
     at: Number | None = None
-    """Which place along the first axis it is, if it is one and can be told."""
+    """Which place along the first axis it is, if it is one and is known."""
     agents: frozenset[object] = frozenset()
     """On whose account: uses on one account are of different keys, or seen to elsewhere."""
     when: When = ()

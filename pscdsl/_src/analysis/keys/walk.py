@@ -61,7 +61,7 @@ from pscdsl.typing.dtypes import KEY, DType
 
 @dataclass(frozen=True)
 class Summary:
-    """A function that was walked through, by itself."""
+    """A function that was walked through, without its callers."""
 
     params: tuple[Place | None, ...]
     """Its parameters; None for what is no key, nor a seed."""
@@ -425,7 +425,7 @@ class Walk:
             self.places[output].root.element = self._element(primitive, equation.inputs)
 
     def _element(self, primitive: DynamicSlice, inputs: Sequence[Atom]) -> Number | None:
-        """Which place along the first axis a part is, if it is one that is not clamped."""
+        """The index of a part along the first axis, or None if the index may be clamped."""
         shape, number = inputs[0].type.shape, self.numbers.of(inputs[1])
         one = primitive.sizes[0] == 1 and primitive.sizes[1:] == shape[1:]
         return number if one and number.within(shape[0], self.ledger.facts) else None

@@ -61,7 +61,7 @@ Ranges: TypeAlias = list[Range | None]
 Run: TypeAlias = Callable[[Block, Order, Ranges], Ranges]
 
 _ATTEMPTS = 6
-"""A body is run so often at most; from the second time on, bounds that still move are given up."""
+"""A body is run so often at most; from the second time on, bounds that still move are dropped."""
 _MOST_STEPS = 100
 """So many steps of a loop are gone through one by one, as long as it is known that it goes on."""
 _MOST_WORK = 50_000

@@ -100,7 +100,7 @@ class MadeOfSizes:
         return isinstance(atom, Literal) or atom in self.variables
 
     def _block(self, block: Block, params: Sequence[bool]) -> list[bool]:
-        """Which results of a block are made of sizes, if these of its parameters are."""
+        """Flags of a block's results: whether each is made of sizes, if these parameters are."""
         self._mark(block.params, params)
         for equation in block.equations:
             self._mark(equation.outputs, self._results(equation))

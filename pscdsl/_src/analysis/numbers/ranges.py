@@ -20,7 +20,7 @@ from pscdsl.typing.dims import DimTooLarge, Size
 from pscdsl.typing.dtypes import ALL, BOOL, DType
 
 _HEAVIEST = 16
-"""Bounds with more factors than this are given up: proofs about them would take long."""
+"""Bounds with more factors than this are dropped: proofs about them would take long."""
 _NOTHING: frozenset[object] = frozenset()
 
 

@@ -307,7 +307,7 @@ def _axes(given: Range, moved: dict[int, int]) -> frozenset[object]:
 
 
 def _everywhere(given: Range, rank: int) -> frozenset[object]:
-    """As if what varies along some axis varied along every one, for want of knowing which."""
+    """A range that varies along every axis, where the axes are not known."""
     if not any(isinstance(x, int) for x in given.along):
         return given.along
     return _all_axes(given.along, rank)

@@ -92,7 +92,7 @@ def _places(program: Program, at: Equation) -> Iterator[Place]:
 
 
 def _columns(program: Program, indices: Atom, count: int) -> Sequence[Atom | None]:
-    """The index on each axis, of index tuples; None where it cannot be told."""
+    """The index on each axis, of index tuples; None where it is not known."""
     at = program.definition(indices)
     last = indices.type.rank - 1
     if at is not None and isinstance(at.primitive, Concatenate) and at.primitive.axis == last:

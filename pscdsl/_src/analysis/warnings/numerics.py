@@ -313,7 +313,7 @@ def _region(
 def _region_of_difference(
     program: Program, condition: Condition, operand: Atom
 ) -> tuple[Region, list[float]] | None:
-    """As `_region`, for the difference of two values that are compared."""
+    """Like `_region`, for the difference of two values that are compared."""
     relation = _RELATIONS[condition.relation]
     at = program.definition(program.bare(operand))
     if at is None or at.primitive is not e.subtract:

@@ -256,7 +256,7 @@ def _says_nothing(outer: Span, inner: Span) -> bool:
 
 
 class _Rows:
-    """Which values differ from row to row, through all nested programs."""
+    """The values that differ from row to row, through all nested programs."""
 
     def __init__(self) -> None:
         self.found: dict[Span, tuple[Assumptions, Equation]] = {}
@@ -264,7 +264,7 @@ class _Rows:
         self._called: dict[tuple[Function, Flags], Flags] = {}
 
     def block(self, facts: Assumptions, block: Block, batched: Flags) -> Flags:
-        """Which results are batched."""
+        """Flags of a block's results: whether each is batched."""
         many = {var for var, flag in zip(block.params, batched, strict=True) if flag}
         if not many:
             return (False,) * len(block.results)

@@ -301,7 +301,7 @@ class _Places:
         return found
 
     def notification(self, finding: Diagnostic) -> Object:
-        """What kept the tool from looking at a file or a kernel."""
+        """What prevented the tool from looking at a file or a kernel."""
         return {
             "descriptor": {"id": finding.code},
             "level": "error",

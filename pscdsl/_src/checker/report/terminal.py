@@ -302,7 +302,7 @@ class ProgressBar:
             self._shown[0].stop()
 
     def update(self, done: int, total: int) -> None:
-        """So much is done."""
+        """Draw the bar for `done` of `total` files."""
         if not self._watched:
             return
         if self._shown is None:

@@ -1,7 +1,7 @@
 """The list of uses of a captured value that neither write it nor give it away.
 
 A use that is not on the list may write: nothing is followed.  Objects of the project's own classes
-may be handed the other operand of an operator, so that operands count only as long as no class has
+may receive the other operand of an operator, so that operands count only as long as no class has
 such a method, or what stands on the other side is plain.
 """
 

@@ -111,7 +111,7 @@ class Resolver:
 
     @contextmanager
     def asking(self) -> Generator[set[str]]:
-        """What is asked inside, by itself; it counts outside, too."""
+        """The inner question, on its own; it counts outside, too."""
         outer, self.asked = self.asked, set()
         try:
             yield self.asked

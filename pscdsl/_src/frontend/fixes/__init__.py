@@ -1,4 +1,4 @@
-"""Fixes: for each kind of finding what would mend it, built from the text around its place.
+"""Fixes: for each kind of finding what would fix it, built from the text around its place.
 
 To make a kind fixable, write a function from a `Place` to the fixes it may have, the likeliest
 first, and enter it in `BUILDERS`.  A finding whose help names an `assert` needs nothing: adding
@@ -96,7 +96,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
 def with_fixes(
     findings: Sequence[Diagnostic], source_of: Callable[[str], Source | None]
 ) -> list[Diagnostic]:
-    """The findings with what would mend them; `source_of` gives a file's source by its path."""
+    """The findings with what would fix them; `source_of` gives a file's source by its path."""
     trees: dict[str, Tree | None] = {}
 
     def tree_of(path: str) -> Tree | None:

@@ -347,7 +347,7 @@ def _speaks_of(text: str, function: FunctionStatement) -> bool:
 
 
 def mutable_capture(place: Place[MutableCapture]) -> Iterator[Fix]:
-    """`W = psc.constant(…)`: who writes it is told so by NumPy, or by Python."""
+    """`W = psc.constant(…)`: NumPy or Python raises an error at a write."""
     finding, at = place.finding, place.finding.bound_at
     if at is None or finding.rebound or finding.surely or at.path != finding.span.path:
         return

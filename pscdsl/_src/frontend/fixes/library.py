@@ -242,7 +242,7 @@ def inner_sizes_differ(place: Place[InnerSizesDiffer]) -> Iterator[Fix]:
 
 
 def shapes_do_not_broadcast(place: Place[ShapesDoNotBroadcast]) -> Iterator[Fix]:
-    """The operands with an axis kept, added or moved, or their matrix product."""
+    """The operands with an axis retained, added or moved, or their matrix product."""
     node = place.node(ast.BinOp)
     if node is None or not place.finding.sign:
         return

@@ -171,7 +171,7 @@ def _parses(text: str) -> ast.Expression | None:
 
 # Whether an array may be known by another name, so that a change of it would be seen there.
 #
-# `x[0] = 1` under NumPy changes the array, and whoever holds it or a view of it sees the change;
+# `x[0] = 1` under NumPy changes the array, and all who hold it or a view of it see the change;
 # `x = psc.update(x, 0, 1)` gives the name a new one.  The two agree where `x` alone stands for the
 # array.  The answer is drawn from the text of the function alone, and errs towards yes.
 
@@ -283,7 +283,7 @@ def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
 
 
 def _kept(tree: Tree, node: ast.AST, name: str) -> bool:
-    """Whether what a name stands for, or a view of it, goes where it may be kept."""
+    """Whether what a name stands for, or a view of it, goes where it may be stored."""
     held = False
     for each in tree.above(node):
         if isinstance(each, OPERATIONS) and not held:

@@ -214,7 +214,7 @@ def _each_once(index: ast.expr) -> bool:
 def _require_place(
     frame: Frame, name: str, sign: str, left: Value | Weak, result: Value | Weak
 ) -> None:
-    """That the result has room in the array: NumPy writes it there."""
+    """A Failure if the result does not fit into the array, where NumPy would write it."""
     assert frame.program is not None
     found = result.type
     if isinstance(left, Weak) and found.dtype.kind <= left.kind:

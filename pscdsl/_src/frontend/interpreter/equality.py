@@ -199,7 +199,7 @@ def _same_function(left: Closure, right: Closure) -> bool:
 
 
 def identical(left: Any, right: Any) -> bool:
-    """`is`: of values it would ask where they are kept in memory; of the rest, which one it is."""
+    """`is`: of values it would ask where they are in memory; of the rest, which one it is."""
     left, right = meant(left), meant(right)
     for one, other in ((left, right), (right, left)):
         if one is None or one is ... or isinstance(one, bool):

@@ -74,7 +74,7 @@ _AT_ONCE = "what is lazy is used up where it stands: `tuple(…)` or `[…]` com
 
 
 def evaluate_in_place(frame: Frame, node: ast.expr) -> Any:
-    """The same where a generator may stand: whoever asks takes all that it gives, at once."""
+    """The same where a generator may stand: the reader takes all items immediately."""
     handler = EXPRESSIONS.get(type(node))
     session = frame.session
     ledger = session.ledger
@@ -393,7 +393,7 @@ def _list_comprehension(
 def _generator(
     frame: Frame, node: ast.GeneratorExp, elt: ast.expr, generators: list[ast.comprehension]
 ) -> Any:
-    """All that a generator gives; whoever takes it may stop before its end."""
+    """All that a generator gives; a reader may stop before its end."""
     _require_no_binding(node)
     values: list[Any] = []
     _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))

@@ -129,7 +129,7 @@ class Session:
                 self._assume(each)
 
     def _assume(self, finding: Diagnostic) -> None:
-        """Take the precondition that a finding asks for as given: what it mends is told once.
+        """Take the precondition that a finding asks for as given: what it fixes is reported once.
 
         The kernel is refused all the same.  Where a comment may silence the finding, others are
         not to depend on it.

@@ -159,7 +159,7 @@ def fields(node: ast.AST) -> dict[str, Any]:
 
 
 class Ledger:
-    """Which expressions were evaluated, when, and what they stood for."""
+    """The expressions that were evaluated, in their order, with their values."""
 
     def __init__(self) -> None:
         self._clock = 0

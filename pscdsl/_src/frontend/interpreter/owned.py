@@ -1,4 +1,4 @@
-"""Which library functions make new memory: results that no argument and nobody else holds.
+"""Library functions that return new memory, which no argument and nothing else refers to.
 
 The table says what NumPy's own functions do, under plain Python.  Whatever is not in it may give
 back a view, or the very array that it was given: `tests/numpy/test_new_memory.py` calls each
@@ -96,7 +96,7 @@ def makes_new(function: Any) -> bool:
 
 # Which arrays a function made itself and gave to nobody: those that `a += e` may change.
 #
-# `a += e` writes to the array under NumPy, and whoever else holds it sees that; in a kernel it
+# `a += e` writes to the array under NumPy, and all others who hold it see that; in a kernel it
 # gives the name a new array. The two agree if nobody else holds it: if each binding of the name in
 # the function is an operator, or a call of what makes new memory, and if each use of the name hands
 # the array to nobody. What is not on the lists here may do so.
@@ -115,7 +115,7 @@ BUILTINS = frozenset({"abs", "bool", "complex", "float", "int", "isinstance", "l
 
 
 def noted(frame: Frame, node: ast.expr, value: T) -> T:
-    """The value of an expression that makes new memory, as an object that is told apart."""
+    """The value of an expression that makes new memory, as a distinct object."""
     if node not in _right_sides(uses(frame.source)):
         return value
     if not is_traced(value) and not is_known_array(value):

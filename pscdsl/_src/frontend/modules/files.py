@@ -340,7 +340,7 @@ class Files:
         return blake2b(text, digest_size=16).hexdigest()
 
     def all(self) -> tuple[str, ...]:
-        """The files given and those that they import, directly or not, as far as can be told.
+        """The files given and those that they import, directly or not, as far as they are known.
 
         What is imported is read off the text: a file that is not needed is never parsed.  What the
         implementation of the language imports does not matter, because it writes to no program.
@@ -406,7 +406,7 @@ class Files:
 # From what was asked for to the files of a check, and the folders that they may import from.
 #
 # What is given is trusted; what lies in it is not: links do not lead out of it, folders that cannot
-# be listed are told, and there is an end to how much is looked through.
+# be listed are reported, and how much is searched is bounded.
 
 
 SUFFIXES = (".py", ".ipynb")

@@ -104,7 +104,7 @@ def _made(module: StaticModule, name: str, statement: ast.stmt) -> Made:
 
 
 def _made_by(name: str, statement: ast.stmt) -> ast.expr | None:
-    """The expression that an assignment gives to a name; one item of a tuple, if it can be told."""
+    """The expression that an assignment gives to a name; one item of a tuple, if it is known."""
     if not isinstance(statement, Assignment) or statement.value is None:
         return None
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]

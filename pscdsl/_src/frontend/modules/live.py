@@ -101,7 +101,7 @@ class LoadedModule:
         return str(self.namespace.get("__name__", "__main__"))
 
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
-        """A name of this module or of Python itself, whoever reads it."""
+        """A name of this module or of Python itself, for any reader."""
         del user  # what the module binds, it binds for all
         if name in self._values:
             if name in self._annotations and not self.trace.annotating:

@@ -150,7 +150,7 @@ class LoadedText:
         self._source: Source | None = None
 
     def key(self) -> tuple[str, int]:
-        """Which module it is of, also where another one has taken its place."""
+        """The key of the module's text, also after another module took its place."""
         return self.file, id(self._namespace)
 
     def is_current(self) -> bool:

@@ -174,7 +174,7 @@ def is_generated(function: types.FunctionType) -> bool:
 
 
 def is_own(function: Any) -> bool:
-    """Whether whoever wrote a class wrote this method."""
+    """Whether the author of a class wrote this method."""
     return isinstance(function, types.FunctionType) and not is_generated(function)
 
 
@@ -205,7 +205,7 @@ _BASES: Final[tuple[Any, ...]] = (Record, pyrsistent.PRecord, pyrsistent.PClass)
 
 
 def kind_of(cls: type[Any]) -> str | None:
-    """Which kind of record a class is; None if it is none."""
+    """The kind of record that a class is, or None if it is no record."""
     if issubclass(cls, Record):
         return "record"
     if tuple in cls.__mro__ and hasattr(cls, "_fields"):
@@ -359,7 +359,7 @@ _NUMBERED: dict[tuple[str, str], list[weakref.ref[type[Any]]]] = {}
 
 
 def _number(cls: type[Any]) -> int:
-    """Which of the classes of its name a class is, in the order in which they were first read."""
+    """The number of a class among the classes of its name, in the order of first reading."""
     known = _NUMBERED.setdefault((cls.__module__, cls.__name__), [])
     for number, each in enumerate(known):
         if each() is cls:

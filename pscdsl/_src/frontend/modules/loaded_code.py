@@ -163,7 +163,7 @@ class _Names:
         return self._globals.get(node.id, vars(builtins).get(node.id, _UNKNOWN))
 
     def stands_for(self, node: ast.expr, real: Any) -> bool:
-        """Whether a name stands for an object, as far as whoever reads annotations can tell."""
+        """Whether a name stands for an object, as far as readers of annotations can see."""
         found = self.find(node)
         return found is real or (found is not _UNKNOWN and _equal(found, real))
 
@@ -242,7 +242,7 @@ def _equal(found: Any, real: Any) -> bool:
 # A file may have been changed since it was loaded; then what would be read is not what Python runs.
 # So a text counts as that of some code only if it compiles to this code, constant by constant and
 # column by column, and if the annotations that Python evaluated are those that it has. Texts of one
-# file are kept as long as code of them may be about. What changes code when it is loaded, an import
+# file are cached as long as code of them may exist. What changes code when it is loaded, an import
 # hook or `typeguard.typechecked`, is asked to do the same to the text.
 
 
@@ -368,7 +368,7 @@ def _alone(node: ast.FunctionDef, path: str, decorated: bool, *, is_method: bool
 def _standing_at(
     source: Source, code: types.CodeType, alike: Sequence[types.CodeType]
 ) -> FunctionNode | None:
-    """Of the functions that begin in the line of some code, the one that has its columns."""
+    """The function, of those that begin in the same line, that has the columns of some code."""
     found = source.functions(code)
     if len(found) < 2:
         return found[0] if found else None
@@ -505,7 +505,7 @@ def _changes_code(loader: Any) -> bool:
 
 
 def _rewritten(pytest: Any, loader: Any, source: Source, statement: ast.stmt, flags: int) -> Any:
-    """As pytest compiles modules of tests: it puts what it prints into assertions."""
+    """The code of a module of tests as pytest compiles it, with rewritten assertions."""
     module = ast.Module([copy.deepcopy(statement)], [])
     pytest.rewrite_asserts(module, source.text.encode(), source.path, loader.config)
     return _compile(source, module.body, flags)
@@ -516,7 +516,7 @@ def _decorators(node: FunctionNode) -> Sequence[ast.expr]:
 
 
 def _type_checked(source: Source, code: types.CodeType) -> Any:
-    """As `typeguard.typechecked` compiles a function again, with checks in it."""
+    """The code of a function as `typeguard.typechecked` compiles it, with checks in it."""
     from typeguard._transformer import TypeguardTransformer
 
     path = [part for part in code.co_qualname.split(".") if part != "<locals>"]

@@ -77,7 +77,7 @@ def tell(thing: Read) -> None:
 
 
 class _Reloads:
-    """Is told of each module that is loaded again, and finds none."""
+    """Receives each module that is loaded again, and finds none."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
         """`target` is the module, if it is there already."""

@@ -2,7 +2,7 @@
 
 While a kernel is read, each global name and each attribute of a module that is looked up goes
 through its `Trace`, which writes down what was found, names that were not there among it.  What an
-object holds by itself, a function its code, cells and defaults, a list its items, is written down
+object holds of its own, a function its code, cells and defaults, a list its items, is written down
 with it.  A kernel or a class that is met has a trace of its own, because it is read once for all
 that use it.
 
@@ -197,7 +197,7 @@ class Trace:
             self._seen[id(owner), event] = (owner, found, _content_of(found))
 
     def meet(self, thing: Any, trace: Trace | None) -> None:
-        """A kernel or class that is read by itself."""
+        """A kernel or class that is read on its own."""
         self.met.setdefault(id(thing), (thing, trace))
 
     def close(self, reason: str) -> None:
@@ -224,7 +224,7 @@ class Trace:
         return self._writer.inner
 
     def digest(self) -> bytes:
-        """What all look-ups found; raises `Opaque` if that cannot be told."""
+        """What all look-ups found; raises `Opaque` if that is not known."""
         if self.problem is not None:
             raise Opaque(self.problem)
         return self._writer.digest()
@@ -340,7 +340,7 @@ class Recorded(NamedTuple):
 
 
 def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> Recorded:
-    """All look-ups that led to a kernel as it was read; raises `Opaque` if that cannot be told.
+    """All look-ups that led to a kernel as it was read; raises `Opaque` if that is not known.
 
     `trace_of` gives the trace of a kernel or class, or None if it was not read.
     """

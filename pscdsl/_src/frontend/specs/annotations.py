@@ -328,7 +328,7 @@ def static_spec(frame: Frame, node: ast.expr) -> StaticSpec:
 
 
 def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
-    """Which values are of a type; None where any may be."""
+    """The values that a static type allows, or None if it allows any."""
     if isinstance(node, ast.Constant) and node.value is None:
         return OneOf((None,))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):

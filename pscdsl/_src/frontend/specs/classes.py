@@ -496,7 +496,7 @@ def _is_automatic(frame: Frame, node: ast.expr) -> bool:
 
 
 def _quiet(frame: Frame) -> Frame:
-    """A frame outside of the kernel, whose findings are for whoever uses what it gives."""
+    """A frame outside of the kernel, whose findings are for the users of its values."""
     return Frame(Session(None), frame.source, frame.scope, frame.outer)
 
 

@@ -173,7 +173,7 @@ def _says_of_arrays(spec: Spec) -> bool:
 
 
 def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnostic]:
-    """What a call without an argument would be told of it, at the default.
+    """What a call without the argument would report, at the default.
 
     Sizes that several arguments share are for calls to compare: a default need not fit all others.
     """

@@ -419,7 +419,7 @@ def _assigned(node: ast.AST) -> Iterator[str]:
 
 
 def same(values: list[object], constants: tuple[type, ...]) -> bool:
-    """Whether all values are one and the same, as far as can be told."""
+    """Whether all values are one and the same, as far as is known."""
     first, *others = values
     return all(
         other is first

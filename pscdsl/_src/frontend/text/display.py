@@ -145,7 +145,7 @@ class DisplayLine:
     """The 0-based display column at which each character starts, then that of the end."""
 
     def at(self, column: int) -> int:
-        """The display column of a 1-based character column, kept within the line."""
+        """The display column of a 1-based character column, clamped to the line."""
         return self.columns[min(max(column - 1, 0), len(self.columns) - 1)]
 
 

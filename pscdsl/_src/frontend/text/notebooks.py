@@ -1,6 +1,6 @@
 """Notebooks as source: the code cells of a document are one module.
 
-Each cell is parsed by itself, so that a mistake in one is reported there.  What IPython adds to
+Each cell is parsed on its own, so that a mistake in one is reported there.  What IPython adds to
 Python (`%matplotlib inline`, `!ls`, `x?`) has no part in a kernel and is replaced, line by line, by
 statements that do nothing.
 """

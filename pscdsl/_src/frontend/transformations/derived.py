@@ -1,4 +1,4 @@
-"""Kernels made of kernels: `psc.grad(loss)` as something that is checked and called by itself."""
+"""Kernels made of kernels: `psc.grad(loss)` as something that is checked and called on its own."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def directions(here: Builder, name: str, what: str, given: Any, tree: Type) -> l
 
 
 def _moving(traced: Traced) -> list[bool]:
-    """Which operands of a traced function have tangents."""
+    """The operands of a traced function that have tangents."""
     return [
         *[False] * len(traced.captured),
         *[has_tangent(each.type) for each in traced.leaves],
@@ -185,7 +185,7 @@ class LinearFunction:
         return tangent_tree(self.outputs if self.backward else self.inputs)
 
     def function(self, base: Function, name: str) -> Function:
-        """It as a program of its own, of what is saved and of what it is applied to."""
+        """The part as a function of its own, of the saved values and of the operands."""
         linear = self.linear
         saved = TupleType(tuple([each.type for each in linear.saved]))
         given = self.wanted()

@@ -69,7 +69,7 @@ class _Traced:
 
 @dataclass(frozen=True)
 class _Problem:
-    """Which solution is asked for, and its type."""
+    """The solution that is asked for, and its type."""
 
     name: str
     types: tuple[ArrayType, ...]

@@ -293,7 +293,7 @@ def _open(
     return Weak(inner, leaf.kind, leaf.shape, at, whole=I32)
 
 
-# What `grad` and the Jacobians are told: in which arguments, and what comes besides.
+# The options of `grad` and the Jacobians: in which arguments, and what comes besides.
 
 
 @dataclass(frozen=True)

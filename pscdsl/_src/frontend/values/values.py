@@ -47,7 +47,7 @@ class Applicable(Protocol):
 class Open:
     """What is no value of CPython's: Python's own protocols do not work on it.
 
-    Whoever asks for the truth, the items or the number of such a value has forgotten that it is
+    Code that asks for the truth, the items or the number of such a value has forgotten that it is
     open, and would take what Python answers for what the program means: that is refused.
     """
 
@@ -105,7 +105,7 @@ class Undecided(Open):
 
 @dataclass(frozen=True)
 class Marker:
-    """A name that matters by itself: `typing.NamedTuple`, `pscdsl.Record`, `pyrsistent.PMap`."""
+    """A name that matters on its own: `typing.NamedTuple`, `pscdsl.Record`, `pyrsistent.PMap`."""
 
     name: str
 
@@ -252,7 +252,7 @@ class RecordValue(Open):
 
     @property
     def name(self) -> RecordName:
-        """Which class."""
+        """The qualified name of the class."""
         return self.cls.name
 
     def description(self) -> str:

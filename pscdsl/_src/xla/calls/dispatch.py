@@ -44,7 +44,7 @@ from pscdsl.typing.static_values import equality_tells, exact
 def explanation(
     error: Exception, kernel: str, values: Mapping[str, Any], donated: Collection[str]
 ) -> str | None:
-    """Which argument of a call that failed has no memory; None if the failure is another one."""
+    """A message about the donated argument that made a call fail, or None for another failure."""
     text = str(error)
     if "delete" not in text and "donat" not in text:
         return None
@@ -330,7 +330,7 @@ class Dispatcher:
         ]
 
     def _key(self, args: Args, kwargs: Kwargs) -> Hashable | None:
-        """What decides which program is called; None if that cannot be told."""
+        """What decides which program is called; None if that is not known."""
         static = self._static(args, kwargs)
         leaves, structure = trees.flatten(self._dynamic(args, kwargs))
         kinds = [kind(leaf) for leaf in leaves]

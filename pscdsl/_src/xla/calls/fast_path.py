@@ -175,7 +175,7 @@ _WORKS: Final = b"works"
 def fast_path_works(device: Device = CPU) -> bool:
     """Try the C++ path on a small program: jaxlib is private to another project and moves.
 
-    That it worked is kept on disk, for the same jaxlib and our own files as they are.
+    That it worked is stored on disk, for the same jaxlib and our own files as they are.
     """
     store = disk.opened()
     key = keys.digest("trial", *keys.backend(device), *keys.reading())

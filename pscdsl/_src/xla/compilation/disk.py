@@ -20,7 +20,7 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 def opened() -> Store | None:
-    """The store that the environment names; None if nothing is to be kept."""
+    """The store that the environment names; None if nothing is to be stored."""
     folder = places.cache_folder()
     if folder is None or keys.dumps():
         return None
@@ -116,7 +116,7 @@ def _obtained(
     outputs: Sequence[Aval],
     device: Device,
 ) -> Executable:
-    """The executable under a key; else compiled, and kept if there is a store."""
+    """The executable under a key; else compiled, and stored if there is a store."""
     executable = None if store is None else load(store, key, inputs, outputs, device)
     if executable is None:
         here = device.placement

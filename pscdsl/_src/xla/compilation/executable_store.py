@@ -1,6 +1,6 @@
 """From a specialisation to its executable: found on disk, or compiled and kept there.
 
-An executable is kept under the module it was compiled from: StableHLO without locations.  A second
+An executable is stored under its module: StableHLO without locations.  A second
 entry leads there from the typed program and its sizes, so that a program that is known needs no
 module.
 """
@@ -26,7 +26,7 @@ from pscdsl._src.xla.runtime.executable import Executable, Refused, Source, aval
 from pscdsl._src.xla.runtime.settings import without
 from pscdsl._src.xla.specialisation import Compiler, Specialisation
 
-# Under which names executables are kept on disk.
+# The names under which executables are stored on disk.
 #
 # The key of a module holds its bytecode without locations, the compile options, and the conditions
 # under which the compiler runs (`conditions.backend`).  The key of a program holds its fingerprint,
@@ -39,7 +39,7 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 class NoKey(Exception):
-    """A module that must not be kept; says why."""
+    """A module that must not be stored; says why."""
 
 
 def program_key(wanted: Specialisation) -> str | None:
@@ -92,7 +92,7 @@ def obtain(
     compiler: Compiler,
     emit: Callable[[Specialisation], Any],
 ) -> Executable:
-    """The executable, from disk if it is there; else compiled, and kept if it can be.
+    """The executable, from disk if it is there; else compiled, and stored if it can be.
 
     It says where it comes from, how long that took, and why it is not on disk if it is not.
     `emit` makes the module where it is needed.

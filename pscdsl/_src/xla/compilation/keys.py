@@ -98,7 +98,7 @@ def emission() -> str:
 def reading() -> tuple[str, ...]:
     """What a kernel's meaning depends on besides its source: Python, NumPy, and our own files.
 
-    These are told by when they were written, like Python's bytecode: there are hundreds.
+    These are identified by when they were written, like Python's bytecode: there are hundreds.
     """
     folder = Path(FOLDER)
     made = blake2b(digest_size=32)

@@ -152,5 +152,5 @@ def targets(module: Any) -> list[str]:
 
 
 def foreign(calls: Sequence[str]) -> list[str]:
-    """Those of some custom calls that are not LAPACK's."""
+    """The custom calls among `calls` that are not LAPACK's."""
     return [call for call in calls if not call.startswith(lapack.PREFIX)]

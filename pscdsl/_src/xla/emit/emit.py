@@ -201,7 +201,7 @@ class Emitter(Operations):
         return self._sizes
 
     def note_nan(self) -> None:
-        """Told of each constant in which there is a NaN."""
+        """Receives each constant in which there is a NaN."""
         self._module.holds_nan = True
 
     def size(self, size: Size) -> int:

@@ -55,7 +55,7 @@ def bounds(x: Any, told: Mapping[Any, Bounds]) -> Bounds:
 
 
 def _limits(dtype: DType) -> Bounds:
-    """Of all elements that a dtype has."""
+    """The bounds of all elements that a dtype has."""
     if dtype is BOOL:
         return (0, 1)
     if not dtype.is_integer:

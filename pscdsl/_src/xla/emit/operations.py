@@ -180,7 +180,7 @@ class Operations:
     # Constants.
 
     def note_nan(self) -> None:
-        """Told of each constant in which there is a NaN."""
+        """Receives each constant in which there is a NaN."""
 
     def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
         """An array known by now."""
@@ -347,7 +347,7 @@ class Operations:
         high: Sequence[int],
         interior: Sequence[int] | None = None,
     ) -> H:
-        """So many scalars more before, after and between the elements along each axis.
+        """`x` with scalars added before, after and between the elements along each axis.
 
         If `low` or `high` is negative, there are fewer elements: these are sliced off, for XLA on
         CPUs has no code for them, and only its simplifier, which is switched off, takes them away.

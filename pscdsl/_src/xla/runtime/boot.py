@@ -21,7 +21,7 @@ from pscdsl._src.xla.versions import warn_if_untried
 
 
 def untyped(module: str) -> Any:
-    """A module of jaxlib; none of it is typed, and its uses are kept to this package."""
+    """A module of jaxlib; none of it is typed, and only this package uses it."""
     return import_module(f"jaxlib.{module}")
 
 

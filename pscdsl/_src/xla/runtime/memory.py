@@ -1,4 +1,4 @@
-"""Memory that results gave back is kept for the next ones: what the C library is told of it.
+"""Memory that results released is reused for the next ones: what the C library knows of it.
 
 XLA:CPU asks malloc for the memory of every result.  glibc maps large blocks anew and unmaps them
 when they are freed, or cuts free memory off the end of its heap, so that each result is paid for
@@ -11,14 +11,14 @@ trim           the heap keeps up to 256 MiB of free memory at its end
 pad            the heap grows by 128 MiB more than it must, of addresses; this is also what keeps
                the small heaps of threads other than the main one
 fast           blocks of up to 24 bytes wait to be taken again, others are joined with free ones
-               next to them when they are freed.  By itself glibc has blocks of up to 128 bytes wait
+               next to them when they are freed.  glibc alone has blocks of up to 128 bytes wait
                until it runs out of memory to cut from; with as much as it keeps here that takes
                long, and what XLA's aligned blocks leave over lay in a million pieces over 60 MB:
                after the first 20,000, calls found their memory in no cache, and took 1.4 times as
                long
 
 Free memory inside the heap stays resident until something takes it, as it always does.  Larger
-results are kept for the next ones by `pool`.
+results are retained for the next ones by `pool`.
 
 PSCDSL_MEMORY=system   everything is left as it is, the default: all this is for a whole process
 PSCDSL_MEMORY=reuse    as above
@@ -110,7 +110,7 @@ _BLOCK: Final = 100_000
 
 @boot.once
 def keep_freed_memory() -> bool:
-    """Have freed memory kept for the next results, once a process; whether that was done."""
+    """Have freed memory retained for the next results, once a process; whether that was done."""
     settings = SETTINGS.get(wanted_memory(), ())
     if not settings or not glibc():
         return False
@@ -177,7 +177,7 @@ def _file_of(process: Any, function: Any) -> bytes | None:
 
 # Large results are written where earlier ones lay that nobody holds any more.
 #
-# glibc maps blocks of more than 32 MiB anew each time, whatever it is told (see `memory`), and a
+# glibc maps blocks of more than 32 MiB anew, whatever its settings (see `memory`), and a
 # page fault every 4 kB costs several times what a bandwidth-bound program takes. XLA's client takes
 # no allocator, but the memory of a donated argument becomes a result's: a second executable of such
 # a program takes an array for each of its large results (`scratch`), and is given some of the pool.
@@ -191,7 +191,7 @@ def _file_of(process: Any, function: Any) -> bytes | None:
 
 
 LARGE: Final = (32 << 20) - 4096
-"""Bytes; the memory of smaller results, with what malloc adds, is kept by glibc for any other."""
+"""Bytes; the memory of smaller results, with what malloc adds, stays in glibc for any other."""
 KEPT: Final = 512 << 20
 """How many bytes of results the pool holds, whether somebody else does or not."""
 GAIN: Final = 1.5e-10
@@ -212,7 +212,7 @@ def _is_asked_for() -> bool:
 
 
 def pooled(outputs: Sequence[Aval]) -> tuple[int, ...]:
-    """Which results are large; none where the pool could not hold them twice.
+    """The indices of large results; empty if the pool could not hold them twice.
 
     Callers often have the last results in their hands while they ask for the next.
     """
