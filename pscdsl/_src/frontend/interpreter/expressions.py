@@ -48,7 +48,7 @@ Handler = Callable[..., Any]
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
     """The value of an expression; POISON, with the finding reported, if it has none."""
-    value = evaluate_used(frame, node)
+    value = _without_lazy(frame, node, evaluate_in_place(frame, node))
     if (
         isinstance(value, External)
         and isinstance(node, ast.Attribute)
@@ -63,7 +63,11 @@ def evaluate(frame: Frame, node: ast.expr) -> Any:
 
 def evaluate_used(frame: Frame, node: ast.expr) -> Any:
     """The same where what is not known is refused by what uses it: a call, another attribute."""
-    value = evaluate_in_place(frame, node)
+    return _without_lazy(frame, node, evaluate_in_place(frame, node))
+
+
+def _without_lazy(frame: Frame, node: ast.expr, value: Any) -> Any:
+    """The value, unless it is lazy.  It adds no frame to the stack while operands are evaluated."""
     if isinstance(value, Once) and value.lazy:
         frame.report(node, Unsupported(what=f"{value.kind} here", rewrite=_AT_ONCE))
         return POISON
