@@ -33,7 +33,7 @@ from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.codes.shapes import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, DType, Kind
-from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
+from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence, is_tuple
 from pscdsl.typing.signatures import DTypeClass
 
 # Reductions of what a mask selects, `x[mask].mean()`, as ones of arrays that keep their shape.
@@ -169,7 +169,7 @@ def _selected(
 
 def _require_known_places(frame: Frame, node: ast.Subscript, index: Any) -> None:
     """A Failure for an index of Python's that may be out of range, where Python raises."""
-    for part in index if isinstance(index, tuple) else (index,):
+    for part in index if is_tuple(index) else (index,):
         if isinstance(part, Number) and part.kind is Kind.INT:
             text = frame.source.text_of(node.slice)
             reason = f"it may be out of range; `np.asarray({text})` takes the nearest item there"
