@@ -633,7 +633,7 @@ class Instantiation:
         return name(f"_{next(self._anonymous)}")
 
 
-# Which precondition leaves out the choices for which a check fails.
+# The precondition that excludes the choices for which a check fails.
 
 
 def exclusion(failing: Sequence[Choice], right: Sequence[Choice]) -> str:

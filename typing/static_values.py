@@ -68,7 +68,7 @@ def _is_of_dataclass(value: object) -> bool:
     return is_dataclass(value) and not isinstance(value, type)
 
 
-# Which values are of a type that is declared for static ones: `int`, `tuple[int, ...]`, `Literal`.
+# Membership of values in declared static types: `int`, `tuple[int, ...]`, `Literal`.
 #
 # Of other types (classes, `Callable`, protocols) any value is taken: type checkers see to these.
 

@@ -20,7 +20,7 @@ def target(routine: str, dtype: DType) -> str:
     return f"{PREFIX}{LETTERS[dtype]}{name}_ffi"
 
 
-# Which arrays LAPACK's routines take and give: jaxlib's wrappers believe what they are told.
+# The operands and results of LAPACK's routines, which jaxlib's wrappers do not check.
 #
 # A routine with a result that is too small writes beside it.  So those here are what kernels emit,
 # and all their shapes follow from those of their operands.

@@ -320,7 +320,7 @@ def _count_of_numbers(index: ast.expr) -> int | None:
     return len(items)
 
 
-# Which expressions make a new array or container, that nobody else holds.
+# Expressions that make a new array or container, which nothing else refers to.
 
 
 _CREATED = frozenset(

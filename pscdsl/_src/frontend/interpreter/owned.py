@@ -94,7 +94,7 @@ def makes_new(function: Any) -> bool:
     return bool(names) and names <= NEW_FUNCTIONS
 
 
-# Which arrays a function made itself and gave to nobody: those that `a += e` may change.
+# Arrays that a function made and did not pass on, which `a += e` may change.
 #
 # `a += e` writes to the array under NumPy, and all others who hold it see that; in a kernel it
 # gives the name a new array. The two agree if nobody else holds it: if each binding of the name in

@@ -232,7 +232,7 @@ def remedy(filename: str) -> str:
     return f"{filename} cannot be read, or no longer has it: define it in a file that is there"
 
 
-# Which loaded modules belong to the same project: those whose files lie in the same folder.
+# Loaded modules of the same project, whose files lie in the same folder.
 
 
 def file_of(namespace: Mapping[str, Any]) -> str | None:

@@ -36,7 +36,7 @@ from pscdsl.typing.codes.purity import SetOrder
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, is_slice, is_tuple
 
-# Which values can be changed in their place, and how.
+# Values that can be changed in place, and how.
 
 
 class Kind(Enum):

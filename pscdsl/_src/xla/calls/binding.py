@@ -71,7 +71,7 @@ def bind_arguments(
     return tuple(late), {**ordered, **rest}
 
 
-# Which NumPy arrays C++ reads rightly, and what stands in for the others.
+# NumPy arrays that C++ reads correctly, and replacements for the others.
 
 
 NARROW: Final = NUMPY - {np.dtype(wide) for wide in ("f8", "i8", "u8", "c16")}

@@ -20,7 +20,7 @@ from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import KEY
 
-# Which of XLA's options the installed jaxlib takes: it is asked, once in a process for each.
+# The XLA options that the installed jaxlib accepts; it is asked once per option and process.
 #
 # XLA's options come and go with its versions, and it refuses to compile with one that it does not
 # know.  So nothing is compiled with an option before XLA has said that it takes it.
