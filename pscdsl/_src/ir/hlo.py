@@ -236,8 +236,11 @@ class TargetHlo(Hlo, Protocol):
         """The number of an integer scalar that was made by `full`; None if it is computed."""
         ...
 
-    def depends(self, y: H, x: H) -> bool:
-        """Whether y is computed from x by a few operations."""
+    def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
+        """Whether y is computed by a few operations from x at places that it does not stand for.
+
+        Those that it stands for begin at `starts`.
+        """
         ...
 
     def everywhere(self, x: H) -> int | float | None:

@@ -11,7 +11,7 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.xla import lapack
 from pscdsl._src.xla import lapack as lapack_calls
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.facts import bounds, effort, flushed, is_stored
+from pscdsl._src.xla.emit.facts import bounds, effort, flushed, is_stored, weight
 from pscdsl._src.xla.runtime import boot
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
@@ -225,16 +225,34 @@ class Operations:
             return None
         return int(np.asarray(c.mlir.DenseElementsAttr(made.attributes["value"])).item())
 
-    def depends(self, y: H, x: H) -> bool:
-        """Whether y is computed from x by a few operations."""
-        due = [y]
+    def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
+        """Whether y is computed by a few operations from x at places that it does not stand for.
+
+        Those that it stands for begin at `starts`.
+        """
+        due = [(y, True)]
         for _ in range(FEW_OPERATIONS):
             if not due:
                 return False
-            made = due.pop(0)
-            if made == x:
+            value, in_place = due.pop(0)
+            if value == x:
                 return True
-            due += getattr(made.owner, "operands", ())
+            made = value.owner
+            name = getattr(made, "name", "")
+            if in_place and value.type == y.type and self._begins_at(made, x, starts):
+                continue
+            stays = in_place and name != "stablehlo.reshape" and weight(name) is not None
+            due += [(operand, stays) for operand in getattr(made, "operands", ())]
+        return False
+
+    def _begins_at(self, made: Any, x: H, starts: Sequence[int]) -> bool:
+        """Whether an operation takes a part of x that begins there."""
+        name = getattr(made, "name", "")
+        if name == "stablehlo.slice":
+            return made.operands[0] == x and [*made.attributes["start_indices"]] == [*starts]
+        if name == "stablehlo.dynamic_slice":
+            array, *places = made.operands
+            return array == x and [*map(self.known, places)] == [*starts]
         return False
 
     def everywhere(self, x: H) -> int | float | None:

@@ -31,22 +31,22 @@ def padded_update(
     if not starts or stored(inputs[0]):
         return None
     numbers = [number for each in starts if (number := hlo.known(each)) is not None]
-    if len(numbers) < len(starts) or not _gains(hlo, x, update, inputs):
+    if len(numbers) < len(starts) or not _gains(hlo, x, update, inputs, numbers):
         return None
     return (_padded(hlo, x, update, inputs, numbers),)
 
 
-def _gains(hlo: TargetHlo, x: H, update: H, inputs: Types) -> bool:
+def _gains(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> bool:
     """Whether a padded part is faster.
 
-    It is where the part is computed from the array itself, so that the array cannot be changed in
-    place before; and where the rest is so small that it may as well be copied.
+    It is where the part is computed from other places of the array, so that the array cannot be
+    changed in place before; and where the rest is so small that it may as well be copied.
     """
     whole, part = (hlo.shape(each.shape) for each in inputs[:2])
     count = prod(whole)
     if 4 * prod(part) < 3 * count:
         return False
-    if hlo.depends(update, x):
+    if hlo.reads_elsewhere(update, x, starts):
         return count >= (SMALL if whole[-1] != part[-1] else LARGE)
     return count >= LARGE and not hlo.in_loop
 
