@@ -198,8 +198,6 @@ def size_(here: Builder, a: Any, axis: Any = None) -> Size:
 
 
 def _array(here: Builder, a: Any) -> Value | Weak:
-    from pscdsl.numpy.creation import asarray
-
     array: Value | Weak = asarray(here, a) if is_sequence(a) else as_operand(here, a)
     return array
 

@@ -10,14 +10,13 @@ from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import elementwise as e
 from pscdsl.numpy.arithmetic import power
+from pscdsl.numpy.products import matmul
 from pscdsl.typing.array_types import size_of
 
 # Python's operators on traced arrays, by the names of their classes in `ast`.
 
 
 def _matmul(here: Builder, left: Any, right: Any, /) -> Any:
-    from pscdsl.numpy.products import matmul
-
     return matmul.apply(here, (left, right), {})
 
 

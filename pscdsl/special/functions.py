@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.ir.builder import Value, broadcast_shapes, broadcast_to
 from pscdsl._src.ir.numpy_dtypes import finfo
 from pscdsl._src.language.meanings import Meaning
 from pscdsl._src.primitives import elementwise as e
@@ -258,8 +258,6 @@ def _prepared(name: str, x: Value, axis: Axes) -> tuple[Value, tuple[int, ...]]:
 
 
 def _joint(x: Value, y: Value) -> Any:
-    from pscdsl._src.ir.builder import broadcast_shapes
-
     return broadcast_shapes(x.builder.facts, x.shape, y.shape)
 
 

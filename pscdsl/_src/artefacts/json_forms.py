@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, cast
 
+from pscdsl import arrays
 from pscdsl._src.language.elements import ElementType
 from pscdsl.typing.array_types import (
     NONE,
@@ -86,8 +87,6 @@ def decoded(form: Any) -> object:
     if kind == "tuple":
         return tuple([decoded(each) for each in content])
     if kind == "dtype":
-        from pscdsl import arrays
-
         found = vars(arrays)[content]
         if isinstance(found, ElementType):
             return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeAlias
 from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.support.processes import require_modules
 from pscdsl._src.support.tracebacks import shown
+from pscdsl._src.xla.device import CPU
 
 if TYPE_CHECKING:
     import inspect
@@ -93,8 +94,6 @@ class Called(Generic[P, R]):
     @property
     def device(self) -> Device:
         """Where its programs run."""
-        from pscdsl._src.xla.device import CPU
-
         return CPU
 
     @property

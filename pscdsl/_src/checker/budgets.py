@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pscdsl._src.analysis.cost import Cost, bytes_of, cost, moments, traffic
 from pscdsl._src.checker.suppressions import DIRECTIVE, comments_of
+from pscdsl._src.frontend.transformations.derived import derived
+from pscdsl._src.frontend.transformations.gradients import grad
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.primitives.control import Control
 from pscdsl._src.transforms.simplify.simplify import simplify
@@ -438,9 +440,6 @@ def _program(definition: Definition, choice: Choice, gradient: bool) -> tuple[Fu
 
 
 def _gradient(definition: Definition) -> Definition:
-    from pscdsl._src.frontend.transformations.derived import derived
-    from pscdsl._src.frontend.transformations.gradients import grad
-
     found = derived(grad(None, definition, 0))
     assert found is not None
     return found

@@ -19,10 +19,11 @@ from pscdsl._src.caching import store
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints, Triage, triage
 from pscdsl._src.checker.configuration import FORMATS, Settings, find_settings, read_settings
+from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.report.summary import fixable, ordered, sentence
 from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.checker.selection import Layer, is_known
-from pscdsl._src.cli import Unusable, add_colour, say, wants_colour
+from pscdsl._src.cli import Unusable, add_colour, say, version, wants_colour
 from pscdsl._src.frontend.text.display import Sources, printable, printable_path
 from pscdsl._src.support.paths import admitted, resolved
 from pscdsl.typing.diagnostics import Diagnostic, Failure
@@ -120,16 +121,12 @@ def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppr
         return machine_readable.render_json(found, result.kernels, result.files, hidden)
     rows = _types(result) if types else ""
     if name == "concise":
-        from pscdsl._src.checker.report import terminal
-
         return terminal.render_concise(found) + rows
     last = f"{sentence(found, result.kernels, result.files, hidden)}\n"
     if name == "github":
         from pscdsl._src.checker.report import machine_readable
 
         return machine_readable.render_github(found) + rows + last
-    from pscdsl._src.checker.report import terminal
-
     notes = "".join(f"{note}\n" for note in (outcome.fixed, fixable(found)) if note)
     return terminal.render_text(found, outcome.sources, colour=colour) + rows + notes + last
 
@@ -137,7 +134,6 @@ def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppr
 def _sarif(outcome: Outcome, hide_suppressed: bool) -> str:
     """All findings in one order, so that those of equal fingerprints keep their numbers."""
     from pscdsl._src.checker.report import machine_readable
-    from pscdsl._src.cli import version
 
     sorted_out = outcome.triage
     suppressed: dict[int, str] = {}
@@ -282,8 +278,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _settings(arguments: argparse.Namespace) -> Settings:
     """The settings of the project, with what the command line says instead."""
-    from pscdsl._src.checker.report import terminal
-
     try:
         if arguments.config:
             found = read_settings(admitted(arguments.config, [os.getcwd()]))

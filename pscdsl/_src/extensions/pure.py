@@ -21,6 +21,7 @@ import numpy as np
 from pscdsl._src.extensions.custom import Custom
 from pscdsl._src.frontend.interpreter.frames import NoProgram, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.modules.live import abstract, closure_of
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.specs.annotations import spec_of
 from pscdsl._src.frontend.trees.pytrees import flatten, of_values, strong, unflatten
@@ -56,8 +57,6 @@ class PureFunction(Generic[P, R]):
 
     def __pscdsl_definition__(self) -> VouchedDefinition:
         if self._definition is None:
-            from pscdsl._src.frontend.modules.live import closure_of
-
             closure: Closure | None = None
             if isinstance(self.function, types.FunctionType):
                 try:
@@ -119,8 +118,6 @@ class VouchedDefinition:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
     ) -> Any:
-        from pscdsl._src.frontend.modules.live import abstract
-
         try:
             found = function(*args, **kwargs)
             value = abstract(found, self.name, Trace(found))

@@ -40,6 +40,7 @@ from pscdsl._src.language.instances import absent, reader
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.transforms.simplify.extremes import with_largest
 from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.runtime.device_arrays import prepare
 from pscdsl._src.xla.runtime.devices import host_view
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.arrays import Array
@@ -243,8 +244,6 @@ def _together(names: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
 
 def call(name: str, *args: Any, **kwargs: Any) -> Any:
     """The result of a function of `psc`, as a kernel gives it; CheckError if it is refused."""
-    from pscdsl._src.xla.runtime.device_arrays import prepare
-
     prepare()
     try:
         given = Arguments(f"psc.{name}", args, kwargs)

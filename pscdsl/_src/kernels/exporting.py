@@ -24,6 +24,9 @@ from pscdsl._src.language.donation import donated, named
 from pscdsl._src.language.elements import stand_in
 from pscdsl._src.primitives.control import Call
 from pscdsl._src.support.paths import Folder, resolved
+from pscdsl._src.xla import lapack
+from pscdsl._src.xla.compilation import portable
+from pscdsl._src.xla.runtime.executable import aval_of
 from pscdsl.typing.array_types import substitute_tree
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Span
@@ -154,7 +157,6 @@ def artefact(
 ) -> Artefact:
     """A kernel at all of these sizes."""
     import pscdsl
-    from pscdsl._src.xla.compilation import portable
 
     if target not in TARGETS:
         raise ValueError(f"the target is {' or '.join(map(repr, TARGETS))}, not {target!r}")
@@ -205,10 +207,6 @@ def program_hash(program: Function) -> str:
 
 
 def _module(wanted: Specialisation, target: Target) -> Module:
-    from pscdsl._src.xla import lapack
-    from pscdsl._src.xla.compilation import portable
-    from pscdsl._src.xla.runtime.executable import aval_of
-
     program = wanted.program
     module = emitted(
         program, wanted.sizes, wanted.donate, device=wanted.device, portable=target == "any"

@@ -21,6 +21,10 @@ from pscdsl._src.kernels.executables import compiler_of
 from pscdsl._src.language.instances import Layout, layout_of, stand_in_class
 from pscdsl._src.support import paths as files
 from pscdsl._src.support.tracebacks import public
+from pscdsl._src.xla.calls.dispatch import BoundExecutable
+from pscdsl._src.xla.calls.trees import register_class
+from pscdsl._src.xla.compilation import portable
+from pscdsl._src.xla.runtime.executable import Refused, aval_of
 from pscdsl.typing.array_types import (
     ArrayType,
     RecordName,
@@ -34,7 +38,6 @@ from pscdsl.typing.array_types import (
 from pscdsl.typing.signatures import RecordSpec, Signature, Spec, StaticSpec, walk_paths
 
 if TYPE_CHECKING:
-    from pscdsl._src.xla.calls.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.boot import Aval
     from pscdsl._src.xla.runtime.executable import Executable
 
@@ -90,8 +93,6 @@ class Variant:
 
     def avals(self) -> tuple[list[Aval], list[Aval]]:
         """The same as jaxlib has it."""
-        from pscdsl._src.xla.runtime.executable import aval_of
-
         inputs, outputs = self.types()
         return [aval_of(type_, {}) for type_ in inputs], [aval_of(type_, {}) for type_ in outputs]
 
@@ -190,8 +191,6 @@ class Loaded(Called[..., Any]):
 
     def text(self, **sizes: int) -> str:
         """Return the StableHLO at the first exported sizes that agree with the given ones."""
-        from pscdsl._src.xla.compilation import portable
-
         try:
             return portable.text(self.variant(**sizes).module.code)
         except portable.Unreadable as problem:
@@ -242,9 +241,6 @@ class Loaded(Called[..., Any]):
         return self._artefact.donate
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
-        from pscdsl._src.xla.calls.dispatch import BoundExecutable
-        from pscdsl._src.xla.calls.trees import register_class
-
         variant, tree = self.variant_for(self.arguments(args, kwargs)[1])
         boundary.register_result(tree, register_class)
         return BoundExecutable(
@@ -275,9 +271,6 @@ class Loaded(Called[..., Any]):
         return f"it was for: {shown}"
 
     def _executable(self, variant: Variant) -> Executable:
-        from pscdsl._src.xla.compilation import portable
-        from pscdsl._src.xla.runtime.executable import Refused
-
         module, device = variant.module, self.device
 
         def compiled(read: Any) -> Executable:
@@ -294,8 +287,6 @@ class Loaded(Called[..., Any]):
 
     def verify(self, variant: Variant) -> None:
         """An ArtefactError unless a module holds what kernels hold, and is what is said of it."""
-        from pscdsl._src.xla.compilation import portable
-
         try:
             portable.verified(variant.module, *variant.avals(), self._calls)
         except portable.Unreadable as problem:

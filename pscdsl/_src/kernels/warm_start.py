@@ -41,6 +41,7 @@ from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.settings import WITHOUT as VARIABLE
 from pscdsl.typing import dtypes
+from pscdsl.typing.array_types import ArrayType, NoneType, RecordType, StaticType, TupleType
 
 if TYPE_CHECKING:
     from pscdsl._src.caching.store import Store
@@ -406,8 +407,6 @@ def _must_fit(value: Any, dtype: Any) -> None:
 
 def _written(tree: Type) -> Any:
     """The structure of a result, in literals."""
-    from pscdsl.typing.array_types import ArrayType, NoneType, RecordType, StaticType, TupleType
-
     if isinstance(tree, ArrayType):
         return "array"
     if isinstance(tree, NoneType):

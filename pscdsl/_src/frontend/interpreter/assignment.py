@@ -15,6 +15,7 @@ from pscdsl._src.frontend.text.uses import is_lost
 from pscdsl._src.frontend.values import purity
 from pscdsl._src.frontend.values.values import POISON, Poison, Poisoned, is_poisoned, is_traced
 from pscdsl._src.ir.builder import Value, Weak
+from pscdsl.numpy import indexing
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.numerics import AliasedUpdate
@@ -114,8 +115,6 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
             assign(frame, each, POISON)
         return
     if is_traced(value) and value.ndim and isinstance(value.shape[0], int):
-        from pscdsl.numpy import indexing
-
         frame.here(target)
         items: Sequence[Any] = [indexing.getitem(value, i) for i in range(value.shape[0])]
     elif is_traced(value):

@@ -21,6 +21,7 @@ from pscdsl._src.frontend.interpreter.frames import Frame, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.iteration import items_of
 from pscdsl._src.frontend.interpreter.records import replaced
+from pscdsl._src.frontend.interpreter.subscripts import subscript
 from pscdsl._src.frontend.values.closed import (
     Sets,
     by_python,
@@ -743,8 +744,6 @@ def _divmod(here: Any, x: Any, y: Any, /) -> Any:
 
 
 def _itemgetter(here: Any, item: Any, /, *items: Any) -> Any:
-    from pscdsl._src.frontend.interpreter.subscripts import subscript
-
     def get(inner: Any, value: Any, /) -> Any:
         found = [subscript(_frame(inner), _NO_NODE, value, each) for each in (item, *items)]
         return tuple(found) if items else found[0]

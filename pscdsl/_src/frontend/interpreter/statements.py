@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pscdsl._src.frontend.combinators.table import SCOPE
+from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.assignment import assign, augment
 from pscdsl._src.frontend.interpreter.expressions import closure, evaluate
@@ -15,6 +16,7 @@ from pscdsl._src.frontend.interpreter.iteration import elements, unrolling
 from pscdsl._src.frontend.interpreter.ledger import due, evaluated_annotations, fields
 from pscdsl._src.frontend.interpreter.owned import OPERATIONS, noted
 from pscdsl._src.frontend.modules.live_texts import is_pythons
+from pscdsl._src.frontend.modules.scope import imported
 from pscdsl._src.frontend.text.source import FunctionNode, targets
 from pscdsl._src.frontend.values import purity
 from pscdsl._src.frontend.values.values import (
@@ -149,8 +151,6 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, t
         program.facts = program.facts.assume(*value.facts)  # reported: what follows is not
         return
     if not value:
-        from pscdsl._src.frontend.definitions import Excluded
-
         condition = frame.source.text_of(node.test)
         finding = AssertionFails(condition=condition, text=text, span=frame.span(node.test))
         if frame.in_kernel:
@@ -343,8 +343,6 @@ def _raise(frame: Frame, node: ast.Raise, exc: ast.expr | None, cause: ast.expr 
     text = "" if exc is None else frame.source.text_of(exc)
     finding: Diagnostic = RaiseReached(what=text, span=frame.span(node))
     if frame.in_kernel and frame.program is not None:
-        from pscdsl._src.frontend.definitions import Excluded
-
         raise Excluded(finding)
     raise Failure(finding)
 
@@ -517,8 +515,6 @@ def _delete(frame: Frame, node: ast.Delete, targets: list[ast.expr]) -> Outcome:
 def _import(
     frame: Frame, node: ast.Import | ast.ImportFrom, names: list[ast.alias], **origin: Any
 ) -> Outcome:
-    from pscdsl._src.frontend.modules.scope import imported
-
     del names, origin  # `imported` reads them
     found = imported(frame.scope, node)
     for each in found.values():

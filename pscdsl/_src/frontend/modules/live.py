@@ -20,6 +20,7 @@ from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.captures import Guard
 from pscdsl._src.frontend.interpreter.equality import compares_as_itself
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
+from pscdsl._src.frontend.interpreter.python_library import Cached
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.known import KNOWN_MODULES, LOADING, builtin, known_module
 from pscdsl._src.frontend.modules.live_texts import (
@@ -295,8 +296,6 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
     if isinstance(value, types.FunctionType):
         return _function(value, trace)
     if hasattr(value, "cache_parameters"):  # by functools
-        from pscdsl._src.frontend.interpreter.python_library import Cached
-
         return Cached(abstract(value.__wrapped__, name, trace), value.cache_parameters()["typed"])
     if isinstance(value, types.MethodType):
         owner = abstract(value.__self__, name, trace)

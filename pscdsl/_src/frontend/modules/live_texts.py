@@ -24,11 +24,12 @@ from typing import (
 from pscdsl._src.frontend.interpreter.captures import Captures
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.modules.files import is_language
+from pscdsl._src.frontend.modules.files import Files, is_language
 from pscdsl._src.frontend.modules.known import known_module
 from pscdsl._src.frontend.modules.loaded_code import current_source
 from pscdsl._src.frontend.text.code_texts import file_of, is_installed, loaded_beside, root_of
 from pscdsl._src.frontend.text.source import Source, searchable, shown_path
+from pscdsl._src.frontend.values.purity import external_value
 from pscdsl._src.frontend.values.values import Alias, External, Marker, Partial
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.language.records import Sizes
@@ -237,8 +238,6 @@ forget_at_end(_PROJECTS)
 
 def refuse_derived(namespace: Mapping[str, Any], name: str) -> None:
     """Refuse what the module's text derives from something that is written: an alias, a partial."""
-    from pscdsl._src.frontend.values.purity import external_value
-
     module = _as_written(namespace)
     if module is None:
         return
@@ -271,7 +270,6 @@ _LASTING = ("PSC206", "PSC208")
 
 def _as_written(namespace: Mapping[str, Any]) -> StaticModule | None:
     """The module of a namespace, as its file says it."""
-    from pscdsl._src.frontend.modules.files import Files
     from pscdsl._src.frontend.modules.scope import Project
 
     file = file_of(namespace)

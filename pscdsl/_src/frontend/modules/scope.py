@@ -21,7 +21,13 @@ from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, know
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.files import Files, Found, Question, absolute, module_name
-from pscdsl._src.frontend.modules.known import LOADING, builtin, known_module, known_names
+from pscdsl._src.frontend.modules.known import (
+    LOADING,
+    builtin,
+    known_attribute,
+    known_module,
+    known_names,
+)
 from pscdsl._src.frontend.text.bindings import Binding, Bindings, Node, exported, same
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.transformations.derived import derived_kernel
@@ -320,8 +326,6 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
     base = node.module or ""
     known = None if node.level else known_module(base)
     if known is not None:
-        from pscdsl._src.frontend.modules.known import known_attribute
-
         try:
             return known_attribute(known, alias.name)
         except Failure:

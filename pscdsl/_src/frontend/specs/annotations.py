@@ -90,8 +90,6 @@ def type_variable(
     here: Any, name: Any, *constraints: Any, bound: Any = None, **options: Any
 ) -> TypeVariable:
     """What `TypeVar(…)` gives."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate
-
     del here, options
     if constraints:
         return TypeVariable(str(name), problem="it has constraints, and no bound")

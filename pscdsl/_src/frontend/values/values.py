@@ -27,8 +27,9 @@ from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.purity import IteratorUsed, SetOrder
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import BOOL, C128, F64, I64
+from pscdsl.typing.dtypes import BOOL, C128, F64, I64, DType
 from pscdsl.typing.python_containers import is_dict, is_sequence
+from pscdsl.typing.signatures import DTypeClass
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.frames import Frame
@@ -379,8 +380,6 @@ def is_type(value: object) -> bool:
     """Whether a value names a type, and does nothing where an annotation has it."""
     from pscdsl._src.frontend.interpreter.records import RecordClass
     from pscdsl._src.frontend.specs.annotations import TypeVariable
-    from pscdsl.typing.dtypes import DType
-    from pscdsl.typing.signatures import DTypeClass
 
     kinds = (Marker, StaticFunction, Alias, RecordClass, TypeVariable, DType, DTypeClass)
     return value is None or isinstance(value, kinds)

@@ -21,6 +21,7 @@ from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.kernels.transformations import as_kernel
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.runtime.device_arrays import prepare
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.array_types import Type, leaves, paths, substitute_tree
 from pscdsl.typing.diagnostics import Failure
@@ -47,8 +48,6 @@ class Point:
     """A kernel at given arguments: what was chosen, the sizes, the arrays."""
 
     def __init__(self, kernel: Kernel[..., Any], args: Sequence[Any]) -> None:
-        from pscdsl._src.xla.runtime.device_arrays import prepare
-
         prepare()
         self.kernel = kernel
         self.arrays, types = kernel.arguments(args, {})
