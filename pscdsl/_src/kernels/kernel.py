@@ -46,6 +46,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@contextlib.contextmanager
+def _refusals(definition: Definition | None = None) -> Generator[None]:
+    """CheckError where the front end has a `Failure`; one without a place is at a definition."""
+    from pscdsl.typing.diagnostics import Failure
+
+    try:
+        yield
+    except Failure as failure:
+        placed = failure if definition is None else failure.at(definition.head)
+        raise CheckError(placed.diagnostics) from None
+
+
 class Kernel(Called[P, R]):
     """A pure, typed function that is compiled for the sizes of its arguments."""
 
@@ -88,15 +100,12 @@ class Kernel(Called[P, R]):
                 raise TypeError("psc.kernel takes a function written in Python")
             from pscdsl._src.frontend.modules.live import definition_of
             from pscdsl._src.frontend.modules.traces import Trace
-            from pscdsl.typing.diagnostics import Failure
 
             self._tell()
             self.trace = trace = Trace(self, asked=True)
-            try:
+            with _refusals():
                 definition = definition_of(function, trace)
                 self._definition = definition.with_options(*self._own_options)
-            except Failure as failure:
-                raise CheckError(failure.diagnostics) from None
         return self._definition
 
     def __pscdsl_definition__(self) -> Definition:
@@ -112,12 +121,8 @@ class Kernel(Called[P, R]):
     @public
     def signature(self) -> Signature:
         """The declared types; printed, they are text."""
-        from pscdsl.typing.diagnostics import Failure
-
-        try:
+        with _refusals():
             return self.definition.signature
-        except Failure as failure:
-            raise CheckError(failure.diagnostics) from None
 
     @property
     def _own_options(self) -> tuple[Donate | None, Budget | None, bool | None]:
@@ -131,8 +136,6 @@ class Kernel(Called[P, R]):
         fast_math: bool | None = None,
     ) -> Kernel[P, R]:
         """Return the same kernel with other options; see `kernel`."""
-        from pscdsl.typing.diagnostics import Failure
-
         made: Kernel[P, R] = object.__new__(called_through(type(self)))
         made.__dict__.update(self.__dict__)
         for name in ("dispatcher", "_start"):
@@ -141,12 +144,10 @@ class Kernel(Called[P, R]):
         made._budget = self._budget if budget is None else budget
         made._fast_math = self._fast_math if fast_math is None else fast_math
         made._executables, made._simplified, made._spec = Executables(), {}, None
-        try:
+        with _refusals():
             made._definition = self.definition.with_options(donate, budget, fast_math)
             made._made_of, made.trace = self, None  # what it was read from stands there
             tell(made)
-        except Failure as failure:
-            raise CheckError(failure.diagnostics) from None
         return made
 
     def donated(
@@ -154,14 +155,11 @@ class Kernel(Called[P, R]):
     ) -> tuple[int, ...]:
         """The arrays, by their place in the program, that give their memory to results."""
         from pscdsl._src.language.donation import donated, named, reused
-        from pscdsl.typing.diagnostics import Failure
 
         definition = self.definition
-        try:
+        with _refusals(definition):
             chosen = definition.donate if donate is None else named(donate)
             names = donated(definition.signature, chosen)
-        except Failure as failure:
-            raise CheckError(failure.at(definition.head).diagnostics) from None
         return tuple(reused(self.optimised(choice, constants), names))
 
     def __repr__(self) -> str:
@@ -556,13 +554,10 @@ class Kernel(Called[P, R]):
 
     def _donated_names(self) -> Sequence[str]:
         from pscdsl._src.language.donation import donated
-        from pscdsl.typing.diagnostics import Failure
 
         definition = self.definition
-        try:
+        with _refusals(definition):
             return donated(definition.signature, definition.donate)
-        except Failure as failure:
-            raise CheckError(failure.at(definition.head).diagnostics) from None
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
         """Find or make the program for arguments of a kind."""
@@ -621,12 +616,9 @@ def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
     Raises LookupError if the file has no such kernel, CheckError if it cannot be read.
     """
     from pscdsl._src.checker.check import load_definition
-    from pscdsl.typing.diagnostics import Failure
 
-    try:
+    with _refusals():
         return Kernel.from_definition(load_definition(path, name))
-    except Failure as failure:
-        raise CheckError(failure.diagnostics) from None
 
 
 @overload
